@@ -25,17 +25,9 @@ from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
-from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
-from tunefree.papers import SubgradientMethod
-from tunefree.papers.learners.gradient import oracle_rates
-from tunefree.papers.pistol_risk import (
-    averaged_sgd_excess,
-    constants_of,
-    perceptron_mistakes,
-    pistol_parameter,
-    smooth_regret_bound,
-)
+from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
+from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, pistol_parameter, smooth_regret_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import paper_bound
@@ -132,23 +124,12 @@ def of_linear(data: Rows) -> None:
 def of_oracle(data: Rows) -> None:
     """Gradient descent with the rates that are best in hindsight, and the Perceptron."""
     X, y, u = data.X, data.y, fitted(data)
-    best = float(np.logaddexp(0.0, -y * (X @ u)).sum())
-    norms = np.sqrt((X**2).sum(0)) / 2.0
+    result = play(FixedRates(0.0), X, y)
     for _ in range(5):  # rates depend on the slopes of the run with them
-        rates: Any = oracle_rates(u, norms)
-        setting = Setting("coordinate-ogd", {"rates": rates}, "raw")
-        member = Member.create(setting, False, X.shape[1], 1, objectives.Binary(LOSS, 0.0))
-        _, predictions, losses = learned(member.state, member.objective, X, y)
-        slopes = -y / (1.0 + np.exp(y * predictions[:, 0]))
-        norms = np.sqrt(((slopes[:, None] * X) ** 2).sum(0))
-    bound = float((u**2 / (2 * rates) + rates * norms**2 / 2)[rates > 0].sum())
-    row(data, "coordinate OGD, oracle rates, (4)", float(losses.sum()) - best, bound)
-    member = Member.create(Setting("perceptron", {}, "raw"), False, X.shape[1], 1, objectives.Binary(LOSS, 0.0))
-    _, predictions, _ = learned(member.state, member.objective, X, y)
-    mistakes = float((np.sign(predictions[:, 0]) != y).sum())
-    hinge = float(np.maximum(0.0, 1.0 - y * (X @ u)).sum())
-    reach = float(np.linalg.norm(u) * np.linalg.norm(X, axis=1).max())
-    row(data, "Perceptron, (5), mistakes", mistakes, perceptron_mistakes(reach, hinge))
+        result = play(oracle(result, u), X, y)
+    row(data, "coordinate OGD, oracle rates, (4)", result.regret(u), float(result.bound(u).value or np.nan))
+    result = play(Perceptron(), X, y)
+    row(data, "Perceptron, (5), mistakes", result.mistakes, float(result.bound(u).value or np.nan))
 
 
 def of_square_loss(data: Rows) -> None:

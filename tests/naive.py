@@ -274,12 +274,12 @@ def perceptron(rows, slope, n_outputs, bounds):
     return margins, w
 
 
-def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0, growth=0.0):
+def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0):
     """Orabona 2014, Algorithm 3, each output on its own; kernel values are divided by the largest norm, squared.
 
     Like all twins of kernel learners it takes the matrix of all kernel values (n, n), and returns the margins (n, K),
-    and the coefficients (n, K) of the last function and of the average of f_1 .. f_n, in which f_t counts its bound
-    times 1 + growth (t - 1). Rows of bound 0 are not learned.
+    and the coefficients (n, K) of the last function and of the average of f_1 .. f_n, in which f_t counts its bound.
+    Rows of bound 0 are not learned.
     """
     n = len(gram)
     g, A, M, T = np.zeros((n, n_outputs)), np.zeros(n_outputs), 0.0, 0
@@ -298,8 +298,8 @@ def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0, growth=0.0):
         f = function()
         margins[t] = gram[t] @ f
         if bound > 0:
-            share, s = bound * (1 + growth * (T - 1)), slope(t, margins[t])
-            total, shares = total + share * f, shares + share
+            s = slope(t, margins[t])
+            total, shares = total + bound * f, shares + bound
             g[t], A = -s, A + np.abs(s) * np.sqrt(gram[t, t])
     return margins, function(), total / shares
 
@@ -424,17 +424,7 @@ ALL = {
     "kotlowski": kotlowski,
     "newton": newton,
     "ogd": ogd,
-    "coordinate-ogd": coordinate_ogd,
-    "averaged-sgd": averaged_sgd,
     "adagrad": adagrad,
     "adam": adam,
     "perceptron": perceptron,
-}
-
-KERNEL = {
-    "kernel-pistol": kernel_pistol,
-    "kernel-sgd": kernel_sgd,
-    "kernel-regularized-sgd": kernel_regularized_sgd,
-    "kernel-online-regularized": kernel_online_regularized,
-    "kernel-perceptron": kernel_perceptron,
 }

@@ -27,7 +27,7 @@ ARRAY = pd.DataFrame(X, columns=["x0", "x1", "x2"])  # as files have the columns
 KINDS = {
     "pool": (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor, {"n_jobs": 1}),
     "single learner": (tunefree.ScInOLClassifier, tunefree.ScInOLRegressor, {}),
-    "kernel": (tunefree.KernelPiSTOLClassifier, tunefree.KernelPiSTOLRegressor, {"n_jobs": 1, "gamma": 1.0}),
+    "kernel": (tunefree.KernelPiSTOLClassifier, tunefree.ScInOLRegressor, {}),
     "path": (tunefree.IterativeRegularizationClassifier, tunefree.IterativeRegularizationRegressor, {"max_iter": 20}),
 }
 

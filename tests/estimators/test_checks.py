@@ -14,10 +14,7 @@ from tunefree import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
     KernelPiSTOLClassifier,
-    KernelPiSTOLRegressor,
-    KernelSGDClassifier,
     PiSTOLClassifier,
-    PiSTOLRegressor,
     ScInOLClassifier,
     ScInOLRegressor,
     TuneFreeClassifier,
@@ -36,11 +33,8 @@ ESTIMATORS = [
 # All code of these but the formulas of a learner is that of others above: their checks are slow tests.
 LIKE_OTHERS = [
     PiSTOLClassifier(),
-    PiSTOLRegressor(),
-    KernelPiSTOLRegressor(),
-    KernelSGDClassifier(),
     KernelPiSTOLClassifier(gamma="median", loss="logistic"),
-    KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
+    KernelPiSTOLClassifier(preset="theory", average=False),
     IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
 OTHER_SETTINGS = [

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tunefree import KernelPiSTOLRegressor, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import OnlineClassifier, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import regression
 from tunefree.model_files.plan import Plan
@@ -50,7 +50,8 @@ def test_the_pool_of_classes(rows):
 
 
 def test_a_kernel_and_a_median_of_the_largest_numbers():
-    all_of(KernelPiSTOLRegressor(passes=1), X, np.where(X[:, 0] > -0.1, MOST, -MOST))
+    model = OnlineRegressor("kernel-pistol", loss="absolute", view="steady", average=True)
+    all_of(model, X, np.where(X[:, 0] > -0.1, MOST, -MOST))
     targets = np.array([MOST, MOST, MOST, 1.0])
     assert regression(loss_of("regression", None)).labels_of(targets).tolist() == [False] * 4
     targets = np.array([MOST, MOST / 2, 1.0, 1.0])

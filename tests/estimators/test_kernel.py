@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.datasets import make_circles
 
-from tunefree import KernelPiSTOLClassifier, KernelSGDClassifier, OnlineClassifier
+from tunefree import KernelPiSTOLClassifier, OnlineClassifier
 
 ONE_PASS = {"passes": 1, "shuffle": False}
 OF_KERNELS = {
     "pistol": lambda: KernelPiSTOLClassifier(preset="theory", **ONE_PASS),  # in practice `fit` knows the rounds
     "pistol raw": lambda: KernelPiSTOLClassifier(a=0.25, b=1.0, view="raw", **ONE_PASS),
-    "sgd": lambda: KernelSGDClassifier(**ONE_PASS),
     "online": lambda: OnlineClassifier("kernel-pistol", view="steady", **ONE_PASS),
 }
 

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import KernelSGDClassifier, LearningCurveDisplay, losses
+from tunefree import KernelPiSTOLClassifier, LearningCurveDisplay, losses
 from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -148,7 +148,7 @@ def test_theory_is_silent_where_its_conditions_fail():
     ):
         display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
         assert display.rate_line_ is None and "rate" not in texts(display)
-    assert drawn(KernelSGDClassifier(passes=1), sizes=[50, 400]).rate_line_ is None
+    assert drawn(KernelPiSTOLClassifier(), sizes=[50, 400]).rate_line_ is None
 
 
 def test_a_rate_can_be_given():

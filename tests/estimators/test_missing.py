@@ -101,7 +101,7 @@ def test_a_gap_where_none_was_learned_is_told():
         tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
 
 
-@pytest.mark.parametrize("name", ["ScInOLClassifier", "PiSTOLClassifier", "KernelSGDClassifier", "OnlineClassifier"])
+@pytest.mark.parametrize("name", ["ScInOLClassifier", "PiSTOLClassifier", "KernelPiSTOLClassifier", "OnlineClassifier"])
 def test_single_learners_say_what_takes_gaps(name):
     X, labels, _ = numbers()
     with pytest.raises(ValueError, match=f"Input X contains NaN.*by {name}; .*TuneFreeClassifier"):

@@ -30,19 +30,16 @@ ESTIMATORS = {
     "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
     "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
     "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
-    "pistol of numbers": (tunefree.PiSTOLRegressor(passes=1), NUMBERS),
     "single": (
         tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"),
         X[:, 0] > 0,
     ),
-    "single of numbers": (tunefree.OnlineRegressor("kernel-sgd", settings={"eta": 0.1}, view="steady"), NUMBERS),
+    "single of numbers": (tunefree.OnlineRegressor("kernel-pistol", settings={"a": 4.0}, view="steady"), NUMBERS),
     "kernel": (tunefree.KernelPiSTOLClassifier(passes=1, gamma=0.5), NAMES),
-    "kernel of numbers": (tunefree.KernelPiSTOLRegressor(passes=1), NUMBERS),
-    "kernel sgd": (tunefree.KernelSGDClassifier(passes=1), NAMES),
     "path": (tunefree.IterativeRegularizationClassifier(max_iter=10, class_weight={"yes": 3.0}), NAMES),
     "path of numbers": (tunefree.IterativeRegularizationRegressor(max_iter=10, kernel="rbf"), NUMBERS),
 }
-LINEAR = ("pool", "pool of numbers", "scinol", "scinol of numbers", "pistol", "pistol of numbers", "single")
+LINEAR = ("pool", "pool of numbers", "scinol", "scinol of numbers", "pistol", "single")
 FORMS = {
     "array": lambda rows: rows,
     "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b", "c"]),

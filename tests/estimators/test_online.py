@@ -16,7 +16,6 @@ from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
-from tunefree.papers.learners.gradient import oracle_rates
 
 SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
 EVERY = sorted(naive.ALL)
@@ -67,17 +66,6 @@ def test_views_make_a_column_far_from_zero_harmless(view):
     ]
     assert scores[1] > scores[0] + 0.1
     assert scores[1] > 0.8
-
-
-def test_rates_given_for_each_feature():
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    best = OnlineClassifier("scinol2", passes=20).fit(X, y)
-    weights = np.concatenate([best.intercept_, best.coef_[0]])
-    norms = np.sqrt((np.column_stack([np.ones(len(X)), X]) ** 2).sum(axis=0))
-    rates = oracle_rates(weights, norms).tolist()
-    model = OnlineClassifier("coordinate-ogd", settings={"rates": rates}, passes=1).fit(X, y)
-    assert model.score(X, y) > 0.9
 
 
 def test_choices_that_make_no_sense():

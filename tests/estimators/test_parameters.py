@@ -102,8 +102,8 @@ def test_a_misspelt_class_is_named_where_the_path_is_computed():
     ("model", "problem"),
     [
         (tunefree.KernelPiSTOLClassifier(degree=2), "`degree` has no effect with `kernel='rbf'`; leave it out"),
-        (tunefree.KernelPiSTOLRegressor(kernel="laplacian", coef0=0.0), "`coef0` has no effect with"),
-        (tunefree.KernelSGDClassifier(kernel="linear", gamma=0.5), "`gamma` has no effect with `kernel='linear'`"),
+        (tunefree.KernelPiSTOLClassifier(kernel="laplacian", coef0=0.0), "`coef0` has no effect with"),
+        (tunefree.KernelPiSTOLClassifier(kernel="linear", gamma=0.5), "`gamma` has no effect with `kernel='linear'`"),
     ],
     ids=["rbf", "laplacian", "linear"],
 )

@@ -12,20 +12,12 @@ from tests import naive
 from tests.contracts import run, weights
 from tests.strategies import KINDS, as_dense
 from tunefree import losses
-from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, part
+from tunefree.core.rows import part
 from tunefree.learners.reading import read
 from tunefree.losses import objectives
-from tunefree.model.model import Model
-from tunefree.model.targets import Labels
 from tunefree.papers.learners.adam import Adam
-from tunefree.papers.learners.gradient import (
-    AveragedSGD,
-    CoordinateGradientDescent,
-    GradientDescent,
-    oracle_rates,
-)
+from tunefree.papers.learners.gradient import GradientDescent
 from tunefree.papers.learners.perceptron import Perceptron
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
@@ -43,80 +35,12 @@ def logistic_losses(y, margins):
 
 
 @seeds
-def test_rates_of_coordinates_keep_the_bound_that_the_oracle_minimises(seed):
-    rng, X, y = problem(seed)
-    rates, u = 2.0 ** rng.integers(-12, 3, 4), rng.normal(size=4) / np.abs(X).max(0)
-    state = CoordinateGradientDescent(5, rates=np.r_[0.0, rates])
-    margins = run(state, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2][:, 0]
-    norms = np.sqrt((X**2).T @ expit(-y * margins) ** 2)
-    regret = logistic_losses(y, margins) - logistic_losses(y, X @ u)
-
-    def bound(eta):
-        return (u**2 / (2 * eta) + eta * norms**2 / 2).sum()
-
-    assert regret <= bound(rates) + 1e-9 * abs(bound(rates))
-    best = oracle_rates(u, norms)
-    assert bound(best) == pytest.approx(np.abs(u) @ norms)
-    assert bound(best) <= min(bound(rates), bound(best * 1.1), bound(best * 0.9))
-
-
-def test_rates_that_are_given_are_used_stored_and_followed_by_eta(tmp_path):
-    _, X, y = problem(0)
-    rates = [[0.5], [0.0], [0.25]]
-    settings_of_model = {"rates": rates, "eta": 0.125}
-    model = Model("classification", "coordinate-ogd", settings=settings_of_model, classes=["no", "yes"], n_features=5)
-    block, labels = dense(X), np.where(y > 0, "yes", "no")
-    model.learn(part(block, 0, 60), Labels.of(labels[:60]), np.ones(60))
-    expected, _ = naive.coordinate_ogd(
-        np.c_[np.ones(100), X],
-        lambda t, m: -y[t] * expit(-y[t] * m),
-        1,
-        np.ones(100),
-        np.array([0.5, 0.0, 0.25, 0.125, 0.125])[:, None],
-    )
-    storage.save(tmp_path / "model", *model.save_state())
-    arrays, header = storage.load(tmp_path / "model")
-    header.pop("format")
-    restored = Model.restore(arrays, header)
-    late, _ = restored.learn(part(block, 60, 100), Labels.of(labels[60:]), np.ones(40))
-    np.testing.assert_allclose(late, expected[60:], rtol=1e-7, atol=1e-9)
-    np.testing.assert_array_equal(restored.members[0].state["rates"][:5, 0], [0.5, 0.0, 0.25, 0.125, 0.125])
-
-
-def test_there_is_room_for_all_rates_that_are_given():
-    state = CoordinateGradientDescent(2, n_outputs=3, rates=np.arange(12.0).reshape(4, 3))
-    np.testing.assert_array_equal(state["rates"], np.arange(12.0).reshape(4, 3))
-    state = CoordinateGradientDescent(4, n_outputs=2, eta=0.5, rates=[1.0, 2.0])
-    np.testing.assert_array_equal(state["rates"], [[1.0, 1.0], [2.0, 2.0], [0.5, 0.5], [0.5, 0.5]])
-
-
-@pytest.mark.parametrize("rates", [[-1.0], [np.nan], [np.inf], [[1.0, 2.0]], 1.0, [[[1.0]]]])
-def test_rates_that_make_no_sense_are_refused(rates):
-    with pytest.raises(ModelError, match="rate"):
-        CoordinateGradientDescent(3, rates=rates)
-
-
-def test_oracle_rates_of_any_numbers_are_finite():
-    rates = oracle_rates([1e300, 1.0, 0.0, -1e-300], [1e-300, 0.0, 0.0, 1e-300])
-    np.testing.assert_array_equal(rates, [1e150, 0.0, 0.0, 1.0])
-
-
-@seeds
 def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
     _, X, y = problem(seed, n=30)
     slow, fast = (run(GradientDescent(5, eta=eta), LOGISTIC, as_dense(X), y, np.ones(30), 1)[2] for eta in (0.1, 0.2))
     expected, _ = naive.ogd(X, lambda t, m: -y[t] * expit(-y[t] * m), 1, np.ones(30), eta=0.1)
     np.testing.assert_allclose(slow, expected, rtol=1e-7, atol=1e-9)
     assert not np.array_equal(slow, fast)
-
-
-def test_averaged_sgd_predicts_with_the_last_iterate_and_returns_the_mean():
-    _, X, y = problem(1)
-    state = AveragedSGD(5, eta=0.25)
-    last = run(state, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2]
-    plain = CoordinateGradientDescent(5, eta=0.25)
-    np.testing.assert_array_equal(last, run(plain, LOGISTIC, as_dense(X), y, np.ones(100), 1)[2])
-    assert not np.allclose(weights(state, 4)[0], weights(plain, 4)[0])
 
 
 @pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge(), losses.SmoothedHinge(), losses.SquaredHinge()])

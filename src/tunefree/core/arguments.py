@@ -90,11 +90,20 @@ def tables(kernel: Declaration) -> Callable[..., bytes]:
         if padded is not None and lengths[padded] % LANES:
             raise problem(kernel, values)
         try:
-            return pack(*addresses, *_addresses_of(others), *axes(lengths), *numbers_of(flat))
+            words = *addresses, *_addresses_of(others), *axes(lengths)
+            try:
+                return pack(*words, *numbers_of(flat))
+            except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
+                return pack(*words, *map(_signed, numbers_of(flat)))
         except (ValueError, struct.error):  # not contiguous, or no numbers
             raise problem(kernel, values) from None
 
     return table_of
+
+
+def _signed(number: Any) -> Any:
+    """The integer of 64 bits whose highest one is a sign, of one without a sign."""
+    return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
 def _places(parameters: Sequence[Parameter]) -> tuple[list[int], list[int], Any, Any]:

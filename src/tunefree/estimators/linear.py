@@ -89,8 +89,7 @@ class Named(SingleLearner):
     settings: dict[str, Any] | None = parameter(
         None,
         "Parameters of the learner by their names, such as ``{'eta': 0.1}``; the others have their default values. In "
-        "regression, step sizes are in units of the target's mean absolute deviation. For ``'coordinate-ogd'``, "
-        "``'rates'`` may hold one rate for each feature, with that of the constant first.",
+        "regression, step sizes are in units of the target's mean absolute deviation.",
     )
     view: str = shared("view", "raw")
     n_jobs: int | None = shared("n_jobs", -1)
@@ -102,9 +101,8 @@ class Named(SingleLearner):
             kind = "Classifier" if self._task == "classification" else "Regressor"
             raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}()")
         for name, value in settings.items():
-            if np.ndim(value) == 0:
-                require(f"settings[{name!r}]", float, value, above=0)
-        return self.learner, {name: value if np.ndim(value) else float(value) for name, value in settings.items()}
+            require(f"settings[{name!r}]", float, value, above=0)
+        return self.learner, {name: float(value) for name, value in settings.items()}
 
 
 @estimator

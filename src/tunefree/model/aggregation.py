@@ -1,7 +1,7 @@
 """From the members' predictions to those of a model.
 
-A single learner predicts alone. Of several with penalties of their own, the one with the least total loss does: the
-leader. Kernel learners of several widths are mixed by the rule of the pool (:mod:`tunefree.mixing`).
+A single learner predicts alone: it is the leader. Kernel learners of several widths are mixed by the rule of the pool
+(:mod:`tunefree.mixing`).
 """
 
 from __future__ import annotations

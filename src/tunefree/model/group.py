@@ -61,7 +61,6 @@ class Family(NamedTuple):
     restored_config: Callable[[dict[str, Any]], Any]
     config_header: dict[str, Any]  # what files hold of it
     settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
-    follows_the_leader: Callable[[str], bool]  # whether the member of the least loss predicts alone, else a mixture
     banks: Callable[[Any, int, int], list[Any]]  # by options, outputs and classes
     bank_header: dict[str, Any]  # what files hold of a bank
     bank_arrays: Callable[..., dict[str, Any]]  # by prefix, header, names of learners, and the names of arrays

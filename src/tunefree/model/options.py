@@ -66,11 +66,6 @@ class ModelOptions:
         return family_of(self.learner)
 
     @property
-    def follows_the_leader(self) -> bool:
-        """Whether the member with the least total loss predicts alone."""
-        return self.family is not None and bool(self.family.follows_the_leader(self.learner))
-
-    @property
     def is_pool(self) -> bool:
         """Whether generations predict too, see :mod:`tunefree.pool`."""
         return self.learner == POOL
@@ -78,7 +73,7 @@ class ModelOptions:
     @property
     def is_mixed(self) -> bool:
         """Whether predictions are those of a mixture; the members then predict log-odds of classes."""
-        return self.is_pool or (len(self.member_settings) > 1 and not self.follows_the_leader)
+        return self.is_pool or len(self.member_settings) > 1
 
     @property
     def replays_first_meetings(self) -> bool:

@@ -185,8 +185,7 @@ class Plan(Parameters):
     learner: str = parameter(
         POOL,
         "pool (linear learners, and trees that go on learning, mixed), or a single learner: "
-        f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, kernel-sgd, kernel-regularized-sgd, "
-        "kernel-online-regularized, kernel-perceptron.",
+        f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol.",
         EXPERTS,
         metavar="NAME[:SETTING=VALUE,...]",
         scopes=(ONE_MACHINE,),

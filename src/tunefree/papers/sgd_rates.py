@@ -18,7 +18,25 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tunefree.papers.kernel.regularized_sgd import least_offset as least_offset
+
+def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
+    """Least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), with 1 / L if averaged.
+
+    Parameters
+    ----------
+    regularization, smoothness : float
+        lambda and L.
+    averaged : bool, default False
+        Whether the average of the iterates is used (Theorem 2).
+
+    Examples
+    --------
+    >>> round(least_offset(0.01, smoothness=0.25), 9), round(least_offset(0.01, smoothness=0.25, averaged=True), 9)
+    (51.0, 49.0)
+    """
+    _positive(regularization=regularization, smoothness=smoothness)
+    steep = smoothness if averaged else smoothness + regularization
+    return max(2.0 * steep / regularization, 4.0) - 1.0
 
 
 def variance_constant(

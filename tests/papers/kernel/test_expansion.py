@@ -54,7 +54,7 @@ def test_a_second_pass_goes_on_from_the_first_and_its_average_is_its_own(average
     data = drawn(seed, n, distinct=distinct)
     data.weight[-1] = 1.0
     block = as_dense(data.X)
-    bank, first = taught(data, average=average, kernel_config=DOUBLE, growth=1.0)
+    bank, first = taught(data, average=average, kernel_config=DOUBLE)
     second = taught_again(bank, block, data)
     again = twice(data)
     values = gram(again.X, again.X, "rbf", 0.5)
@@ -64,11 +64,11 @@ def test_a_second_pass_goes_on_from_the_first_and_its_average_is_its_own(average
     if not average:
         function = last
     else:  # of the second pass alone
-        shares, total, rounds = 0.0, np.zeros_like(last), 0
+        shares, total = 0.0, np.zeros_like(last)
         for t in range(n, 2 * n):
             if again.weight[t] > 0:
-                function, share = function_before(t, again, values, expected), again.weight[t] * (1.0 + rounds)
-                total, shares, rounds = total + share * function, shares + share, rounds + 1
+                function, share = function_before(t, again, values, expected), again.weight[t]
+                total, shares = total + share * function, shares + share
         function = total / shares
     found = bank.predict(block)[0]
     np.testing.assert_allclose(found, values[:n] @ function, rtol=1e-7, atol=1e-8 * np.abs(values[:n] @ function).max())

@@ -17,7 +17,7 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
-from tunefree.theory.bounds import pistol_bound
+from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.workflows.certification import findings
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
@@ -49,7 +49,7 @@ def test_the_theorem_holds(seed, n, growth, radius, a):
     y = np.where(X @ u + rng.normal(size=n) > 0.0, 1.0, -1.0)
     data, member = learned(X, y, a=a, b=0.5)
     certificate = certificate_of(member)
-    u *= radius / np.linalg.norm(u) / certificate.reach[0]
+    u *= radius / np.linalg.norm(u) / certificate.state.largest[0]
     total = total_loss(data, X @ u[:, None])
     assert certificate.loss - total <= certificate.theorem(np.linalg.norm(u)) + 1e-9 * (1.0 + certificate.loss)
     assert total >= certificate.weight * certificate.lower_bound(np.linalg.norm(u)) - 1e-9 * (1.0 + certificate.loss)

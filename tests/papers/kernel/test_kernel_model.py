@@ -80,11 +80,10 @@ def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows
     assert np.isfinite(made.predict(dense(X))).all()
 
 
-@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
 @pytest.mark.parametrize("n", [100, 300, 900])
-def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
+def test_cuts_and_saving_change_no_byte(n, tmp_path):
     X, y = rings(1000)
-    (whole, shown), (pieces, parts) = learned(X[:n], y[:n], learner), learned(X[:n], y[:n], learner, (1, 70, 99))
+    (whole, shown), (pieces, parts) = learned(X[:n], y[:n]), learned(X[:n], y[:n], cuts=(1, 70, 99))
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
@@ -111,14 +110,13 @@ def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
 
 
 @pytest.mark.parametrize("frozen", [64, 400])
-@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
-def test_classes_that_appear_late_change_no_prediction(learner, frozen):
+def test_classes_that_appear_late_change_no_prediction(frozen):
     X, y = rings(600, n_classes=4)
     order = np.argsort(y, kind="stable")[np.r_[0:300]]
     warmup_predictions = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
     X, y = X[warmup_predictions], y[warmup_predictions]
     first = int(np.argmax(y >= 2))
-    made, _ = learned(X[:first], y[:first], learner, frozen=frozen, classes=())
+    made, _ = learned(X[:first], y[:first], frozen=frozen, classes=())
     before = made.probabilities(made.predict(dense(X)))
     made.add_class(2)
     made.add_class(3)
@@ -143,17 +141,16 @@ def test_kernel_learners_have_no_weights_of_features():
 def test_regression_learns_curves():
     X, _ = rings(1500)
     y = 1e3 * np.sin(2.0 * X @ AXES[0]) + 1e5
-    made = Model("regression", "kernel-pistol", settings={"growth": 1.0}, view="steady", n_features=5)
+    made = Model("regression", "kernel-pistol", view="steady", n_features=5)
     with frozen_after(256):
         made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
     errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
     assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()
 
 
-@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("n", [150, 400])
-def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(learner, task, n, monkeypatch):
+def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monkeypatch):
     """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
     X, codes = rings(n)
     is_numeric, held_out = task == "regression", np.arange(n) % 9 == 8
@@ -161,7 +158,7 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(learner, task,
     weight, ends = np.where(held_out, 0.0, 1.0), []
     for cuts in ((0, n), (0, 1, 70, 149, n)):
         known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
-        trained, predictions = blank(Model(task, learner, view="steady", n_features=5, **known)), []
+        trained, predictions = blank(Model(task, "kernel-pistol", view="steady", n_features=5, **known)), []
         for aggregation in (Leader, Mixed):
             learn = aggregation.learn
 

@@ -21,24 +21,14 @@ from tests.papers.kernel.contracts import (
     taught,
 )
 from tests.strategies import KINDS, as_dense
-from tunefree import losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
-from tunefree.losses import objectives
 from tunefree.losses.objectives import measured
-from tunefree.papers.kernel import NAMES
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 TOLERANCE = 1e-10
-# Longer steps multiply rounding errors.
-MILD = {
-    "kernel-regularized-sgd": {"penalty": 0.1, "offset": 3.0},
-    "kernel-sgd": {"eta": 0.5},
-    "kernel-online-regularized": {"eta": 0.5, "penalty": 0.2},
-}
 KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
 
-by_learner = pytest.mark.parametrize("name", sorted(NAMES))
 few = settings(max_examples=6)
 
 
@@ -46,31 +36,6 @@ def assert_near(found, expected, tolerance, largest=1e-300):
     """Rounding errors are relative to the ``largest`` number on the way, of which sums may leave next to nothing."""
     atol = tolerance * np.abs(expected).max(initial=largest)
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol)
-
-
-def mild(name, values):
-    """Settings with which rounding errors do not grow: a step is in units of the largest k(x, x).
-
-    Steps of the regularised SGD are inverse to its penalty, and as long as its theorems allow only then.
-    """
-    own, largest = MILD.get(name, {}), values.diagonal().max(initial=1.0)
-    if name == "kernel-regularized-sgd":
-        return own | {"penalty": own["penalty"] * largest}
-    return own | {"eta": own["eta"] / largest} if "eta" in own else own
-
-
-def settings_of_twin(name, data, own):
-    """Slopes of twins are in units of the steepest, and so is lambda of the regularised SGD."""
-    if name != "kernel-regularized-sgd":
-        return own
-    steepest = getattr(getattr(data.objective, "loss", None), "lipschitz", 1.0)
-    return own | {"penalty": own["penalty"] / steepest} if "penalty" in own else own
-
-
-def is_decided(name, margins, room):
-    """Whether no rounding decides on what is a mistake."""
-    jumps = np.abs(margins) if name == "kernel-perceptron" else np.ones(1)
-    return (jumps[jumps > 0.0] > room).all()
 
 
 def merged(X, coefficients):
@@ -81,7 +46,6 @@ def merged(X, coefficients):
     return found
 
 
-@by_learner
 @few
 @given(
     seed=st.integers(0, 2**32),
@@ -94,18 +58,14 @@ def merged(X, coefficients):
 @example(seed=2, n=2, kind="binary", kernel="laplacian", distinct=0.3, average=False)
 @example(seed=3701850, n=26, kind="against", kernel="linear", distinct=0.3, average=False)
 @example(seed=528876063, n=298, kind="binary", kernel="poly", distinct=0.3, average=False)
-def test_agrees_with_the_paper(name, seed, n, kind, kernel, distinct, average):
+def test_agrees_with_the_paper(seed, n, kind, kernel, distinct, average):
     data = drawn(seed, n, kind=kind, distinct=distinct)
     assume(data.weight.any())
     gamma, degree, constant = KERNELS[kernel]
     choice = KernelConfig(kernel, gamma, degree, constant)
     values, block = gram(data.X, data.X, kernel, gamma, degree, constant), as_dense(data.X)
-    own = mild(name, values)
-    expected, last, mean = naive.KERNEL[name](
-        values, naive_slope(data), data.n_outputs, data.weight, **settings_of_twin(name, data, own)
-    )
-    assume(is_decided(name, expected, 1e-12))
-    bank, predictions = taught(data, learner=name, kernel_config=choice, average=average, **own)
+    expected, last, mean = naive.kernel_pistol(values, naive_slope(data), data.n_outputs, data.weight)
+    bank, predictions = taught(data, kernel_config=choice, average=average)
     assert_near(predictions[0], expected, TOLERANCE)
     function = mean if average else last
     margins = np.abs(expected).max()  # whose rounding errors are those of slopes
@@ -118,8 +78,8 @@ def test_agrees_with_the_paper(name, seed, n, kind, kernel, distinct, average):
 def test_many_points_agree_with_the_paper():
     data = drawn(0, 1400, weighted=False)
     values = gram(data.X, data.X, "laplacian", 8.0)
-    expected, _, mean = naive.kernel_pistol(values, naive_slope(data), 1, data.weight, growth=1.0)
-    bank, predictions = taught(data, kernel_config=KernelConfig("laplacian", 8.0), growth=1.0)
+    expected, _, mean = naive.kernel_pistol(values, naive_slope(data), 1, data.weight)
+    bank, predictions = taught(data, kernel_config=KernelConfig("laplacian", 8.0))
     assert bank.expansion.n > 1024
     assert_near(predictions[0], expected, TOLERANCE)
     assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE)
@@ -167,45 +127,26 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
     assert_near(predictions, expected, TOLERANCE)
 
 
-@by_learner
-def test_rows_of_weight_0_are_predicted_not_learned(name):
+def test_rows_of_weight_0_are_predicted_not_learned():
     data = drawn(7, 300)
     kept = data.weight > 0
     without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
-    one, with_zeros = taught(data, learner=name, kernel_config=KernelConfig("rbf", 0.5))
-    other, alone = taught(without, learner=name, kernel_config=KernelConfig("rbf", 0.5))
+    one, with_zeros = taught(data, kernel_config=KernelConfig("rbf", 0.5))
+    other, alone = taught(without, kernel_config=KernelConfig("rbf", 0.5))
     assert_near(with_zeros[:, kept], alone, TOLERANCE)
     assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE)
 
 
-@by_learner
-def test_uncompiled_gives_the_same_numbers(name, monkeypatch):
+def test_uncompiled_gives_the_same_numbers(monkeypatch):
     data = drawn(8, 60)
-    _, compiled = taught(data, learner=name)
+    _, compiled = taught(data)
     uncompile(monkeypatch)
-    _, predictions = taught(data, learner=name)
+    _, predictions = taught(data)
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
-
-
-def test_averaged_sgd_of_the_square_loss_is_algorithm_1(monkeypatch):
-    """The loss that bound (3) of Orabona 2014 is stated for: no slope is divided or clipped."""
-    uncompile(monkeypatch)
-    data = drawn(3, 80, weighted=False)._replace(objective=objectives.Binary(losses.Square(), 0.0))
-    values, f, total = gram(data.X, data.X, "rbf", 0.5), np.zeros(80), np.zeros(80)
-    for t in range(80):
-        total += f
-        f[t] += 0.25 * 2.0 * (data.y[t] - values[t] @ f)
-    config = KernelConfig("rbf", 0.5)
-    bank, predictions = taught(data, learner="kernel-sgd", kernel_config=config, eta=0.25)
-    assert_near(by_row(bank, as_dense(data.X))[0][:, 0], merged(data.X, total[:, None] / 80)[:, 0], 1e-10)
 
 
 def test_settings_that_make_no_learner_are_named():
     data = drawn(0, 10)
-    with pytest.raises(ModelError, match="their product below 1"):
-        bank_of(data, "kernel-online-regularized", eta=1.0, penalty=1.0)
-    with pytest.raises(ModelError, match="penalty must be above 0"):
-        bank_of(data, "kernel-regularized-sgd", penalty=0.0)
     with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):
         bank_of(data, eta=1.0)
 

@@ -34,7 +34,7 @@ class Expansion:
         n_functions = len(self.steps)
         self.store, self.n = Points.empty(), 0
         self.coefficients = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity)
-        self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see contract
+        self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see pistol
         self.block, self.filled = Points.empty(), 0
         self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
         self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
@@ -117,26 +117,16 @@ class Expansion:
         self.lags[:, :, : self.n] = self.coefficients[:, :, : self.n] * clocks[:, :, None]
         self.open_lags[:] = self.open_coefficients * clocks[:, :, None]
 
-    def fold(self, m: int, factors: np.ndarray, clocks: np.ndarray) -> None:
-        """Multiply the coefficients of a function by factors (K,), which the learner then resets to 1.
-
-        No block may be open. Lags then hold the whole contribution of past rounds to the average, and the clocks (K,)
-        begin at 0 again.
-        """
-        coefficients, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
-        lags -= coefficients * clocks[:, None]
-        coefficients *= factors[:, None]
-
-    def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> Coefficients:
+    def averaged(self, clocks: np.ndarray, weights: np.ndarray) -> Coefficients:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
 
-        Clocks (M, K) and shares (M,) are those of :class:`tunefree.papers.kernel.contract.KernelLearner`.
+        Clocks (M, K) and weights (M,) are those of :class:`tunefree.papers.kernel.pistol.KernelPiSTOL`.
         """
         parts = []
         for coefficients, lags in self._both():
             totals = coefficients * clocks[:, :, None] - lags
             parts.append(
-                np.divide(totals, shares[:, None, None], out=np.zeros_like(totals), where=shares[:, None, None] > 0)
+                np.divide(totals, weights[:, None, None], out=np.zeros_like(totals), where=weights[:, None, None] > 0)
             )
         return parts[0], parts[1]
 

@@ -19,8 +19,6 @@ from tunefree.pool.members import MOST_MEMBERS
 from tunefree.theory.evidence import Evidence
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
-FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
-PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
 
 CONFIG = {
     "name": Text(),
@@ -56,20 +54,17 @@ def config_of(plan: Any) -> KernelConfig:
 def settings_of_members(
     learner: str, settings: dict[str, float], view: str, config: KernelConfig | None = None
 ) -> list[Setting]:
-    """The members of a model whose learner has this name: one for each width and penalty that is not chosen.
+    """The members of a model whose learner has this name: one for each width, if none is chosen.
 
     Examples
     --------
-    >>> len(settings_of_members("kernel-pistol", {}, "steady")), len(settings_of_members(FOLLOW_THE_LEADER, {}, "raw"))
-    (9, 36)
+    >>> len(settings_of_members("kernel-pistol", {}, "steady"))
+    9
     """
-    of_members = [settings]
-    if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
-        of_members = [{**settings, "penalty": penalty} for penalty in PENALTIES]
     if "width" in settings:
-        return [Setting(learner, parameters, view) for parameters in of_members]
+        return [Setting(learner, settings, view)]
     widths = WIDTHS if kernel_of((config or KernelConfig()).name, 1.0).is_ladder else (1.0,)
-    return [Setting(learner, {**parameters, "width": width}, view) for parameters in of_members for width in widths]
+    return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
 def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
@@ -98,7 +93,6 @@ FAMILY = Family(
     restored_config=lambda saved: KernelConfig(**saved),
     config_header=CONFIG,
     settings_of_members=settings_of_members,
-    follows_the_leader=FOLLOW_THE_LEADER.__eq__,
     banks=banks,
     bank_header=BANK,
     bank_arrays=bank_arrays,

@@ -20,20 +20,19 @@ from tunefree.core.part import restored, size_of, under
 from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
-from tunefree.losses.objectives import OneAgainstAll, measured
+from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
-from tunefree.papers.kernel import contract, kernels
+from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
+from tunefree.papers.kernel.pistol import factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, points
-from tunefree.papers.kernel.regularized_sgd import TUNED, candidate_offsets
 
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
-TRIED = 1000  # rows on which offsets are tuned
 
 
 class KernelConfig(NamedTuple):
@@ -134,9 +133,7 @@ class KernelBank:
             return
         _fit(self.expansion.filled < BLOCK, "the open block of support points is full")
         _fit(self.expansion.n_functions == len(self.members), "there are not as many functions as members")
-        for member in self.members:  # states are read to predict, and roots of negative numbers raise errors
-            factors = [member.state.factor(k) for k in range(model.n_outputs)]
-            _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
+        _fit(np.isfinite(self._factors()).all(), "a kernel learner has no finite factor")
         for stored in (self.expansion.store.packed(self.expansion.n), self.expansion.block):
             highest = stored.features.max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
@@ -187,7 +184,7 @@ class KernelBank:
         expansion, seen = self.expansion, self._points(rows.X)
         targets, weights = (np.ascontiguousarray(array, np.float64) for array in (rows.y, rows.weight))
         margins = np.zeros((len(self.members), len(targets), self.n_outputs))
-        learn = contract.learning(type(self.members[0].state), self.n_outputs == 1)
+        learn = learning(self.n_outputs == 1)
         start = 0
         while start < len(targets):
             first = expansion.filled
@@ -197,21 +194,12 @@ class KernelBank:
             for m, member in enumerate(self.members):
                 of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                learn(member.state, *member.objective_arrays, *of_rows, *written)
+                learn(member.state, *member.arrays, *of_rows, *written)
             if expansion.filled == BLOCK:
                 expansion.close()
-                self._fold_factors()
             start = stop
         for m, member in enumerate(self.members):
             predictions[m] = member.judged(margins[m], rows)
-
-    def _fold_factors(self) -> None:
-        """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
-        for m, member in enumerate(self.members):
-            factors = member.state.take_small_factors()
-            if factors is not None:
-                self.expansion.fold(m, factors, member.state["average_clocks"])
-                member.state.average_clocks[:] = 0.0
 
     def freeze(self) -> None:
         """Fix view and kernel by the rows kept back, if there are any, and learn these.
@@ -250,35 +238,6 @@ class KernelBank:
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
         kernel, steps = self._kernel_and_steps()
         self.expansion = Expansion(kernel, steps, self.n_outputs)
-        largest = float(kernel.diagonal(seen.as_matrix()).max())
-        largest = min(largest, CEILING) if largest > 0.0 else 1.0
-        for member in self.members:
-            member.state = member.state.with_kernel_bound(member.objective, largest, self.average)
-        tuned = [m for m, member in enumerate(self.members) if member.state.settings.get("offset") == TUNED]
-        if tuned:
-            self._tune_offsets(tuned, largest, first.part(0, min(TRIED, len(first.y))))
-
-    def _tune_offsets(self, tuned: list[int], largest: float, rows: LabelledRows) -> None:
-        """Let members have the offset with the least progressive loss on the first rows, which are learned later."""
-        penalties = [self.members[m].state.settings["penalty"] for m in tuned]
-        candidates = [(m, o) for m, p in zip(tuned, penalties, strict=True) for o in candidate_offsets(p, largest)]
-        trial = copy.copy(self)
-        trial.members = [copy.deepcopy(self.members[m]) for m, _ in candidates]
-        for member, (_, offset) in zip(trial.members, candidates, strict=True):
-            member.calibration, member.state = None, member.state.with_settings(offset=offset)
-        steps = self.expansion.steps[[m for m, _ in candidates]]
-        trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs)
-        predictions = np.empty((len(candidates), len(rows.y), self.n_outputs))
-        trial._learn(rows, predictions)
-        losses: dict[int, list[tuple[float, float]]] = {}
-        known = rows.weight > 0.0
-        for member, (m, offset), predicted in zip(trial.members, candidates, predictions, strict=True):
-            with np.errstate(over="ignore"):  # of the square of what is no prediction at all
-                row_losses = measured(member.objective, rows.y, predicted)
-                total = float((rows.weight[known] * row_losses[known]).sum())
-            losses.setdefault(m, []).append((total, offset))
-        for m, of_member in losses.items():
-            self.members[m].state = self.members[m].state.with_settings(offset=min(of_member)[1])
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
@@ -321,13 +280,14 @@ class KernelBank:
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         states = [member.state for member in self.members]
-        factors = np.array([[state.factor(k) for k in range(self.n_outputs)] for state in states])
         if not self.average:
-            return self.expansion.scaled(factors)
-        to_come = np.array([state.share_to_come() for state in states])
-        clocks = np.array([state["average_clocks"] for state in states]) + factors * to_come[:, None]
-        shares = np.array([state.average_shares[0] for state in states]) + to_come
-        return self.expansion.averaged(np.minimum(clocks, CEILING), np.minimum(shares, CEILING))
+            return self.expansion.scaled(self._factors())
+        clocks = np.array([state["average_clocks"] for state in states])
+        return self.expansion.averaged(clocks, np.array([state.average_weight[0] for state in states]))
+
+    def _factors(self) -> np.ndarray:
+        """What the sums of the members are multiplied by, (M, K)."""
+        return np.array([[factor_of(member.state, k) for k in range(self.n_outputs)] for member in self.members])
 
     def begin_pass(self) -> None:
         """Learn the rows kept back, and let averages start again."""

@@ -8,17 +8,19 @@ stores the norm of g. For h of norm up to U the last term is at least -U ||g||.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tunefree.papers.kernel.pistol import KernelPiSTOL
 from tunefree.theory.bounds import growing_pistol_bound
 from tunefree.theory.evidence import Certificate, certify
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KernelCertificate(Certificate):
     """Lower bounds on the loss of every function of a kernel's space; made by :func:`certificate_of`.
 
@@ -28,28 +30,24 @@ class KernelCertificate(Certificate):
     ----------
     gamma : float
         gamma of the kernel.
-    reach, paths, growth : (K,) arrays
-        For each output M, A / M and A / M_1 of :func:`tunefree.theory.bounds.growing_pistol_bound`.
-    a, b : float
-        The learner's parameters, in units of the Lipschitz constant; b is 0 if it grows with the rounds.
     lipschitz : float
         Lipschitz constant of the loss.
+    state : KernelPiSTOL
+        The learner after the rows.
 
     Examples
     --------
-    >>> one = KernelCertificate(50.0, -2.0, 100.0, 100, np.array([[3.0]]), np.ones(1), gamma=1.0, reach=np.ones(1),
-    ...                         paths=np.array([50.0]), growth=np.array([50.0]), a=4.0, b=1.0, lipschitz=1.0)
+    >>> state = KernelPiSTOL(0, a=4.0, b=1.0)
+    >>> state.largest[0] = state.first[0] = 1.0
+    >>> state.slopes[0] = 50.0
+    >>> one = KernelCertificate(50.0, -2.0, 100.0, 100, np.array([[3.0]]), np.ones(1), state=state)
     >>> one.lower_bound(1.0), round(one.theorem(1.0), 1)
     (0.49, 37.5)
     """
 
     gamma: float = 1.0
-    reach: np.ndarray = field(default_factory=lambda: np.zeros(1))
-    paths: np.ndarray = field(default_factory=lambda: np.zeros(1))
-    growth: np.ndarray = field(default_factory=lambda: np.zeros(1))
-    a: float = 0.0
-    b: float = 0.0
     lipschitz: float = 1.0
+    state: KernelPiSTOL = field(default_factory=lambda: KernelPiSTOL(0))
 
     def theorem(self, norm: float) -> float:
         """Regret bound of PiSTOL against every function of a norm (Orabona 2014, Theorem 1).
@@ -68,11 +66,13 @@ class KernelCertificate(Certificate):
         bound : float
             On the total loss of the predictions minus that of the comparator.
         """
-        if not (self.a > 0.0 and self.b > 0.0):
+        a, b, largest, first = (float(self.state[name][0]) for name in ("a", "b", "largest", "first"))
+        if b == 0.0:
             return math.inf
+        slopes = self.state["slopes"]
+        paths, growth = (slopes / size if size > 0.0 else slopes for size in (largest, first))
         with np.errstate(all="ignore"):
-            bounds = growing_pistol_bound(norm * self.reach, self.paths, self.growth, self.a, self.b)
-            total = self.lipschitz * float(bounds.sum())
+            total = self.lipschitz * float(growing_pistol_bound(norm * largest, paths, growth, a, b).sum())
         return total if math.isfinite(total) else math.inf
 
 
@@ -89,31 +89,16 @@ def certificate_of(member: Any, gamma: float = 1.0) -> KernelCertificate | None:
     Returns
     -------
     certificate : KernelCertificate or None
-        None if there is none: for numbers, after the first pass, for a learner that does not store the norm of its sum
-        of gradients, and for a loss without a Lipschitz constant, whose slopes are clipped.
+        None if there is none: for numbers, after the first pass, and for a loss without a Lipschitz constant, whose
+        slopes are clipped.
     """
-    objective, state, evidence = member.objective, member.state, member.evidence
+    objective, state, evidence = member.objective, copy.deepcopy(member.state), member.evidence
     lipschitz = getattr(objective.loss, "lipschitz", 1.0)  # 1 for the multinomial loss
-    if evidence is None or not (hasattr(state, "norms") and lipschitz < math.inf and evidence.rounds[0] > 0.0):
+    if evidence is None or not (lipschitz < math.inf and evidence.rounds[0] > 0.0):
         return None
-    sums, largest, first = certify(evidence, objective), float(state.largest[0]), float(state.first[0])
+    sums = certify(evidence, objective)
     if sums.inner == math.inf:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        growth = np.where(state.slopes > 0.0, state.slopes / first, 0.0)
-    return KernelCertificate(
-        loss=sums.loss,
-        inner=sums.inner,
-        weight=sums.weight,
-        rounds=sums.rounds,
-        pulls=np.array([[lipschitz * math.sqrt(float(state.norms.sum()))]]),
-        largest=np.ones(1),
-        bends=sums.bends,
-        gamma=gamma,
-        reach=np.full(len(state.slopes), largest),
-        paths=state.slopes / largest if largest > 0.0 else state.slopes.copy(),
-        growth=growth,
-        a=float(state.a[0]),
-        b=float(state.b[0]),
-        lipschitz=lipschitz,
-    )
+    pulls, size = np.array([[lipschitz * math.sqrt(float(state.norms.sum()))]]), np.ones(1)
+    of_sums = sums.loss, sums.inner, sums.weight, sums.rounds
+    return KernelCertificate(*of_sums, pulls, size, sums.bends, gamma=gamma, lipschitz=lipschitz, state=state)

@@ -9,19 +9,18 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.part import LEARNED, Part, argument, child
+from tunefree.core.part import LEARNED, argument, child
 from tunefree.core.rows import Rows
-from tunefree.learners import ALL
-from tunefree.losses.kinds import arrays_of, objective_numbers
-from tunefree.losses.objectives import measured, with_slopes_as_they_come
+from tunefree.losses.kinds import HasObjective
+from tunefree.losses.objectives import measured
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
-from tunefree.papers.kernel.contract import KernelLearner
+from tunefree.papers.kernel.pistol import KernelPiSTOL
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
-class KernelMember(Part):
+class KernelMember(HasObjective):
     """One learner of a bank of kernel learners.
 
     Parameters
@@ -33,34 +32,21 @@ class KernelMember(Part):
         None where margins are predicted as they are.
     """
 
-    setting, _objective, objective_arrays = argument(), argument(), argument()
-    state = child(KernelLearner, LEARNED)
+    setting = argument()
+    state = child(KernelPiSTOL, LEARNED)
     calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
     evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
-    objective_numbers = objective_numbers()
 
     def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
-            self.state = ALL[setting.learner](0, n_outputs, **settings)
+            self.state = KernelPiSTOL(0, n_outputs, **settings)
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
         self.evidence = Evidence(1, n_outputs) if objective.task == "classification" else None
-
-    @property
-    def objective(self) -> Any:
-        """The objective, with what is known of the targets so far."""
-        return self.objective_arrays.restored(self._objective)
-
-    @objective.setter
-    def objective(self, objective: Any) -> None:
-        """As the learner wants it: with slopes clipped at the steepest before, or not."""
-        if self.state.traits.takes_slopes_as_they_come:
-            objective = with_slopes_as_they_come(objective)
-        self._objective, self.objective_arrays = objective, arrays_of(objective)
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunefree.core.kernels import Kernel
 
-NAMES = ("sfmd", "kotlowski", "ogd", "coordinate-ogd", "averaged-sgd", "adam", "perceptron")
+NAMES = ("sfmd", "kotlowski", "ogd", "adam", "perceptron")
 
 
 def all_kernels() -> list[Kernel]:
