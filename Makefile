@@ -6,7 +6,7 @@ USE_STAMP := $(VENV)/.use
 DEV_STAMP := $(VENV)/.dev
 
 .DEFAULT_GOAL := demo
-.PHONY: docs demo test test-all test-bounds fuzz check kernels bench history lock clean
+.PHONY: docs demo test test-all test-bounds fuzz check compiled bench history lock clean
 
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
@@ -37,10 +37,10 @@ check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/mypy
 	$(MAKE) test
 
-kernels: $(DEV_STAMP)  ## the bitcode of all compiled functions, by the oldest Numba supported: newer LLVM reads older bitcode
+compiled: $(DEV_STAMP)  ## the bitcode of all compiled functions, by the oldest Numba supported: newer LLVM reads older bitcode
 	test -x $(VENV)/oldest/bin/python || $(RUN) -m venv $(VENV)/oldest
 	$(VENV)/oldest/bin/python -m pip install --quiet --editable . 'numba==0.67.*'
-	$(VENV)/oldest/bin/python -m tunefree.core.packaging
+	$(VENV)/oldest/bin/python -m tunefree.compiled.packaging
 
 bench: $(DEV_STAMP)  ## the figures of the README and of the documents
 	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench]'

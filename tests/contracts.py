@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import kernels
+from tunefree.compiled import functions
 from tunefree.core.rows import n_rows, part
 from tunefree.learners.reading import read
 from tunefree.losses.objectives import measured
@@ -38,4 +38,4 @@ def weights(state: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 def uncompile(monkeypatch: Any) -> None:
     """Let kernels run as Python until the test ends."""
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setattr(functions, "IS_COMPILED", False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
-from tunefree.core.exporting import jitted
+from tunefree.compiled.exporting import jitted
 from tunefree.generations import boosted, gradient_trees, growing
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of

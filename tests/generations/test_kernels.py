@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import KINDS, TASKS, arrays_in_file, columns, problem
-from tunefree.core import kernels
+from tunefree.compiled import functions
 from tunefree.generations import growing, paths
 from tunefree.generations.columns import digests_of
 from tunefree.generations.seen import Seen
@@ -40,5 +40,5 @@ def bytes_of(arrays):
 def test_plain_python_gives_the_same_bits(arguments, monkeypatch):
     arrays_of = grown if arguments else seen
     compiled = bytes_of(arrays_of(*arguments))
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setattr(functions, "IS_COMPILED", False)
     assert bytes_of(arrays_of(*arguments)) == compiled

@@ -13,7 +13,7 @@ from tunefree.losses.contract import loss_class
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.labels import Binary
 from tunefree.losses.loops import Loop
-from tunefree.losses.objectives import all_kernels, measured
+from tunefree.losses.objectives import all_compiled, measured
 
 
 @loss_class
@@ -48,18 +48,18 @@ def scaled_loss_of(factor, functions):
 
 
 def test_a_loop_is_one_kernel_for_all_losses():
-    kernel = all_kernels()[0]
+    kernel = all_compiled()[0]
     for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
         assert measured(Binary(loss, 0.0), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
-    assert all_kernels()[0] is kernel and kernel.name == "losses.objectives.measure"
+    assert all_compiled()[0] is kernel and kernel.name == "losses.objectives.measure"
 
 
 def test_a_loop_is_made_anew_when_a_loss_gets_a_name(monkeypatch):
     monkeypatch.setattr(losses, "LOSSES", copy.deepcopy(losses.LOSSES))
     monkeypatch.setattr("tunefree.losses.switch.LOSSES", losses.LOSSES)
-    before = all_kernels()[0]
+    before = all_compiled()[0]
     losses.LOSSES.register("shifted", Shifted)
-    assert all_kernels()[0] is not before
+    assert all_compiled()[0] is not before
     assert measured(Binary(Shifted(), 0.0), np.ones(1), np.full((1, 1), 3.0)).tolist() == [10.0]
 
 

@@ -77,7 +77,7 @@ def learn(functions):
 
 def of_both_kinds():
     """The loop as machine code and as Python."""
-    return learn, learn.kernel().function
+    return learn, learn.compiled().function
 
 
 class Drawn(NamedTuple):

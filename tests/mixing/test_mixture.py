@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.losses.test_contract import PAGE
 from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tunefree import losses
-from tunefree.core import kernels
+from tunefree.compiled import functions
 from tunefree.core.errors import ModelError
 from tunefree.mixing import corrections
 from tunefree.mixing.mixture import Mixture
@@ -206,7 +206,7 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
         return [mixed.tobytes(), mixture.predict(members).tobytes(), mixture.mean(members).tobytes(), bytes_of(mixture)]
 
     compiled = results()
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setattr(functions, "IS_COMPILED", False)
     with np.errstate(all="ignore"):
         assert results() == compiled
 
@@ -215,7 +215,7 @@ def test_a_loss_from_outside_is_learned_once_it_has_a_name(monkeypatch):
     for table in ("_places", "_loaded"):
         monkeypatch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
     monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)  # to compile the kernel with one more loss takes long
+    monkeypatch.setattr(functions, "IS_COMPILED", False)  # to compile the kernel with one more loss takes long
     members, y, weight = stream("square", 100, 12)
     mixture = Mixture(N_MEMBERS, 0, PAGE["log_cosh"](2.0))
     with pytest.raises(ModelError, match="LogCosh is not among the losses"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tunefree.core import kernels
+from tunefree.compiled import functions
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.learners import newton
@@ -93,7 +93,7 @@ def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
         return of_rows, [array.tolist() for array in known.known], [np.asarray(a).tolist() for a in known.in_slots(X)]
 
     compiled = results()
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setattr(functions, "IS_COMPILED", False)
     assert results() == compiled
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
-from tunefree.core import kernels, rows, storage
+from tunefree.compiled import functions
+from tunefree.core import rows, storage
 from tunefree.core.errors import ModelError
 from tunefree.core.part import arrays_of
 from tunefree.core.rows import n_rows, part
@@ -214,7 +215,7 @@ def test_plain_python_computes_the_same_bits(name, X):
     compiled, plain = (views.ALL[name].create(X.shape[1]) for _ in range(2))
     by_kernel = shown(compiled, block, learns)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(kernels, "IS_COMPILED", False)
+        patch.setattr(functions, "IS_COMPILED", False)
         by_python = shown(plain, block, learns)
     assert by_kernel.numbers.tobytes() == by_python.numbers.tobytes()
     assert by_kernel.values.tobytes() == by_python.values.tobytes()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core import kernels
+from tunefree.compiled import functions
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of
 from tunefree.stream.batch import BadRows, Lines, Position
@@ -56,5 +56,5 @@ def looked_up():
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # of whole numbers, which is meant
 def test_results_are_those_of_plain_python(results, monkeypatch):
     compiled = results()
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setattr(functions, "IS_COMPILED", False)
     np.testing.assert_equal(results(), compiled)

@@ -16,13 +16,13 @@ import pytest
 from pyarrow import parquet
 
 import tunefree
+from tunefree.compiled.functions import Compiled
 from tunefree.core import threads
-from tunefree.core.kernels import Kernel
 
 ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tunefree.__file__).parent)
 MOST = 11
-KERNELS = (
+COMPILED = (
     "model/members.py Member.learn",
     "generations/leaves.py LivingLeaves.follow",
 )  # which call the kernels of learners
@@ -45,16 +45,16 @@ def ways(tmp_path_factory):
     path = tmp_path_factory.mktemp("way") / "rows.parquet"
     X = np.random.default_rng(0).normal(size=(1000, 3))
     parquet.write_table(pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": (X[:, 0] > 0).astype(int)}), path)
-    seen, call = set(), Kernel.__call__
+    seen, call = set(), Compiled.__call__
 
     def traced(kernel, *values):
         functions = way()
-        if functions[-1] in KERNELS and not any("frozen" in function for function in functions):
+        if functions[-1] in COMPILED and not any("frozen" in function for function in functions):
             seen.add(tuple(functions))
         return call(kernel, *values)
 
     with pytest.MonkeyPatch.context() as patch, threads.at_most(1):
-        patch.setattr(Kernel, "__call__", traced)
+        patch.setattr(Compiled, "__call__", traced)
         tunefree.train(path, target="y")
     return seen
 
@@ -62,7 +62,7 @@ def ways(tmp_path_factory):
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="names of classes are not in the code of their functions")
 def test_the_way_to_a_weight_is_short(ways):
     learned = [functions for functions in ways if functions[2].startswith("training/one_pass.py")]
-    assert {functions[-1] for functions in learned} == set(KERNELS)
+    assert {functions[-1] for functions in learned} == set(COMPILED)
     assert max(map(len, learned)) <= MOST
 
 

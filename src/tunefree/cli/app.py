@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from tunefree.cli.options import ungrouped
-from tunefree.core import compilation
+from tunefree.compiled import notices
 from tunefree.core.errors import TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.core.registry import Registry
@@ -141,13 +141,13 @@ def main() -> None:
     even where a training was saved: there is no model yet, and what would use one must not go on.
     """
     if not {"-q", "--quiet"} & set(sys.argv[1:]):
-        compilation.listeners.append(_tell_of_compilation)
+        notices.listeners.append(_tell_of_compilation)
     try:
         try:
             app()
         finally:
-            if _tell_of_compilation in compilation.listeners:
-                compilation.listeners.remove(_tell_of_compilation)
+            if _tell_of_compilation in notices.listeners:
+                notices.listeners.remove(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
     except (TunefreeError, MemoryError) as error:
         message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from tunefree.core import compilation
+from tunefree.compiled import notices
 
 
 class FitDisplay:
@@ -28,7 +28,7 @@ class FitDisplay:
 
     def __enter__(self) -> FitDisplay:
         if self._progress is not None:
-            compilation.listeners.append(self.say)
+            notices.listeners.append(self.say)
             description = f"a pass over {self.rows:,} rows"
             self._progress.bar.update(self._progress.task, description=description, total=self.rows)
             self._progress.bar.start()
@@ -36,7 +36,7 @@ class FitDisplay:
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._progress is not None:
-            compilation.listeners.remove(self.say)
+            notices.listeners.remove(self.say)
             self._progress.close()
 
     def say(self, text: str) -> None:

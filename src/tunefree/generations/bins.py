@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
-from tunefree.core.programs import Call
+from tunefree.compiled.functions import compiled
+from tunefree.compiled.programs import Call
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -77,7 +77,7 @@ def _edges(column: np.ndarray) -> np.ndarray:
     return np.where((middle > below) & (middle <= above), middle, above)
 
 
-@kernel
+@compiled
 def _write_ends(
     counts: Annotated[np.ndarray, "int64[values]"], most: int, ends: Annotated[np.ndarray, "bool[values]"]
 ) -> None:
@@ -127,7 +127,7 @@ def place_of(points, low, high, x):
     return place + np.uint64(points[place] <= x) if size == np.uint64(1) else place
 
 
-@kernel
+@compiled
 def _sum_scores(
     ids: Annotated[np.ndarray, "float64[ids]"],
     column: Annotated[np.ndarray, "float64[rows]"],
@@ -143,7 +143,7 @@ def _sum_scores(
             sums[place] += scores[i]
 
 
-@kernel
+@compiled
 def _write_codes(
     bins: Bins,
     columns: Annotated[np.ndarray, "float64[rows, columns]"],

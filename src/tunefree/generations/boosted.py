@@ -12,9 +12,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
+from tunefree.compiled.programs import Call, Program
 from tunefree.core.numbers import clip
-from tunefree.core.programs import Call, Program
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
@@ -99,7 +99,7 @@ def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
     return min(n_columns, round(multiple * min(n, int(WIDEST * math.sqrt(n_columns)))))
 
 
-@kernel
+@compiled
 def write_residuals(
     margins: Annotated[np.ndarray, "float64[rows]"],
     targets: Annotated[np.ndarray, "float64[rows]"],
@@ -113,7 +113,7 @@ def write_residuals(
         curvatures[i] = weights[i]
 
 
-@kernel
+@compiled
 def write_leaves(
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"],
     rate: float,
@@ -133,7 +133,7 @@ def add_leaf(nodes, node, values, margins, i):
         margins[i, k] += values[leaf, k]
 
 
-@kernel
+@compiled
 def add_values(
     work: Work,
     codes: Annotated[np.ndarray, "uint8[columns, rows]"],

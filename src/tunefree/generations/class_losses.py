@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 
 LEAST_CURVATURE = 1e-12
 FARTHEST = 700.0  # power of e
@@ -27,7 +27,7 @@ def power_of_e(power):
     return series * np.int64((whole + BIAS) << MANTISSA_BITS).view(np.float64)
 
 
-@kernel
+@compiled
 def write_derivatives_of_two(
     margins: Annotated[np.ndarray, "float64[rows]"],
     targets: Annotated[np.ndarray, "float64[rows]"],
@@ -42,7 +42,7 @@ def write_derivatives_of_two(
         curvatures[i] = weights[i] * max(p * (1.0 - p), LEAST_CURVATURE)
 
 
-@kernel
+@compiled
 def write_powers(
     margins: Annotated[np.ndarray, "float64[entries]"], powers: Annotated[np.ndarray, "float64[entries]"]
 ) -> None:
@@ -51,7 +51,7 @@ def write_powers(
         powers[i] = power_of_e(margins[i])
 
 
-@kernel
+@compiled
 def write_derivatives_of_classes(
     powers: Annotated[np.ndarray, "float64[rows, outputs]"],
     targets: Annotated[np.ndarray, "float64[rows]"],

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
 from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Block, n_rows, row_sums, sparse
@@ -341,7 +341,7 @@ def digests_of_words(X: Block) -> np.ndarray:
     return row_sums(hashed_values(X.features, X.values), X.pointers)
 
 
-@kernel
+@compiled
 def _write_digests(
     matrix: Annotated[np.ndarray, "float64[rows, columns]"],
     keys: Annotated[np.ndarray, "uint64[columns]"],

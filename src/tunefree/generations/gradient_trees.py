@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.bundles import Exclusive
 from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
@@ -104,7 +104,7 @@ class Work(NamedTuple):
         )
 
 
-@kernel
+@compiled
 def draw(
     work: Work,
     share: float,
@@ -434,7 +434,7 @@ def number_leaves(work, n_nodes):
             n_leaves += 1
 
 
-@kernel
+@compiled
 def grow_tree(
     work: Work,
     codes: Annotated[np.ndarray, "uint8[columns, all_rows]"],

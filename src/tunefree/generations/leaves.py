@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.prefetching import LARGE
+from tunefree.compiled.programs import Call
 from tunefree.core.fields import FEATURE, OUTPUT, padded
-from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
-from tunefree.core.prefetching import LARGE
-from tunefree.core.programs import Call
 from tunefree.core.rows import Row
 from tunefree.core.schema import Number, Text
 from tunefree.learners import ALL
@@ -72,15 +72,15 @@ def following_of(learner: type[Learner], functions: Functions) -> Callable[..., 
     return follow
 
 
-def following(learner: type[Learner], has_one_output: bool) -> Kernel:
-    """The kernel of a learner on leaves, for all losses that have a name by now."""
+def following(learner: type[Learner], has_one_output: bool) -> Compiled:
+    """The compiled function of a learner on leaves, for all losses that have a name by now."""
     name = f"generations.leaves.follow.{learner.__name__}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    return following_of.kernel(learner, name=name, states={"state": learner}, lengths=lengths)
+    return following_of.compiled(learner, name=name, states={"state": learner}, lengths=lengths)
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of the learners on leaves."""
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the learners on leaves."""
     names = {name for kind in WEALTH for name, _ in learners_of(kind)}
     return [following(ALL[name], one) for name in sorted(names) for one in (True, False)]
 
@@ -116,7 +116,7 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     return logs
 
 
-@kernel
+@compiled
 def add_weights(
     weights: Annotated[np.ndarray, "float32[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],

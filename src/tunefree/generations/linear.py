@@ -12,11 +12,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
+from tunefree.compiled.programs import Call
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, scaled
-from tunefree.core.programs import Call
 from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.settings import USUAL, Settings
@@ -84,7 +84,7 @@ class Linear(NamedTuple):
             raise ModelError("a linear generation in the file is damaged; train the model anew")
 
 
-@kernel
+@compiled
 def write_features(
     columns: Annotated[np.ndarray, "float64[rows, weights]"],
     levels: Annotated[np.ndarray, "float64[weights]"],
@@ -280,7 +280,7 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
     return hessian
 
 
-@kernel
+@compiled
 def _write_margins(
     features: Annotated[np.ndarray, "float64[rows, features]"],
     weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],

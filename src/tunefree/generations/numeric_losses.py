@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel, kernel
+from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.programs import Call
 from tunefree.core.numbers import clip
-from tunefree.core.programs import Call
 from tunefree.generations.trees import LEAF
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
@@ -95,9 +95,9 @@ def _differentiate(functions):
     return write_derivatives
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of this module."""
-    return [_minimise.kernel(), _differentiate.kernel()]
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of this module."""
+    return [_minimise.compiled(), _differentiate.compiled()]
 
 
 def minimising(work: Any, loss: Any, nodes: np.ndarray, of_rows: tuple[np.ndarray, ...], *results: Any) -> Call:
@@ -107,7 +107,7 @@ def minimising(work: Any, loss: Any, nodes: np.ndarray, of_rows: tuple[np.ndarra
     """
     arrays = arrays_of(regression(loss))
     of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    return _minimise.kernel(), work.rows, work.first, work.last, *of_loss, nodes, *of_rows, *results
+    return _minimise.compiled(), work.rows, work.first, work.last, *of_loss, nodes, *of_rows, *results
 
 
 def differentiating(loss: Any, of_rows: tuple[np.ndarray, ...], steep: float, *results: np.ndarray) -> Call:
@@ -116,10 +116,10 @@ def differentiating(loss: Any, of_rows: tuple[np.ndarray, ...], steep: float, *r
     Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
     """
     arrays = arrays_of(regression(loss))
-    return _differentiate.kernel(), int(arrays.codes[LOSS]), arrays.numbers, *of_rows, steep, *results
+    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *of_rows, steep, *results
 
 
-@kernel
+@compiled
 def write_steps_of_logarithms(
     sums: Annotated[np.ndarray, "float64[leaves, 1, 2]"],
     rate: float,

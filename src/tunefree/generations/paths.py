@@ -11,12 +11,12 @@ from typing import Annotated
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.generations.bins import codes_of
 from tunefree.generations.trees import COLUMN, LEAF, Trees, child_of
 
 
-@kernel
+@compiled
 def _write_means(
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
     rows: Annotated[np.ndarray, "float64[leaves]"],
@@ -34,7 +34,7 @@ def _write_means(
                 means[v, k] = share * means[left, k] + (1.0 - share) * means[left + 1, k]
 
 
-@kernel
+@compiled
 def _add_paths(
     codes: Annotated[np.ndarray, "uint8[rows, columns]"],
     roots: Annotated[np.ndarray, "int32[trees]"],

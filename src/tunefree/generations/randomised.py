@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.draws import draw_rows, next_random
@@ -218,7 +218,7 @@ def sum_leaf(work, node, leaf, targets, weights):
             sums[np.uint64(targets[r])] += weights[r]
 
 
-@kernel
+@compiled
 def grow_tree(
     work: Work,
     targets: Annotated[np.ndarray, "float64[rows]"],

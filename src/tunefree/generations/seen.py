@@ -10,13 +10,13 @@ from typing import Annotated
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.core.part import LEARNED, Part, array
 
 PLACES = 2**18  # of digests; the place of one is its last bits
 
 
-@kernel
+@compiled
 def _add(
     digests: Annotated[np.ndarray, "uint64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
+from tunefree.compiled.programs import Call
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import kernel
-from tunefree.core.programs import Call
 from tunefree.generations.bins import Bins, codes_of
 
 LEAF = -1  # instead of a test
@@ -171,7 +171,7 @@ def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, t
     arrive(nodes, h, values, t + 7 * trees, i + 7 * rows, leaves, sums)
 
 
-@kernel
+@compiled
 def walk(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
@@ -199,7 +199,7 @@ def walk(
             arrive(nodes, v, values, t, i, leaves, sums)
 
 
-@kernel
+@compiled
 def walk_to_numbers(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
     roots: Annotated[np.ndarray, "int32[trees]"],

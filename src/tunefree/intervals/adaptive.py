@@ -33,7 +33,7 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import clip
 from tunefree.core.schema import FROM_ZERO
 
@@ -172,7 +172,7 @@ def follow_one(state, j, n, score, smallest):
         state.weights[j, k] = (1.0 - shared) * state.weights[j, k] / total + shared / N_STEPS
 
 
-@kernel
+@compiled
 def follow(state: Adaptive, scores: Annotated[np.ndarray, "float64[rows]"]) -> None:
     """Learn scores in their order."""
     most = len(state.latest)

@@ -11,9 +11,9 @@ weight is eta in size whatever the scale of the feature, so the learner is not i
 
 from __future__ import annotations
 
+from tunefree.compiled.prefetching import fetch_line
 from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import LARGEST, bounded, clip, norm
-from tunefree.core.prefetching import fetch_line
 from tunefree.learners.contract import Traits
 from tunefree.learners.plain import PlainLearner, write_margins
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 
+from tunefree.compiled.prefetching import fetch_line
 from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING, bounded
-from tunefree.core.prefetching import fetch_line
 from tunefree.learners.contract import Learner, Traits
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2

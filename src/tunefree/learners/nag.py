@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
+from tunefree.compiled.prefetching import fetch_line, prefetch
 from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
-from tunefree.core.prefetching import fetch_line, prefetch
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import bounded
 from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
@@ -33,21 +33,21 @@ def reading_of(learner: type[Learner]) -> Callable[..., None]:
 
 
 @cache
-def reading(learner: Any, has_one_output: bool) -> Kernel:
-    """The kernel that reads the weights of a class of learners."""
+def reading(learner: Any, has_one_output: bool) -> Compiled:
+    """The compiled function that reads the weights of a class of learners."""
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     name = f"read.{kind}.{'one' if has_one_output else 'several'}"
-    return Kernel(reading_of(learner), name, {"state": learner}, lengths)
+    return Compiled(reading_of(learner), name, {"state": learner}, lengths)
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of this package, and of the averages of their iterates."""
-    return kernels_of(ALL[name] for name in ALL)
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the learners of this package, and of the averages of their iterates."""
+    return compiled_of(ALL[name] for name in ALL)
 
 
-def kernels_of(learners: Iterable[type[Learner]]) -> list[Kernel]:
-    """The kernels of learners, and of the averages of their iterates."""
+def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
+    """The compiled functions of learners, and of the averages of their iterates."""
     return [reading(learner, has_one) for learner in with_averages(learners) for has_one in (True, False)]
 
 

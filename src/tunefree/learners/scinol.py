@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 
+from tunefree.compiled.prefetching import fetch_line, prefetch
 from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING
-from tunefree.core.prefetching import fetch_line, prefetch
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 

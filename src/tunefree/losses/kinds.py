@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import clip, finite
 from tunefree.core.part import LEARNED, Part, argument, number, scratch
 from tunefree.core.schema import Mapping, Number
@@ -160,16 +160,17 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
 
 
 @cache
-def kernels_over(classes: tuple[type, ...]) -> tuple[Kernel, ...]:
-    """Those of these functions that have all losses as cases, as kernels: loops over rows call their machine code."""
+def compiled_over(classes: tuple[type, ...]) -> tuple[Compiled, ...]:
+    """Those of these functions that have all losses as cases, as compiled functions: loops over rows call their machine
+    code."""
     functions = functions_over(classes)
     names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
-    return tuple(Kernel(getattr(functions, name), f"losses.{name}") for name in names)
+    return tuple(Compiled(getattr(functions, name), f"losses.{name}") for name in names)
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of the losses of the package."""
-    return [*kernels_over(loss_classes())]
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the losses of the package."""
+    return [*compiled_over(loss_classes())]
 
 
 def differentiator(slope: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., None]:

@@ -1,24 +1,24 @@
-"""Loops over rows that call the functions of an objective: kernels for all losses that have a name."""
+"""Loops over rows that call the functions of an objective: compiled functions for all losses that have a name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tunefree.core.kernels import Kernel
-from tunefree.losses.kinds import functions_over, kernels_over
+from tunefree.compiled.functions import Compiled
+from tunefree.losses.kinds import compiled_over, functions_over
 from tunefree.losses.switch import loss_classes
 
 
 class Loop:
-    """A loop over rows, whose kernels have all losses as cases; they are made anew when a loss gets a name.
+    """A loop over rows, whose compiled functions have all losses as cases; they are made anew when a loss gets a name.
 
     Parameters
     ----------
     make : function
         From parts that the loop is made for, such as a learner's class, and the functions of objectives
         (:class:`tunefree.losses.kinds.Functions`), which come last, to the loop: a plain function whose annotations
-        are those of a kernel.
+        are those of a compiled function.
 
     Examples
     --------
@@ -43,32 +43,32 @@ class Loop:
 
     def __init__(self, make: Callable[..., Callable[..., Any]]) -> None:
         self.make = make
-        self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
-    def kernel(
+    def compiled(
         self,
         *parts: Any,
         name: str = "",
         states: Mapping[str, type[Any]] | None = None,
         lengths: Mapping[str, int] | None = None,
-    ) -> Kernel:
-        """The kernel for some parts, see :class:`tunefree.core.kernels.Kernel`.
+    ) -> Compiled:
+        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`.
 
         Parameters
         ----------
         *parts
             What the loop is made for.
         name : str, optional
-            No other kernel has it; by default that of the loop with its module.
+            No other compiled function has it; by default that of the loop with its module.
         states : mapping of str to class
         lengths : mapping of str to int
         """
         key = loss_classes(), parts, tuple((lengths or {}).items())
-        if key not in self._kernels:
+        if key not in self._compiled:
             loop = self.make(*parts, functions_over(key[0]))
-            self._kernels[key] = Kernel(loop, name, states, lengths, kernels_over(key[0]))
-        return self._kernels[key]
+            self._compiled[key] = Compiled(loop, name, states, lengths, compiled_over(key[0]))
+        return self._compiled[key]
 
     def __call__(self, *values: Any) -> Any:
         """Run the loop, if it is made for nothing but the losses."""
-        return self.kernel()(*values)
+        return self.compiled()(*values)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import CEILING
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.labels import Binary as Binary
@@ -67,9 +67,9 @@ def _measure(functions):
     return measure
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernel that measures losses."""
-    return [_measure.kernel()]
+def all_compiled() -> list[Compiled]:
+    """The compiled function that measures losses."""
+    return [_measure.compiled()]
 
 
 def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:

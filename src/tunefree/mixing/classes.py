@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import clip, largest
 from tunefree.mixing.bases import Account, CandidateWeights, Weights, enter, is_awake, update_soft, write_mean
 from tunefree.mixing.corrections import (
@@ -94,7 +94,7 @@ def write_gradient(members, features, corrected, y, shares, gradient):
     return trace
 
 
-@partial(Kernel, states=STATES, lengths=LENGTHS)
+@partial(Compiled, states=STATES, lengths=LENGTHS)
 def mix(
     base: Weights,
     first: Any,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.compiled.programs import Call
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
-from tunefree.core.programs import Call
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.places import LOSS
@@ -125,7 +125,8 @@ class Mixture(Part):
         return self._call((members, *(learned or (nothing, nothing)), is_over, mixed), BASE_ONLY if is_base else None)
 
     def _call(self, rows: tuple[Any, ...], top: Any) -> Call:
-        """The kernel, and its arguments: members, targets, weights, whether all is over, and what is written."""
+        """The compiled function, and its arguments: members, targets, weights, whether all is over, and what is
+        written."""
         rule = self.base, *self.corrections, self.top if top is None else top, self.account
         n_members, n_classes = rows[0].shape[1:]
         scratch = Scratch.create(self.n_features)
@@ -134,7 +135,7 @@ class Mixture(Part):
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             arrays = arrays_of(regression(self.loss))
             loss = int(arrays.codes[LOSS]), arrays.numbers
-            mix = (rates if has_log_link(self.loss) else numbers).mixing_kernel()
+            mix = (rates if has_log_link(self.loss) else numbers).compiled_mixing()
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
         factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)

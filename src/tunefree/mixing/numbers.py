@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import bounded, clip
 from tunefree.core.running import approach, pace
 from tunefree.core.schema import INFINITE
@@ -307,20 +307,20 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     return mix
 
 
-def kernel_of(link: Link, name: str) -> Kernel:
-    """The kernel of a link, for the losses that have a name by now."""
-    return mixing.kernel(link, name=name, states=STATES, lengths=LENGTHS)
+def compiled_of(link: Link, name: str) -> Compiled:
+    """The compiled function of a link, for the losses that have a name by now."""
+    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernel of this module."""
-    return [mixing_kernel()]
+def all_compiled() -> list[Compiled]:
+    """The compiled function of this module."""
+    return [compiled_mixing()]
 
 
-def mixing_kernel() -> Kernel:
-    """The kernel that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0, each after its
-    prediction.
+def compiled_mixing() -> Compiled:
+    """The compiled function that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0,
+    each after its prediction.
 
     The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
     """
-    return kernel_of(IDENTITY, "mixing.numbers.mix")
+    return compiled_of(IDENTITY, "mixing.numbers.mix")

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 
 NO_SLOT, VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
 FEATURE, SERIAL, BEFORE, ORDINAL = 0, 1, 2, 3  # columns of the occurrences that are kept
@@ -132,7 +132,7 @@ def n_without_slot(known, features, start, stop):
     return n
 
 
-@kernel
+@compiled
 def meet_rows(
     known: Known,
     kept: Kept,
@@ -183,7 +183,7 @@ def slot_in(known, first, serial, is_learned, feature):
     return known.slot_of[feature] if is_learned or known.serials[feature] < serial else 0
 
 
-@kernel
+@compiled
 def gather(
     known: Known,
     kept: Kept,
@@ -212,7 +212,7 @@ def gather(
     return n
 
 
-@kernel
+@compiled
 def place_rows(
     known: Known,
     first: int,

@@ -1,7 +1,8 @@
 """Passes of a linear learner over rows: learn them, score them by weights, in all or term by term.
 
 Rows are blocks of any kind, or what :func:`tunefree.core.rows.entries_of` makes of them once for all learners.
-Each pass is one kernel for a learner of one output, and one for any number of several, whatever the objective.
+Each pass is one compiled function for a learner of one output, and one for any number of several, whatever the
+objective.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.prefetching import LARGE
+from tunefree.compiled.programs import Call
 from tunefree.core.fields import padded
-from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import bounded
-from tunefree.core.prefetching import LARGE
-from tunefree.core.programs import Call
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
@@ -145,8 +146,8 @@ def learning_apart_of(learner: type[Learner], functions: Functions) -> Callable[
 LOOPS = {"learn": Loop(learning_of), "replay": Loop(replaying_of), "learn apart": Loop(learning_apart_of)}
 
 
-def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
-    """The kernel of a loop for a learner, for all losses that have a name by now.
+def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Compiled:
+    """The compiled function of a loop for a learner, for all losses that have a name by now.
 
     Parameters
     ----------
@@ -160,16 +161,16 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
     name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1} if has_one_output else {}
     lengths |= {"outputs": 1} if has_one_output and loop != "learn apart" else {}
-    return LOOPS[loop].kernel(learner, name=name, states={"state": learner}, lengths=lengths)
+    return LOOPS[loop].compiled(learner, name=name, states={"state": learner}, lengths=lengths)
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of this package, and of the averages of their iterates."""
-    return [*kernels_of(ALL[name] for name in ALL), pass_of("learn apart", ALL["scinol2"], True)]
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the learners of this package, and of the averages of their iterates."""
+    return [*compiled_of(ALL[name] for name in ALL), pass_of("learn apart", ALL["scinol2"], True)]
 
 
-def kernels_of(learners: Iterable[type[Learner]]) -> list[Kernel]:
-    """The kernels of learners, and of the averages of their iterates."""
+def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
+    """The compiled functions of learners, and of the averages of their iterates."""
     learners = with_averages(learners)
     loops = [("learn", cls) for cls in learners] + [("replay", cls) for cls in learners if cls.traits.can_replay]
     return [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
@@ -212,7 +213,7 @@ def call_on(
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:
-    """Numbers as kernels take them; no copy where they are so."""
+    """Numbers as compiled functions take them; no copy where they are so."""
     return np.ascontiguousarray(array, np.float64)
 
 
@@ -242,7 +243,7 @@ def ratio_of(value, units, j):
     return bounded(value / units[j]) if value != 0.0 and j < len(units) and units[j] > 0.0 else 0.0
 
 
-@kernel
+@compiled
 def score_rows(
     weights: Annotated[np.ndarray, "float64[features, outputs]"],
     units: Annotated[np.ndarray, "float64[features]"],
@@ -269,7 +270,7 @@ def score(weights: np.ndarray, units: np.ndarray, X: Any) -> np.ndarray:
     return margins
 
 
-@kernel
+@compiled
 def add_terms(
     weights: Annotated[np.ndarray, "float64[features, outputs]"],
     units: Annotated[np.ndarray, "float64[features]"],

@@ -5,7 +5,7 @@ entries of a sparse row are all divided by one number. One-hot codes stay as the
 those of the rows so far, including the one that is transformed; targets are never used.
 
 A view is a record of arrays that are changed in place, whose class has three functions of it: ``observe`` a row, a
-dense ``number`` as the view shows it, and the ``divisor`` of the entries of a row. Each class has a kernel.
+dense ``number`` as the view shows it, and the ``divisor`` of the entries of a row. Each class has a compiled function.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
 from tunefree.core.rows import Block
 from tunefree.core.running import WIDEST, approach, pace
@@ -167,8 +167,8 @@ class Level(NamedTuple):
 ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
 
 
-def _transforming(cls: Any) -> Kernel:
-    """The kernel of a class of views."""
+def _transforming(cls: Any) -> Compiled:
+    """The compiled function of a class of views."""
     observe, number, divisor = cls.observe, cls.number, cls.divisor
 
     def transform_rows(
@@ -191,20 +191,20 @@ def _transforming(cls: Any) -> Kernel:
             for e in range(pointers[i], pointers[i + 1]):
                 shown_entries[e] = entries[e] / by
 
-    return Kernel(transform_rows, f"model.views.{cls.__name__}", {"view": cls})
+    return Compiled(transform_rows, f"model.views.{cls.__name__}", {"view": cls})
 
 
-KERNELS = {cls: _transforming(cls) for cls in ALL.values()}
+COMPILED = {cls: _transforming(cls) for cls in ALL.values()}
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of views."""
-    return [*KERNELS.values()]
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of views."""
+    return [*COMPILED.values()]
 
 
 def transform_rows(view: Any, *arrays: np.ndarray) -> None:
-    """Write how a view shows numbers and entries; the arrays are those of its kernel."""
-    KERNELS[type(view)](view, *arrays)
+    """Write how a view shows numbers and entries; the arrays are those of its compiled function."""
+    COMPILED[type(view)](view, *arrays)
 
 
 def create_view(name: str, X: Block) -> Any:

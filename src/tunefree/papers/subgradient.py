@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
 from tunefree.losses.kinds import arrays_of
@@ -337,6 +337,6 @@ def respond(objective: Any, y: np.ndarray, margins: np.ndarray) -> tuple[np.ndar
     return slopes, losses
 
 
-def all_kernels() -> list[Kernel]:
+def all_compiled() -> list[Compiled]:
     """The kernel of this module."""
-    return [_respond.kernel()]
+    return [_respond.compiled()]

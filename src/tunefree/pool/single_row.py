@@ -1,10 +1,10 @@
 """One row: what members and the mixture predict of it and learn from it, in arrays that are made once.
 
-Of one row kernels compute little: most of the time would go to making arrays, and to checking them in some thirty
-calls. Here the arrays of a row are made once, and the calls of kernels on them are a few programs
-(:mod:`tunefree.core.programs`), with the same functions of arrays between them as in
-:meth:`tunefree.pool.members.Members.predict`. So predictions have the same bits. What is not foreseen here
-is left to that.
+Of one row compiled functions compute little: most of the time would go to making arrays, and to checking them in some
+thirty calls. Here the arrays of a row are made once, and the calls of compiled functions on them are a few programs
+(:mod:`tunefree.compiled.programs`), with the same functions of arrays between them as in
+:meth:`tunefree.pool.members.Members.predict`. So predictions have the same bits. What is not foreseen here is left to
+that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tunefree.core.programs import Call, Program
+from tunefree.compiled.programs import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
@@ -27,7 +27,7 @@ from tunefree.model import passes
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import with_offsets
 from tunefree.model.passes import score_rows
-from tunefree.model.views import KERNELS
+from tunefree.model.views import COMPILED
 from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.growth import Observed
@@ -67,7 +67,7 @@ class LinearRow:
         raw = self.weight, numbers[0], self.pointers, self.words
         views = [group.views[name] for name in names[1:]]
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
-        self.seeing = Program([(KERNELS[type(view)], view, *raw, *of_view) for view, *of_view in shown])
+        self.seeing = Program([(COMPILED[type(view)], view, *raw, *of_view) for view, *of_view in shown])
         self.start, of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [of_views[member.setting.view] for member in group.members]
         self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]

@@ -15,8 +15,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.kernels import kernel
 
 LARGEST_ID = 2**31 - 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
@@ -283,7 +283,7 @@ def _slot(slots, known, shift, seed, key):
     return slot
 
 
-@kernel
+@compiled
 def move(slots: Annotated[np.ndarray, "int32[old_slots]"], keys: Keys) -> None:
     """Copy a table to a larger one, in the order of its slots: both are accessed from one end to the other."""
     shift, seed = _shift(keys.slots), np.uint64(keys.seed)
@@ -292,7 +292,7 @@ def move(slots: Annotated[np.ndarray, "int32[old_slots]"], keys: Keys) -> None:
             keys.slots[_slot(keys.slots, keys.known, shift, seed, keys.known[slots[i] - 1])] = slots[i]
 
 
-@kernel
+@compiled
 def look_up(
     keys: Keys,
     array: Annotated[np.ndarray, "uint64[n]"],
@@ -323,7 +323,7 @@ def look_up(
     progress[0] = count
 
 
-@kernel
+@compiled
 def hash_each(
     offsets: Annotated[np.ndarray, "int64[offsets]"],
     data: Annotated[np.ndarray, "uint8[bytes]"],

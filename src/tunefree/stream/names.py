@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import kernel
 
 AT_ONCE = 2**12  # names that are moved at a time
 
@@ -96,7 +96,7 @@ def in_order(parts: Sequence[Names], order: np.ndarray) -> Names:
     return Names(text_in_order, ends)
 
 
-@kernel
+@compiled
 def copy_parts(
     text: Annotated[np.ndarray, "uint8[bytes]"],
     starts: Annotated[np.ndarray, "int64[parts]"],

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
@@ -251,7 +251,7 @@ def _repeats(keys, seen, seed, start, stop):
     return repeated
 
 
-@kernel
+@compiled
 def tokenize(
     data: Annotated[np.ndarray, "uint8[bytes]"],
     output: Output,

@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
 from tunefree.core import rows
-from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.keys import load, mix
@@ -444,7 +444,7 @@ def first_slot(key, seed, mask):
     return mix(key ^ seed) & mask
 
 
-@kernel
+@compiled
 def merge_entries(
     pointers: Annotated[np.ndarray, "int64[pointers]"],
     features: Annotated[np.ndarray, "int32[entries]"],

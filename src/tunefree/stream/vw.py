@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
@@ -290,7 +290,7 @@ def _read_features(data, place, k, output, longs):
     return k, place, kind
 
 
-@kernel
+@compiled
 def tokenize(
     data: Annotated[np.ndarray, "uint8[bytes]"],
     output: Output,
@@ -334,7 +334,7 @@ def _end_of_name(data, place):
     return place
 
 
-@kernel
+@compiled
 def copy_names(
     data: Annotated[np.ndarray, "uint8[bytes]"],
     ids: Annotated[np.ndarray, "int32[entries]"],

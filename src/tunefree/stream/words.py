@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.stream import characters
 from tunefree.stream.keys import SEED, hash_padded, mix
 
@@ -99,7 +99,7 @@ def _encode(code, text, place):
     return place + 1 + further
 
 
-@kernel
+@compiled
 def split(
     offsets: Annotated[np.ndarray, "int64[offsets]"],
     data: Annotated[np.ndarray, "uint8[data]"],
@@ -136,7 +136,7 @@ def split(
     return written
 
 
-@kernel
+@compiled
 def count(
     in_texts: Annotated[np.ndarray, "int64[texts]"],
     words: Annotated[np.ndarray, "int64[words, 2]"],

@@ -32,8 +32,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tunefree.compiled.functions import Compiled
 from tunefree.core.fields import State, padded, per_coordinate, per_feature, single
-from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
@@ -149,22 +149,22 @@ def replay(
             add_entry(evidence, rows.indices[e], rows.values[e], log[sources[i]])
 
 
-def recording(has_one_output: bool) -> Kernel:
-    """The kernel that adds rows, of one output or of several, for all losses that have a name by now."""
+def recording(has_one_output: bool) -> Compiled:
+    """The compiled function that adds rows, of one output or of several, for all losses that have a name by now."""
     name = f"theory.evidence.record.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    return recording_of.kernel(name=name, states={"evidence": Evidence}, lengths=lengths)
+    return recording_of.compiled(name=name, states={"evidence": Evidence}, lengths=lengths)
 
 
 @cache
-def replaying(has_one_output: bool) -> Kernel:
-    """The kernel that adds entries of earlier rows, for one output or for several."""
+def replaying(has_one_output: bool) -> Compiled:
+    """The compiled function that adds entries of earlier rows, for one output or for several."""
     name = f"theory.evidence.replay.{'one' if has_one_output else 'several'}"
-    return Kernel(replay, name, {"evidence": Evidence}, {"padded": 1} if has_one_output else {})
+    return Compiled(replay, name, {"evidence": Evidence}, {"padded": 1} if has_one_output else {})
 
 
-def all_kernels() -> list[Kernel]:
-    """The kernels of this module that are compiled for a number of outputs."""
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of this module that are compiled for a number of outputs."""
     return [made_for(has_one_output) for made_for in (recording, replaying) for has_one_output in (True, False)]
 
 

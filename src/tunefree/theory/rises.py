@@ -38,7 +38,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
+from tunefree.compiled.functions import compiled
 from tunefree.theory.column_changes import Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
@@ -222,7 +222,7 @@ class LossRises:
         return test
 
 
-@kernel
+@compiled
 def follow(
     losses: Annotated[np.ndarray, "float64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],

@@ -28,8 +28,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from tunefree.compiled.functions import Compiled
 from tunefree.core.fields import State, per_output, setting, single
-from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
 from tunefree.learners.pistol import factor_of
@@ -153,13 +153,13 @@ def learning_of(functions: Functions) -> Callable[..., None]:
     return learn
 
 
-def learning(has_one_output: bool) -> Kernel:
+def learning(has_one_output: bool) -> Compiled:
     """The kernel of the loop, of one output or of several, for all losses that have a name by now."""
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     name = f"learn.papers.kernel.pistol.{'one' if has_one_output else 'several'}"
-    return learning_of.kernel(name=name, states={"state": KernelPiSTOL}, lengths=lengths)
+    return learning_of.compiled(name=name, states={"state": KernelPiSTOL}, lengths=lengths)
 
 
-def all_kernels() -> list[Kernel]:
+def all_compiled() -> list[Compiled]:
     """The kernels of this module."""
     return [learning(has_one_output) for has_one_output in (True, False)]

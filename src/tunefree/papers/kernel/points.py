@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import Kernel
 from tunefree.core.rows import Block, compressed
 from tunefree.papers.kernel import kernels
 
@@ -146,7 +146,7 @@ def name_of(function: str, cls: Any) -> str:
 
 
 @cache
-def summing(cls: Any) -> Kernel:
+def summing(cls: Any) -> Compiled:
     """The kernel that adds up values of a class of kernels times coefficients."""
     write = value_writing_of(cls)
 
@@ -171,11 +171,11 @@ def summing(cls: Any) -> Kernel:
                             total[b] += coefficient * values[b]
                 square(values)
 
-    return Kernel(add_sums, name_of("kernel.sums", cls), {"kernel": cls})
+    return Compiled(add_sums, name_of("kernel.sums", cls), {"kernel": cls})
 
 
 @cache
-def valuing(cls: Any) -> Kernel:
+def valuing(cls: Any) -> Compiled:
     """The kernel that writes values of a class of kernels, of rows and points, at each step of a grid of widths."""
     write = value_writing_of(cls)
 
@@ -194,7 +194,7 @@ def valuing(cls: Any) -> Kernel:
                     values[step, b, i] = scratch[b]
                 square(scratch)
 
-    return Kernel(write_values, name_of("kernel.values", cls), {"kernel": cls})
+    return Compiled(write_values, name_of("kernel.values", cls), {"kernel": cls})
 
 
 def sums_at(
@@ -250,7 +250,7 @@ def values_within(kernel: Any, n_steps: int, rows: Points, first: int, stop: int
     return values
 
 
-def all_kernels() -> list[Kernel]:
+def all_compiled() -> list[Compiled]:
     """The kernels of this module, for all kernels of the package."""
     classes: Any = dict.fromkeys(type(kernels.kernel_of(name, 1.0)) for name in kernels.ALL)
     return [made_for(cls) for cls in classes for made_for in (summing, valuing)]

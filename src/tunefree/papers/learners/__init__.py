@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tunefree.core.kernels import Kernel
+from tunefree.compiled.functions import Compiled
 
 NAMES = ("sfmd", "kotlowski", "ogd", "adam", "perceptron")
 
 
-def all_kernels() -> list[Kernel]:
+def all_compiled() -> list[Compiled]:
     """The kernels of these learners, and of the averages of their iterates."""
     from tunefree.learners import ALL, reading
     from tunefree.model import passes
 
     learners = [ALL[name] for name in NAMES]
-    return [*passes.kernels_of(learners), *reading.kernels_of(learners)]
+    return [*passes.compiled_of(learners), *reading.compiled_of(learners)]

@@ -1,4 +1,5 @@
-"""Kernels: declared arguments, the same bits compiled and uncompiled, bitcode and machine code that do not fit."""
+"""Compiled functions: declared arguments, the same bits compiled and uncompiled, bitcode and machine code that do not
+fit."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tunefree.core import compilation, exporting, loading, packaging
-from tunefree.core.declarations import globals_of
-from tunefree.core.exporting import bitcode_of, text_of
+from tunefree.compiled import exporting, loading, notices, packaging
+from tunefree.compiled.declarations import globals_of
+from tunefree.compiled.exporting import bitcode_of, text_of
+from tunefree.compiled.functions import IS_COMPILED, Compiled, compiled
+from tunefree.compiled.prefetching import fetch_line, prefetch
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
-from tunefree.core.kernels import IS_COMPILED, Kernel, kernel
-from tunefree.core.prefetching import fetch_line, prefetch
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
 SHRINK = 0.5
@@ -45,7 +46,7 @@ class Sums(State):
 
 
 def shrunk(number):
-    """A helper that kernels call."""
+    """A helper that compiled functions call."""
     return SHRINK * number
 
 
@@ -63,7 +64,7 @@ def add(state: Any, block: Block, is_counted: bool, mask: Annotated[np.ndarray, 
     return n
 
 
-ADD = Kernel(add, states={"state": Sums})
+ADD = Compiled(add, states={"state": Sums})
 
 
 def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -> None:
@@ -107,7 +108,7 @@ def test_a_kernel_of_several_outputs_refuses_one_which_is_laid_out_otherwise(fol
     with pytest.raises(ValueError, match="is for several outputs: their padded number is a multiple of 4"):
         ADD(Sums(4, 1), block, True, mask)
     one = Sums(4, 1)
-    assert Kernel(add, "test.add_one", {"state": Sums}, {"padded": 1})(one, block, True, mask) == 50
+    assert Compiled(add, "test.add_one", {"state": Sums}, {"padded": 1})(one, block, True, mask) == 50
     np.testing.assert_allclose(one.totals.sum(), SHRINK * 1.5 * block.values.sum())
 
 
@@ -149,7 +150,7 @@ def bitcode_of_add() -> packaging.Bitcode:
 
 
 def write_package(folder, monkeypatch, changed=lambda content: content, **fields) -> None:
-    """A package of one kernel, whose bitcode and file are changed."""
+    """A package of one compiled function, whose bitcode and file are changed."""
     path = folder / "bitcode.xz"
     path.write_bytes(changed(packaging.packed({ADD.name: bitcode_of_add()._replace(**fields)})))
     packaging.unpacked.cache_clear()
@@ -160,8 +161,8 @@ def write_package(folder, monkeypatch, changed=lambda content: content, **fields
 def told(monkeypatch) -> list[str]:
     """What is told of compilation in a test."""
     lines: list[str] = []
-    monkeypatch.setattr(compilation, "_reasons", set())
-    monkeypatch.setattr(compilation, "listeners", [lines.append])
+    monkeypatch.setattr(notices, "_reasons", set())
+    monkeypatch.setattr(notices, "listeners", [lines.append])
     return lines
 
 
@@ -185,7 +186,7 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
     monkeypatch.setattr(exporting, "bitcode_of", lambda kernel: bitcode_of_add().code)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     for _ in range(2):
-        Kernel(add, states={"state": Sums})(state, block, True, mask)
+        Compiled(add, states={"state": Sums})(state, block, True, mask)
         add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes()
     (line,) = told
@@ -195,12 +196,12 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
 
 def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, told):
     write_package(folder, monkeypatch, **STALE)
-    monkeypatch.setattr(compilation, "listeners", [])
+    monkeypatch.setattr(notices, "listeners", [])
     monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
     exporting.obstacle.cache_clear()
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     with pytest.warns(RuntimeWarning, match=r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'"):
-        Kernel(add, states={"state": Sums})(state, block, True, mask)
+        Compiled(add, states={"state": Sums})(state, block, True, mask)
     add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes() and not list(folder.glob("*.code"))
     exporting.obstacle.cache_clear()
@@ -216,7 +217,7 @@ def test_an_earlier_numba_compiles_nothing(monkeypatch):
 @pytest.mark.parametrize("fields", [{}, {"fingerprint": ""}], ids=["as exported", "after a change of comments"])
 def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, told):
     write_package(folder, monkeypatch, **fields)
-    Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
+    Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
     assert not told
 
 
@@ -229,13 +230,13 @@ def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_change
     import numba
 
     before = numba.config.OPT
-    text = text_of(Kernel(spread))
+    text = text_of(Compiled(spread))
     assert "<4 x double> @llvm.sqrt" in text and "double @sqrt(" not in text
     assert numba.config.OPT is before
 
 
 def test_fetching_memory_ahead_is_a_hint_that_changes_nothing_even_where_there_is_no_memory(folder):
-    kernel, state, steps = Kernel(ahead), Sums(5, 6), np.arange(5.0)
+    kernel, state, steps = Compiled(ahead), Sums(5, 6), np.arange(5.0)
     assert "call void @llvm.prefetch" in text_of(kernel)
     kernel(state, steps)
     uncompiled = Sums(5, 6)
@@ -297,7 +298,7 @@ def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch)
 @pytest.mark.slow
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
     program = """
-from tests.core.test_kernels import *
+from tests.core.test_functions import *
 state = Sums(4, 3)
 ADD(state, rows(), True, np.ones(50, bool))
 print(state.totals.sum().hex())
@@ -314,7 +315,7 @@ def test_code_that_calls_what_is_not_in_the_library_is_refused():
         loading.machine_code(text)
 
 
-@kernel
+@compiled
 def apart(numbers: Annotated[np.ndarray, "float64[n]"]) -> float:
     """The sum of hyperbolic tangents."""
     total = 0.0
@@ -331,7 +332,7 @@ def test_a_record_may_have_no_fields(folder):
     def doubled(pair: Nothing, number: float) -> float:
         return 2.0 * number
 
-    assert Kernel(doubled, "test.doubled")(Nothing(), 1.5) == 3.0
+    assert Compiled(doubled, "test.doubled")(Nothing(), 1.5) == 3.0
 
 
 def test_a_kernel_may_return_a_number(folder):
@@ -342,9 +343,9 @@ def test_a_kernel_may_return_a_number(folder):
 def test_an_error_names_the_number_that_is_none_and_how_many_arguments_there_are():
     numbers = np.zeros(3)
     with pytest.raises(TypeError, match="number must be float64, not '1'"):
-        Kernel(halve, "test.halve")("1", numbers)
+        Compiled(halve, "test.halve")("1", numbers)
     with pytest.raises(TypeError, match=r"test\.halve takes 2 arguments, not 3"):
-        Kernel(halve, "test.halve")(1.0, numbers, 3)
+        Compiled(halve, "test.halve")(1.0, numbers, 3)
 
 
 def test_arrays_that_are_read_only_are_taken():
@@ -363,11 +364,11 @@ def test_digest_does_not_depend_on_how_python_compiles_comprehensions():
 
 
 def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
-    from tunefree.core.declarations import functions_of
+    from tunefree.compiled.declarations import functions_of
 
     def digests() -> tuple[str, str]:
         functions_of.cache_clear()
-        kernel = Kernel(add, states={"state": Sums})
+        kernel = Compiled(add, states={"state": Sums})
         return kernel.digest, kernel.fingerprint
 
     def differ(others: tuple[str, str]) -> bool:
@@ -385,7 +386,7 @@ def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
 
 
 def test_fingerprint_follows_the_file(tmp_path):
-    from tunefree.core.declarations import place_of_source
+    from tunefree.compiled.declarations import place_of_source
 
     def place(source: str) -> tuple[str, ...]:
         path = tmp_path / "written.py"
@@ -416,8 +417,8 @@ def sum_halves(
 
 
 def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
-    part = Kernel(halve, "test.halve")
-    whole, alone = (Kernel(sum_halves, "test.sum_halves", parts=parts) for parts in ((part,), ()))
+    part = Compiled(halve, "test.halve")
+    whole, alone = (Compiled(sum_halves, "test.sum_halves", parts=parts) for parts in ((part,), ()))
     assert whole.parts == (part,) and "@test_halve" in text_of(whole) and "@test_halve" not in text_of(alone)
     assert whole.digest != alone.digest and whole.fingerprint != alone.fingerprint
     numbers = np.random.default_rng(0).normal(size=5)
@@ -430,7 +431,7 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
 
 
 def test_with_checked_bounds_a_kernel_may_not_write_where_two_arrays_overlap():
-    checked, numbers = loading.with_checked_bounds(Kernel(sum_halves, "test.sum_halves")), np.ones(15)
+    checked, numbers = loading.with_checked_bounds(Compiled(sum_halves, "test.sum_halves")), np.ones(15)
     assert checked(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
     with pytest.raises(ValueError, match=r"test\.sum_halves writes to one of two arrays that overlap"):
         checked(numbers[:5], numbers.reshape(5, 3))

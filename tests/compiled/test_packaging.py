@@ -12,22 +12,22 @@ import textwrap
 import llvmlite.binding as llvm
 import pytest
 
-from tunefree.core.declarations import functions_of
-from tunefree.core.packaging import FILE, all_kernels, unpacked
+from tunefree.compiled.declarations import functions_of
+from tunefree.compiled.packaging import FILE, all_compiled, unpacked
 
-KERNELS = {kernel.name: kernel for kernel in all_kernels()}
+COMPILED = {kernel.name: kernel for kernel in all_compiled()}
 PROBLEM, BITCODES = unpacked(FILE)
 
 
 def test_each_kernel_has_bitcode_and_each_bitcode_a_kernel():
-    assert not PROBLEM and sorted(BITCODES) == sorted(KERNELS), "run make kernels"
+    assert not PROBLEM and sorted(BITCODES) == sorted(COMPILED), "run make compiled"
 
 
 def test_bitcode_is_of_the_sources_as_they_stand():
     stale = [
-        name for name, bitcode in BITCODES.items() if name not in KERNELS or bitcode.digest != KERNELS[name].digest
+        name for name, bitcode in BITCODES.items() if name not in COMPILED or bitcode.digest != COMPILED[name].digest
     ]
-    assert not stale, "run make kernels"
+    assert not stale, "run make compiled"
 
 
 def test_bitcode_names_no_system_and_makes_no_pointers_of_numbers():
@@ -39,7 +39,7 @@ def test_bitcode_names_no_system_and_makes_no_pointers_of_numbers():
 
 
 def test_no_function_has_what_versions_of_python_write_differently():
-    for function in {function for kernel in KERNELS.values() for function in functions_of(kernel.function)}:
+    for function in {function for kernel in COMPILED.values() for function in functions_of(kernel.function)}:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree)), function
 

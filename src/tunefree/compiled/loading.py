@@ -1,8 +1,8 @@
-"""Kernels as machine code: kept on disk, or made of the bitcode in the package, or compiled anew by Numba.
+"""Compiled functions as machine code: kept on disk, or made of the bitcode in the package, or compiled anew by Numba.
 
-Only the last of the three imports Numba. Where it is needed and not there, kernels run as Python, and a line tells so.
-A digest tells from which sources bitcode was made; the name of a file of machine code tells the fingerprint of the
-sources, the processor and the compiler. What does not match is not used.
+Only the last of the three imports Numba. Where it is needed and not there, compiled functions run as Python, and a line
+tells so. A digest tells from which sources bitcode was made; the name of a file of machine code tells the fingerprint
+of the sources, the processor and the compiler. What does not match is not used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from tunefree.core import compilation, exporting, packaging
-from tunefree.core.declarations import Declaration
+from tunefree.compiled import exporting, notices, packaging
+from tunefree.compiled.declarations import Declaration
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import State, views_type
 from tunefree.core.storage import whole_file
@@ -56,7 +56,7 @@ def host() -> Any:
 
 
 def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
-    """Machine code of bitcode, or of LLVM text, that names no system and calls these kernels."""
+    """Machine code of bitcode, or of LLVM text, that names no system and calls these compiled functions."""
     module, machine = llvm.parse_bitcode(code) if isinstance(code, bytes) else llvm.parse_assembly(code), host()
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     exporting.check_symbols(module, parts)
@@ -64,7 +64,7 @@ def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
     return result
 
 
-def new_code(kernel: Declaration) -> bytes:
+def new_code(declaration: Declaration) -> bytes:
     """Machine code of the bitcode in the package, or else of that which Numba makes now.
 
     Raises
@@ -73,16 +73,16 @@ def new_code(kernel: Declaration) -> bytes:
         If there is neither.
     """
     try:
-        return machine_code(packaging.packaged(kernel), kernel.parts)
+        return machine_code(packaging.packaged(declaration), declaration.parts)
     except (ValueError, RuntimeError) as error:  # the second one of LLVM
         reason = " ".join(str(error).split())  # in one line
     if obstacle := exporting.obstacle():
         reason = f"{reason}, and {obstacle}"
-        compilation.begins(f"{kernel.name} runs as Python, which is slow, and so may others", reason)
+        notices.begins(f"{declaration.name} runs as Python, which is slow, and so may others", reason)
         raise NotCompiledError(reason)
-    line = f"compiling {kernel.name}, and others that need it, some seconds each; they are kept on disk"
-    compilation.begins(line, reason, is_usual=reason == packaging.ABSENT)
-    return machine_code(exporting.bitcode_of(kernel), kernel.parts)
+    line = f"compiling {declaration.name}, and others that need it, some seconds each; they are kept on disk"
+    notices.begins(line, reason, is_usual=reason == packaging.ABSENT)
+    return machine_code(exporting.bitcode_of(declaration), declaration.parts)
 
 
 def cache_folder() -> Path | None:
@@ -94,10 +94,10 @@ def cache_folder() -> Path | None:
     return None
 
 
-def cache_path(kernel: Declaration, folder: Path) -> Path:
-    """Where the machine code of a kernel is kept, for this processor and compiler."""
-    key = hashlib.sha256(repr((kernel.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
-    return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
+def cache_path(declaration: Declaration, folder: Path) -> Path:
+    """Where the machine code of a compiled function is kept, for this processor and compiler."""
+    key = hashlib.sha256(repr((declaration.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
+    return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
 
 def cached_code(path: Path) -> bytes | None:
@@ -131,28 +131,29 @@ def remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def machine_code_of(kernel: Declaration) -> bytes:
-    """The machine code of a kernel, by the quickest way that there is."""
+def machine_code_of(declaration: Declaration) -> bytes:
+    """The machine code of a compiled function, by the quickest way that there is."""
     folder = cache_folder()
-    path = None if folder is None else cache_path(kernel, folder)
+    path = None if folder is None else cache_path(declaration, folder)
     code = None if path is None else cached_code(path)
     if code is None:
-        code = new_code(kernel)
+        code = new_code(declaration)
         if path is not None:
             write_code(path, code)
     return code
 
 
-machine_code_of_part = functools.cache(machine_code_of)  # several kernels call it
+machine_code_of_part = functools.cache(machine_code_of)  # several compiled functions call it
 
 
-def load(kernel: Declaration) -> Code | None:
-    """A kernel in machine code, with that of the kernels which it calls; None where it cannot be compiled."""
+def load(declaration: Declaration) -> Code | None:
+    """A compiled function in machine code, with that of the compiled functions which it calls; None where it cannot be
+    compiled."""
     try:
-        codes = machine_code_of(kernel), *map(machine_code_of_part, kernel.parts)
+        codes = machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)
     except NotCompiledError:
         return None
-    return linked(codes, exporting.packed_symbol_of(kernel))
+    return linked(codes, exporting.packed_symbol_of(declaration))
 
 
 def linked(codes: Sequence[bytes], symbol: str) -> Code:
@@ -164,11 +165,12 @@ def linked(codes: Sequence[bytes], symbol: str) -> Code:
     return Code(engine.get_function_address(symbol), engine)
 
 
-def with_checked_bounds(kernel: Declaration) -> Callable[..., Any]:
-    """A kernel that Numba compiles with checks of bounds, over the same arrays; it may not write where two overlap."""
+def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:
+    """A compiled function that Numba compiles with checks of bounds, over the same arrays; it may not write where two
+    overlap."""
     if obstacle := exporting.obstacle():
         raise NotCompiledError(f"no bounds can be checked: {obstacle}")
-    compiled = exporting.jitted(kernel.function, is_entry=True, boundscheck=True)
+    compiled = exporting.jitted(declaration.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:
         kind = type(value)
@@ -180,14 +182,14 @@ def with_checked_bounds(kernel: Declaration) -> Callable[..., Any]:
         before = [array.tobytes() for array in overlaps]
         result = compiled(*map(views, values))
         if before != [array.tobytes() for array in overlaps]:
-            raise ValueError(f"{kernel.name} writes to one of two arrays that overlap")
+            raise ValueError(f"{declaration.name} writes to one of two arrays that overlap")
         return result
 
     return checked
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
-    """The arrays of an argument of a kernel."""
+    """The arrays of an argument of a compiled function."""
     if isinstance(value, State):
         return [*value.blocks]
     return [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, np.ndarray)]

@@ -1,10 +1,11 @@
-"""What kernels are declared to be: their arguments, the axes of these, and a digest of their sources.
+"""What compiled functions are declared to be: their arguments, the axes of these, and a digest of their sources.
 
-The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
-axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
-that is NamedTuples of such arrays or numbers. Arguments that are states (:mod:`tunefree.core.fields`) are named with
-their classes when the kernel is declared. The axis ``padded`` is that of padded outputs, a multiple of LANES; a kernel
-of one output declares that its length is 1. A kernel never raises, never allocates, and returns nothing or a number.
+The annotations of a compiled function declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows,
+columns]"]``, whose axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and
+``bool``; and records, that is NamedTuples of such arrays or numbers. Arguments that are states
+(:mod:`tunefree.core.fields`) are named with their classes when the compiled function is declared. The axis ``padded``
+is that of padded outputs, a multiple of LANES; a compiled function of one output declares that its length is 1. A
+compiled function never raises, never allocates, and returns nothing or a number.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 
 from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
 
-EDITION = "3"  # to be raised with each change of exporter or loader that changes the code of kernels
+EDITION = "3"  # to be raised with each change of exporter or loader that changes the code of compiled functions
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -39,7 +40,7 @@ class Argument(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a kernel's function, and the arguments of compiled code that it becomes."""
+    """A parameter of a compiled function's function, and the arguments of compiled code that it becomes."""
 
     name: str
     kind: Any  # the class of a state or a record; None of an array or a number
@@ -58,14 +59,16 @@ class Declaration:
     ----------
     function : function
     name : str, optional
-        No other kernel has it; by default that of the function with its module.
+        No other compiled function has it; by default that of the function with its module.
     states : mapping of str to class
-        Parameters that are states; and records whose class is no annotation, as of kernels that differ in it.
+        Parameters that are states; and records whose class is no annotation, as of compiled functions that differ in
+        it.
     lengths : mapping of str to int
-        Axes whose length is known when the kernel is compiled.
+        Axes whose length is known when the compiled function is compiled.
     parts : sequence of Declaration
-        Kernels of arrays and numbers whose functions this one may call: it calls their machine code, which is compiled
-        once for all kernels that do. All other functions are compiled into the kernel.
+        Compiled functions of arrays and numbers whose functions this one may call: it calls their machine code, which
+        is compiled once for all compiled functions that do. All other functions are compiled into the compiled
+        function.
     """
 
     def __init__(
@@ -121,13 +124,14 @@ class Declaration:
 
     @functools.cached_property
     def parts(self) -> tuple[Declaration, ...]:
-        """The kernels whose machine code this one calls."""
+        """The compiled functions whose machine code this one calls."""
         functions = functions_of(self.function, frozenset(part.function for part in self._possible_parts))
         return tuple(part for part in self._possible_parts if part.function in functions)
 
     @functools.cached_property
     def digest(self) -> str:
-        """What tells whether bitcode was made of the kernel as it stands; the same with any version of Python."""
+        """What tells whether bitcode was made of the compiled function as it stands; the same with any version of
+        Python."""
         return self._digest_with(sources_of)
 
     @functools.cached_property
@@ -212,8 +216,8 @@ def functions_of(
 def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The code of a function without comments, docstrings and annotations.
 
-    It is written as Python writes it: the same from any version but for f-strings, which no kernel has, where the names
-    of nodes, and bytecode, differ from one version to the next.
+    It is written as Python writes it: the same from any version but for f-strings, which no compiled function has,
+    where the names of nodes, and bytecode, differ from one version to the next.
     """
     return (ast.unparse(_bare(ast.parse(textwrap.dedent(inspect.getsource(function))))),)
 

@@ -1,8 +1,9 @@
-"""The bitcode of all kernels in the package, one file beside this one: ``python -m tunefree.core.packaging``.
+"""The bitcode of all compiled functions in the package, one file beside this one: ``python -m
+tunefree.compiled.packaging``.
 
 Numba reads its settings when it is imported, so bitcode is made by further processes, which have those of
-:data:`tunefree.core.exporting.NEUTRAL`. LLVM reads bitcode of earlier versions, and not of later ones: `make kernels`
-therefore runs this with the oldest version of Numba that is supported.
+:data:`tunefree.compiled.exporting.NEUTRAL`. LLVM reads bitcode of earlier versions, and not of later ones: `make
+compiled` therefore runs this with the oldest version of Numba that is supported.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 import tunefree
-from tunefree.core.declarations import Declaration
-from tunefree.core.exporting import NEUTRAL, bitcode_of
+from tunefree.compiled.declarations import Declaration
+from tunefree.compiled.exporting import NEUTRAL, bitcode_of
 from tunefree.core.storage import whole_file
 
 FILE = Path(__file__).with_name("bitcode.xz")  # all in one: they have much in common
@@ -33,15 +34,16 @@ ABSENT = "the package has no bitcode of it"
 
 
 class Bitcode(NamedTuple):
-    """The bitcode of a kernel, with two digests of what it was made of, either of which tells that it fits."""
+    """The bitcode of a compiled function, with two digests of what it was made of, either of which tells that it
+    fits."""
 
     fingerprint: str
     digest: str
     code: bytes
 
 
-def packaged(kernel: Declaration) -> bytes:
-    """The bitcode of a kernel in the package.
+def packaged(declaration: Declaration) -> bytes:
+    """The bitcode of a compiled function in the package.
 
     Raises
     ------
@@ -49,10 +51,10 @@ def packaged(kernel: Declaration) -> bytes:
         If it is not there, or does not fit, with the reason.
     """
     problem, bitcodes = unpacked(FILE)
-    if problem or kernel.name not in bitcodes:
+    if problem or declaration.name not in bitcodes:
         raise ValueError(problem or ABSENT)
-    bitcode = bitcodes[kernel.name]
-    if bitcode.fingerprint != kernel.fingerprint and bitcode.digest != kernel.digest:
+    bitcode = bitcodes[declaration.name]
+    if bitcode.fingerprint != declaration.fingerprint and bitcode.digest != declaration.digest:
         raise ValueError("its source is not the one that the bitcode in the package was made of")
     return bitcode.code
 
@@ -95,19 +97,20 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 
 
 @functools.cache
-def all_kernels() -> list[Declaration]:
-    """The kernels of the package: those that its modules declare, and those that a module's ``all_kernels`` lists.
+def all_compiled() -> list[Declaration]:
+    """The compiled functions of the package: those that its modules declare, and those that a module's ``all_compiled``
+    lists.
 
-    >>> "generations.trees.walk" in [kernel.name for kernel in all_kernels()]
+    >>> "generations.trees.walk" in [declaration.name for declaration in all_compiled()]
     True
     """
-    kernels: dict[str, Declaration] = {}
+    functions: dict[str, Declaration] = {}
     for module in _modules():
-        listed = module.all_kernels() if hasattr(module, "all_kernels") else []
-        for kernel in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
-            if kernels.setdefault(kernel.name, kernel).function is not kernel.function:
-                raise ValueError(f"two kernels have the name {kernel.name}")
-    return [kernels[name] for name in sorted(kernels)]
+        listed = module.all_compiled() if hasattr(module, "all_compiled") else []
+        for declaration in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
+            if functions.setdefault(declaration.name, declaration).function is not declaration.function:
+                raise ValueError(f"two compiled functions have the name {declaration.name}")
+    return [functions[name] for name in sorted(functions)]
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -118,15 +121,15 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def bitcode_named(name: str) -> Bitcode:
-    """The bitcode of the kernel of this name, made now."""
-    kernel = next(kernel for kernel in all_kernels() if kernel.name == name)
-    return Bitcode(kernel.fingerprint, kernel.digest, bitcode_of(kernel))
+    """The bitcode of the compiled function of this name, made now."""
+    declaration = next(declaration for declaration in all_compiled() if declaration.name == name)
+    return Bitcode(declaration.fingerprint, declaration.digest, bitcode_of(declaration))
 
 
 def write(path: Path, processes: int = 2) -> list[str]:
-    """Write the bitcode of all kernels to a file."""
+    """Write the bitcode of all compiled functions to a file."""
     os.environ.update(NEUTRAL)
-    names = [kernel.name for kernel in all_kernels()]
+    names = [declaration.name for declaration in all_compiled()]
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         bitcodes = dict(zip(names, pool.map(bitcode_named, names), strict=True))
     with whole_file(path) as file:
@@ -136,4 +139,4 @@ def write(path: Path, processes: int = 2) -> list[str]:
 
 if __name__ == "__main__":
     names = write(FILE)
-    print(f"{len(names)} kernels, {FILE.stat().st_size / 1024:.0f} KiB: {FILE}")
+    print(f"{len(names)} compiled functions, {FILE.stat().st_size / 1024:.0f} KiB: {FILE}")

@@ -1,8 +1,8 @@
-"""Kernels: plain functions over arrays with declared axes, which run as machine code or as they stand.
+"""Compiled functions: plain functions over arrays with declared axes, which run as machine code or as they stand.
 
-Called, a kernel checks its arguments in Python (:mod:`tunefree.core.arguments`): compiled code never sees an array of
-another type, layout or length than declared (:mod:`tunefree.core.declarations`). It is compiled the first time that it
-is called (:mod:`tunefree.core.loading`).
+Called, a compiled function checks its arguments in Python (:mod:`tunefree.compiled.arguments`): compiled code never
+sees an array of another type, layout or length than declared (:mod:`tunefree.compiled.declarations`). It is compiled
+the first time that it is called (:mod:`tunefree.compiled.loading`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.declarations import Declaration
+from tunefree.compiled.declarations import Declaration
 
-IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
-class Kernel(Declaration):
+class Compiled(Declaration):
     """A plain function that is compiled when it is first called.
 
     Parameters
     ----------
     function, name, states, lengths, parts
-        As of :class:`tunefree.core.declarations.Declaration`.
+        As of :class:`tunefree.compiled.declarations.Declaration`.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class Kernel(Declaration):
     --------
     >>> from typing import Annotated
     >>> import numpy as np
-    >>> @kernel
+    >>> @compiled
     ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
     ...     for i in range(len(numbers)):
     ...         numbers[i] *= factor
@@ -60,7 +60,7 @@ class Kernel(Declaration):
         return self._compiled(*values)
 
     def _loaded(self) -> Callable[..., Any]:
-        from tunefree.core import arguments, loading
+        from tunefree.compiled import arguments, loading
 
         if CHECKS_BOUNDS:
             return loading.with_checked_bounds(self)
@@ -70,12 +70,12 @@ class Kernel(Declaration):
 
     @cached_property
     def code(self) -> Any:
-        """Its machine code (:class:`tunefree.core.loading.Code`); None where it runs otherwise."""
-        from tunefree.core import loading
+        """Its machine code (:class:`tunefree.compiled.loading.Code`); None where it runs otherwise."""
+        from tunefree.compiled import loading
 
         return loading.load(self) if IS_COMPILED and not CHECKS_BOUNDS else None
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Declare a kernel, see :class:`Kernel`."""
-    return Kernel(function)
+def compiled(function: Callable[..., Any]) -> Compiled:
+    """Declare a compiled function, see :class:`Compiled`."""
+    return Compiled(function)

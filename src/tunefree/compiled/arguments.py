@@ -1,7 +1,8 @@
 """The table of words that machine code takes, made of arguments that are checked first.
 
-The checks follow from the declaration of a kernel (:mod:`tunefree.core.declarations`). They compare lists: types,
-numbers of axes and lengths of all arrays at once. Which argument is wrong is looked for where a comparison fails.
+The checks follow from the declaration of a compiled function (:mod:`tunefree.compiled.declarations`). They compare
+lists: types, numbers of axes and lengths of all arrays at once. Which argument is wrong is looked for where a
+comparison fails.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.declarations import Argument, Declaration, Parameter
+from tunefree.compiled.declarations import Argument, Declaration, Parameter
 from tunefree.core.fields import LANES, State
 
 WORDS = {"int64": "q", "float64": "d", "bool": "?7x", "": "q"}  # of a table; an address has no type
@@ -24,20 +25,20 @@ _nothing_at = (ctypes.c_char * 0).from_buffer  # whose address is that of the ar
 _dtype, _shape = attrgetter("dtype"), attrgetter("shape")
 
 
-def caller(kernel: Declaration, code: Any) -> Callable[..., Any]:
-    """A function that checks the arguments of a kernel and calls its machine code.
+def caller(declaration: Declaration, code: Any) -> Callable[..., Any]:
+    """A function that checks the arguments of a compiled function and calls its machine code.
 
     Parameters
     ----------
-    kernel : Declaration
+    compiled function : Declaration
     code : object
         With the ``address`` of the machine code, which lives as long as it.
     """
     entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(code.address)
-    entry.code, table_of = code, tables(kernel)
-    if not kernel.result:
+    entry.code, table_of = code, tables(declaration)
+    if not declaration.result:
         return lambda *values: entry(table_of(*values))
-    kind = _RESULTS[kernel.result]
+    kind = _RESULTS[declaration.result]
 
     def call(*values: Any) -> Any:
         result = kind()
@@ -47,32 +48,33 @@ def caller(kernel: Declaration, code: Any) -> Callable[..., Any]:
     return call
 
 
-def tables(kernel: Declaration) -> Callable[..., bytes]:
-    """A function that checks the arguments of a kernel and returns their words, see :attr:`Declaration.words`.
+def tables(declaration: Declaration) -> Callable[..., bytes]:
+    """A function that checks the arguments of a compiled function and returns their words, see
+    :attr:`Declaration.words`.
 
     Examples
     --------
     >>> from typing import Annotated
-    >>> from tunefree.core.kernels import kernel
-    >>> @kernel
+    >>> from tunefree.compiled.functions import compiled
+    >>> @compiled
     ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
     ...     pass
     >>> numbers = np.arange(3.0)
     >>> struct.unpack("<qqd", tables(double)(numbers, 2.0)) == (numbers.ctypes.data, 3, 2.0)
     True
     """
-    parameters = kernel.parameters
+    parameters = declaration.parameters
     arrays = [a for p in parameters if not p.is_state for a in p.arguments if a.axes]
     classes = {place: parameter.kind for place, parameter in enumerate(parameters) if parameter.kind is not None}
     kinds, classes_of = [*classes.values()], _picker([*classes])
     dtypes, ranks = [np.dtype(array.dtype) for array in arrays], [len(array.axes or ()) for array in arrays]
     records, states, arrays_of, numbers_of = _places(parameters)
-    constants, repeated, first, axes, padded = _lengths(kernel)
-    pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in kernel.words)).pack
+    constants, repeated, first, axes, padded = _lengths(declaration)
+    pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in declaration.words)).pack
 
     def table_of(*values: Any) -> bytes:
         if len(values) != len(parameters) or [*map(type, classes_of(values))] != kinds:
-            raise problem(kernel, values)
+            raise problem(declaration, values)
         flat = list(values)
         for place in records:
             flat[place : place + 1] = flat[place]
@@ -86,9 +88,9 @@ def tables(kernel: Declaration) -> Callable[..., bytes]:
         shapes = [*map(_shape, others)]
         lengths += chain(*shapes, constants)
         if [*map(_dtype, others)] != dtypes or [*map(len, shapes)] != ranks or repeated(lengths) != first(lengths):
-            raise problem(kernel, values)
+            raise problem(declaration, values)
         if padded is not None and lengths[padded] % LANES:
-            raise problem(kernel, values)
+            raise problem(declaration, values)
         try:
             words = *addresses, *_addresses_of(others), *axes(lengths)
             try:
@@ -96,7 +98,7 @@ def tables(kernel: Declaration) -> Callable[..., bytes]:
             except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
                 return pack(*words, *map(_signed, numbers_of(flat)))
         except (ValueError, struct.error):  # not contiguous, or no numbers
-            raise problem(kernel, values) from None
+            raise problem(declaration, values) from None
 
     return table_of
 
@@ -125,19 +127,19 @@ def _places(parameters: Sequence[Parameter]) -> tuple[list[int], list[int], Any,
     return records, states, _picker(arrays), _picker(numbers)
 
 
-def _lengths(kernel: Declaration) -> tuple[list[int], Any, Any, Any, int | None]:
+def _lengths(declaration: Declaration) -> tuple[list[int], Any, Any, Any, int | None]:
     """How lengths are compared: further ones, which are known; functions of all lengths that return those of axes
     which had been there before, those they must be, and one of each axis; and where the padded one is."""
-    names = [axis for array in kernel.arrays for axis in array.axes or ()]
-    known = {**kernel.lengths, **{axis: int(axis) for axis in names if axis.isdecimal()}}
+    names = [axis for array in declaration.arrays for axis in array.axes or ()]
+    known = {**declaration.lengths, **{axis: int(axis) for axis in names if axis.isdecimal()}}
     first = {axis: len(names) + k for k, axis in enumerate(known)}
     repeated = []
     for place, axis in enumerate(names):
         if first.setdefault(axis, place) != place:
             repeated.append((place, first[axis]))
     pickers = [_picker(places) for places in ([p for p, _ in repeated], [q for _, q in repeated])]
-    padded = first["padded"] if "padded" in kernel.axes else None
-    return [*known.values()], pickers[0], pickers[1], _picker([first[axis] for axis in kernel.axes]), padded
+    padded = first["padded"] if "padded" in declaration.axes else None
+    return [*known.values()], pickers[0], pickers[1], _picker([first[axis] for axis in declaration.axes]), padded
 
 
 def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
@@ -147,19 +149,19 @@ def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
     return (lambda items: (items[places[0]],)) if places else (lambda items: ())
 
 
-def problem(kernel: Declaration, values: Sequence[Any]) -> Exception:
+def problem(declaration: Declaration, values: Sequence[Any]) -> Exception:
     """The error of arguments that are not as declared."""
-    if len(values) != len(kernel.parameters):
-        return TypeError(f"{kernel.name} takes {len(kernel.parameters)} arguments, not {len(values)}")
-    lengths = dict(kernel.lengths)
-    for parameter, value in zip(kernel.parameters, values, strict=True):
+    if len(values) != len(declaration.parameters):
+        return TypeError(f"{declaration.name} takes {len(declaration.parameters)} arguments, not {len(values)}")
+    lengths = dict(declaration.lengths)
+    for parameter, value in zip(declaration.parameters, values, strict=True):
         if parameter.kind is not None and type(value) is not parameter.kind:
             return TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
         parts = value.blocks if parameter.is_state else (value,) if parameter.kind is None else value
         for argument, part in zip(parameter.arguments, parts, strict=True):
             if error := _problem_of(argument, part, lengths):
                 return error
-    return ValueError(f"{kernel.name} is for several outputs: their padded number is a multiple of {LANES}")
+    return ValueError(f"{declaration.name} is for several outputs: their padded number is a multiple of {LANES}")
 
 
 def _problem_of(argument: Argument, value: Any, lengths: dict[str, int]) -> Exception | None:

@@ -1,4 +1,5 @@
-"""Kernels as LLVM bitcode, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
+"""Compiled functions as LLVM bitcode, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and
+``inspect_llvm``.
 
 The bitcode is for any processor, and what takes LLVM long is done here: what is loaded needs only machine code made of
 it. Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes several of one.
@@ -17,9 +18,9 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from tunefree.core.declarations import Declaration, Parameter, globals_of, is_plain, plain
+from tunefree.compiled.declarations import Declaration, Parameter, globals_of, is_plain, plain
+from tunefree.compiled.prefetching import instruction, prefetch
 from tunefree.core.fields import LANES, views_source, views_type
-from tunefree.core.prefetching import instruction, prefetch
 
 # No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
@@ -32,7 +33,7 @@ _MATHEMATICAL = (
     *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "floor", "ceil"),
     *("cos", "sin", "tan", "acos", "asin", "atan", "atan2", "cosh", "sinh", "tanh", "erf", "erfc", "lgamma", "tgamma"),
 )
-LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of single precision
+LIBRARY_FUNCTIONS = {  # that compiled functions may call; those that end with f are of single precision
     *_MATHEMATICAL,
     *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
@@ -40,12 +41,13 @@ LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of sin
 
 
 OLDEST = (0, 67)  # of Numba: earlier versions lose stores (docs/decisions.md)
-_exporting = threading.Lock()  # one kernel at a time: the setting is that of all threads
+_exporting = threading.Lock()  # one compiled function at a time: the setting is that of all threads
 
 
 @functools.cache
 def obstacle() -> str:
-    """Why Numba cannot compile kernels here, or nothing; a package that differs from it in llvmlite is one reason."""
+    """Why Numba cannot compile compiled functions here, or nothing; a package that differs from it in llvmlite is one
+    reason."""
     try:
         import numba
     except ImportError as error:
@@ -98,41 +100,44 @@ def jitted(
 
 
 @functools.cache
-def call_of(kernel: Declaration) -> Any:
-    """A function, compiled by Numba, that calls the machine code of a kernel of contiguous arrays and numbers."""
+def call_of(declaration: Declaration) -> Any:
+    """A function, compiled by Numba, that calls the machine code of a compiled function of contiguous arrays and
+    numbers."""
     import numba
 
     values, types = {}, []
-    for name, dtype, axes in kernel.arguments:
+    for name, dtype, axes in declaration.arguments:
         values[name] = name if axes is None else f"{name}.ctypes"
         values |= {f"length_{axis}": f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
         number = number_type(dtype)
         types.append(number if axes is None else numba.types.Array(number, len(axes), "C"))
-    names = ", ".join(argument.name for argument in kernel.arguments)
-    source = f"def call({names}):\n    return code({', '.join(values[word.name] for word in kernel.words)})\n"
-    scope = {"code": numba.types.ExternalFunction(symbol_of(kernel), signature_of(kernel))}
+    names = ", ".join(argument.name for argument in declaration.arguments)
+    source = f"def call({names}):\n    return code({', '.join(values[word.name] for word in declaration.words)})\n"
+    scope = {"code": numba.types.ExternalFunction(symbol_of(declaration), signature_of(declaration))}
     exec(source, scope)
     # Numba links what it compiles, and ends the process where a name means nothing; this code never runs.
-    llvm.add_symbol(symbol_of(kernel), 1)
+    llvm.add_symbol(symbol_of(declaration), 1)
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit([tuple(types)], forceinline=True, **wrappers, **OPTIONS)(scope["call"])  # type: ignore[call-overload]
 
 
-def entry_source(kernel: Declaration) -> str:
+def entry_source(declaration: Declaration) -> str:
     """The source of the function that C calls: it turns pointers into arrays, states and records."""
-    lengths = {axis: f"length_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
-    if "padded" in kernel.axes:  # so that the compiler knows that there are whole vectors
+    lengths = {axis: f"length_{axis}" for axis in declaration.axes} | {
+        axis: str(n) for axis, n in declaration.lengths.items()
+    }
+    if "padded" in declaration.axes:  # so that the compiler knows that there are whole vectors
         lengths["padded"] = f"max(length_padded // {LANES}, 1) * {LANES}"
-    for axis in [axis for axis in kernel.axes if axis.endswith("_features")]:
+    for axis in [axis for axis in declaration.axes if axis.endswith("_features")]:
         lengths[axis] = f"max(length_{axis}, 1)"  # and that views are not clipped
-    lines = [f"def entry({', '.join(word.name for word in kernel.words)}):"]
-    for argument in kernel.arguments:
+    lines = [f"def entry({', '.join(word.name for word in declaration.words)}):"]
+    for argument in declaration.arguments:
         if argument.axes is not None:
             shape = "".join(f"{lengths.get(axis, axis)}, " for axis in argument.axes)
             lines.append(f"    {argument.name} = carray({argument.name}, ({shape}))")
         elif argument.dtype == "bool":
             lines.append(f"    {argument.name} = {argument.name} != 0")
-    values = ", ".join(map(_value_source, kernel.parameters))
+    values = ", ".join(map(_value_source, declaration.parameters))
     return "\n".join([*lines, f"    return kernel({values})", ""])
 
 
@@ -144,26 +149,26 @@ def _value_source(parameter: Parameter) -> str:
     return f"{parameter.name}_record({', '.join(argument.name for argument in parameter.arguments)})"
 
 
-def entry_of(kernel: Declaration) -> Any:
+def entry_of(declaration: Declaration) -> Any:
     """The function that C calls, compiled by Numba."""
     import numba
 
-    scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(kernel.function, kernel.parts)}
-    for parameter in kernel.parameters:
+    scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(declaration.function, declaration.parts)}
+    for parameter in declaration.parameters:
         if parameter.kind is not None:
             kind = views_type(parameter.kind) if parameter.is_state else parameter.kind
             scope[f"{parameter.name}_{'views' if parameter.is_state else 'record'}"] = kind
-    exec(entry_source(kernel), scope)
-    return numba.cfunc(signature_of(kernel), **OPTIONS)(scope["entry"])
+    exec(entry_source(declaration), scope)
+    return numba.cfunc(signature_of(declaration), **OPTIONS)(scope["entry"])
 
 
-def signature_of(kernel: Declaration) -> Any:
-    """The types of a kernel's machine code, as Numba names them."""
+def signature_of(declaration: Declaration) -> Any:
+    """The types of a compiled function's machine code, as Numba names them."""
     import numba
 
-    types = {argument.name: numba.types.CPointer(number_type(argument.dtype)) for argument in kernel.arrays}
+    types = {argument.name: numba.types.CPointer(number_type(argument.dtype)) for argument in declaration.arrays}
     numbers = {"int64": numba.int64, "float64": numba.float64, "bool": numba.int64, "": numba.void}
-    return numbers[kernel.result](*[types.get(word.name) or numbers[word.dtype] for word in kernel.words])
+    return numbers[declaration.result](*[types.get(word.name) or numbers[word.dtype] for word in declaration.words])
 
 
 def number_type(dtype: str) -> Any:
@@ -173,10 +178,11 @@ def number_type(dtype: str) -> Any:
     return numba.boolean if dtype == "bool" else getattr(numba.types, dtype)
 
 
-def bitcode_of(kernel: Declaration) -> bytes:
-    """The bitcode of a kernel: its function for other kernels, and one for Python, which takes a table of words."""
-    module = llvm.parse_assembly(text_of(kernel))
-    module.link_in(llvm.parse_assembly(str(packed(kernel))))
+def bitcode_of(declaration: Declaration) -> bytes:
+    """The bitcode of a compiled function: its function for other compiled functions, and one for Python, which takes a
+    table of words."""
+    module = llvm.parse_assembly(text_of(declaration))
+    module.link_in(llvm.parse_assembly(str(packed(declaration))))
     names = llvm.create_new_module_pass_manager()
     names.add_strip_symbols_pass()
     names.run(module, llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options()))
@@ -184,14 +190,14 @@ def bitcode_of(kernel: Declaration) -> bytes:
     return code
 
 
-def text_of(kernel: Declaration) -> str:
-    """The LLVM text of a kernel's function, for any processor and system."""
+def text_of(declaration: Declaration) -> str:
+    """The LLVM text of a compiled function's function, for any processor and system."""
     with without_passes():
-        entry = entry_of(kernel)
+        entry = entry_of(declaration)
     module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
-            function.name = symbol_of(kernel)
+            function.name = symbol_of(declaration)
         else:
             function.linkage = "internal"
     for variable in [variable for variable in module.global_variables if not variable.is_declaration]:
@@ -199,34 +205,34 @@ def text_of(kernel: Declaration) -> str:
     for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
         optimise(module, has_vectors=False)
     optimise(module, has_vectors=True)
-    check_symbols(module, kernel.parts)
+    check_symbols(module, declaration.parts)
     named = ("target ", "source_filename", "; ModuleID")
     text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
     text = re.sub(r'^(!\d+ = distinct !{[^"\n]*), !"[^"\n]*"}$', r"\1}", text, flags=re.MULTILINE)  # names of scopes
     if re.search(r"store (\w+|<[^>]*>) (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
-        raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
+        raise ValueError(f"this version of Numba compiles {declaration.name} wrongly")
     return text
 
 
-def packed(kernel: Declaration) -> ir.Module:
-    """A function of no result that loads words from a table, each of its type, and calls a kernel with them.
+def packed(declaration: Declaration) -> ir.Module:
+    """A function of no result that loads words from a table, each of its type, and calls a compiled function with them.
 
-    A number that the kernel returns is stored at the address in the word after the last one.
+    A number that the compiled function returns is stored at the address in the word after the last one.
     """
     pointer, number, fraction = ir.PointerType(), ir.IntType(64), ir.DoubleType()
     types = {"": pointer, "int64": number, "bool": number, "float64": fraction}
-    result = types[kernel.result] if kernel.result else ir.VoidType()
-    words = [types[word.dtype] for word in kernel.words]
+    result = types[declaration.result] if declaration.result else ir.VoidType()
+    words = [types[word.dtype] for word in declaration.words]
     module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(result, words), symbol_of(kernel))
-    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer]), packed_symbol_of(kernel))
+    function = ir.Function(module, ir.FunctionType(result, words), symbol_of(declaration))
+    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer]), packed_symbol_of(declaration))
     builder = ir.IRBuilder(entry.append_basic_block())
 
     def word(place: int, kind: ir.Type) -> Any:
         return builder.load(builder.gep(entry.args[0], [number(place)], source_etype=number), typ=kind)
 
     value = builder.call(function, [word(place, kind) for place, kind in enumerate(words)])
-    if kernel.result:
+    if declaration.result:
         builder.store(value, word(len(words), pointer))
     builder.ret_void()
     return module
@@ -253,14 +259,14 @@ def as_one_function(text: str, name: str) -> str:
     return "\n".join(lines)
 
 
-def symbol_of(kernel: Declaration) -> str:
-    """The name of a kernel's function in its bitcode."""
-    return re.sub(r"\W", "_", kernel.name)
+def symbol_of(declaration: Declaration) -> str:
+    """The name of a compiled function's function in its bitcode."""
+    return re.sub(r"\W", "_", declaration.name)
 
 
-def packed_symbol_of(kernel: Declaration) -> str:
+def packed_symbol_of(declaration: Declaration) -> str:
     """The name of the function that takes a table of words."""
-    return f"{symbol_of(kernel)}.packed"
+    return f"{symbol_of(declaration)}.packed"
 
 
 def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
@@ -270,7 +276,7 @@ def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
     foreign = {name for name in declared if not name.startswith("llvm.")} - LIBRARY_FUNCTIONS
     foreign -= set(map(symbol_of, parts))
     if foreign:
-        raise ValueError(f"a kernel refers to {', '.join(sorted(foreign))}")
+        raise ValueError(f"a compiled function refers to {', '.join(sorted(foreign))}")
 
 
 def target() -> Any:

@@ -1,0 +1,1 @@
+"""Compiled functions: declared, exported as bitcode, loaded as machine code, and called."""
