@@ -65,6 +65,6 @@ def test_a_loop_is_made_anew_when_a_loss_gets_a_name(monkeypatch):
 
 def test_parts_that_a_loop_is_made_for_have_kernels_of_their_own():
     arrays, margins = arrays_of(Binary(Hinge(), 0.0)), np.zeros(1)
-    one, two = (scaled_loss_of.kernel(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
+    one, two = (scaled_loss_of.compiled(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
     assert (one(*arrays, margins), two(*arrays, margins)) == (1.0, 2.0)
-    assert scaled_loss_of.kernel(2.0) is two
+    assert scaled_loss_of.compiled(2.0) is two

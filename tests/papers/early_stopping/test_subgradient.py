@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import softmax
@@ -167,6 +167,10 @@ def test_a_row_of_weight_k_is_k_rows(seed, hinge, kernel):
     one = problem(X, y, counts, loss, space)
     two = problem(X[again], y[again], np.ones(len(again)), loss, space, held=held)
     runs = [path_of(p, step_size(p, loss, theta, "auto"), theta, 10) for p in (one, two)]
+    for t in range(2, 11):  # a row whose margin is rounding alone may be wrong in one of the two
+        for coefficients in (runs[0].last(t), runs[0].average(t)):
+            margins = [rows.matrix @ coefficients for rows in (one.learned, one.others)]
+            assume(np.abs(np.concatenate(margins)).min() > 1e-9)
     for name in RECORD.names:
         np.testing.assert_allclose(runs[0].records[name], runs[1].records[name], rtol=1e-7, atol=1e-9, err_msg=name)
 
