@@ -125,6 +125,20 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     assert not state.totals.any()
 
 
+def test_a_number_of_64_bits_may_have_no_sign_and_is_not_blamed_for_another_argument():
+    from tunefree.stream.keys import hash_each
+
+    offsets, data, hashes = np.array([0, 3]), np.frombuffer(b"red", np.uint8), np.zeros(1, np.uint64)
+    hash_each(offsets, data, 2**64 - 1, hashes)
+    again = np.zeros_like(hashes)
+    hash_each(offsets, data, -1, again)
+    assert hashes == again != 0
+    with pytest.raises(TypeError, match="hashes must be a contiguous array uint64"):
+        hash_each(offsets, data, 2**64 - 1, np.zeros(1))
+    with pytest.raises(TypeError, match="seed must be int64, not 18446744073709551616"):
+        hash_each(offsets, data, 2**64, hashes)
+
+
 def test_a_state_of_a_class_with_more_fields_is_refused_which_is_laid_out_otherwise(folder):
     class Wider(Sums):
         rates = per_feature("rates")

@@ -30,7 +30,7 @@ def caller(declaration: Declaration, code: Any) -> Callable[..., Any]:
 
     Parameters
     ----------
-    compiled function : Declaration
+    declaration : Declaration
     code : object
         With the ``address`` of the machine code, which lives as long as it.
     """
@@ -169,7 +169,7 @@ def _problem_of(argument: Argument, value: Any, lengths: dict[str, int]) -> Exce
     name, dtype, axes = argument.name, argument.dtype, argument.axes
     if axes is None:
         try:
-            struct.pack("<" + WORDS[dtype], value)
+            struct.pack("<" + WORDS[dtype], _signed(value))
         except struct.error:
             return TypeError(f"{name} must be {dtype}, not {value!r}")
         return None

@@ -116,7 +116,7 @@ def all_compiled() -> list[Declaration]:
 def _modules() -> Iterator[ModuleType]:
     for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
         if not module.name.endswith(("__main__", ".packaging")):
-            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as torch
+            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as uvicorn
                 yield import_module(module.name)
 
 

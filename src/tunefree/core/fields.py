@@ -147,7 +147,7 @@ class State:
 
     fields: ClassVar[tuple[Field, ...]] = ()
     axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
-    memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once a kernel has asked
+    memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once asked for
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -187,14 +187,16 @@ class State:
 
     def _set_views(self) -> None:
         names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
-        self.blocks: tuple[np.ndarray, ...] = tuple(getattr(self, name) for name in names)  # as kernels take them
+        self.blocks: tuple[np.ndarray, ...] = tuple(
+            getattr(self, name) for name in names
+        )  # as compiled code takes them
         for field in self.fields:
             if field.axes in BLOCKS.values():
                 block, subscript = place_of(type(self), field)  # type: ignore[arg-type]
                 setattr(self, field.name, getattr(self, block)[subscript])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse other arrays: kernels are told once where those of a state are. Numbers change in place."""
+        """Refuse other arrays: compiled functions get the addresses of a state once. Numbers change in place."""
         if name in self.__dict__:
             raise AttributeError(f"{name} of {type(self).__name__} is changed in place, not replaced")
         super().__setattr__(name, value)

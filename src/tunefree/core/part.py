@@ -194,9 +194,9 @@ class _Child(Declared):
             return
         kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
         check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
-        for place, of_child in _children_of(value, self.is_many):
-            within = _under(key, place)
-            declared |= arrays_of(within, self._kind_of(header, of_child, place), self.axes, of_child)
+        for place, child_header in _children_of(value, self.is_many):
+            child_key = _under(key, place)
+            declared |= arrays_of(child_key, self._kind_of(header, child_header, place), self.axes, child_header)
 
     def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         value: Any = header[self.key]
@@ -204,23 +204,23 @@ class _Child(Declared):
             self.write(part, None)
             return
         children = {
-            place: restored(self._blank_of(part, header, of_child, place), _under(key, place), arrays, of_child)
-            for place, of_child in _children_of(value, self.is_many)
+            place: restored(self._blank_of(part, header, child_header, place), _under(key, place), arrays, child_header)
+            for place, child_header in _children_of(value, self.is_many)
         }
         of_many = list(children.values()) if isinstance(value, list) else children
         self.write(part, of_many if self.is_many else children[""])
 
-    def _kind_of(self, header: dict[str, Any], of_child: Any, place: str) -> Any:
-        return self.kind if isinstance(self.kind, type) else self.kind(header, of_child, place)
+    def _kind_of(self, header: dict[str, Any], child_header: Any, place: str) -> Any:
+        return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
 
-    def _blank_of(self, part: Any, header: dict[str, Any], of_child: Any, place: str) -> Any:
+    def _blank_of(self, part: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
         """What is written into; a class of NamedTuples is made."""
         if self.make is not None:
-            return self.make(part, of_child)
+            return self.make(part, child_header)
         before = vars(part).get(self.name)
         if self.is_many:
             before = before[int(place)] if isinstance(before, list) and int(place) < len(before) else None
-        kind = self._kind_of(header, of_child, place)
+        kind = self._kind_of(header, child_header, place)
         return before if before is not None else kind if hasattr(kind, "_fields") else kind()
 
 
@@ -370,7 +370,7 @@ def _children_of(header: Any, is_many: bool) -> list[tuple[str, Any]]:
     if not is_many:
         return [("", header)]
     pairs = header.items() if isinstance(header, dict) else enumerate(header)
-    return [(str(place), of_child) for place, of_child in pairs]
+    return [(str(place), child_header) for place, child_header in pairs]
 
 
 def _under(key: str, name: str) -> str:
@@ -438,13 +438,13 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
     is_class, values = isinstance(blank, type), {}
     of_tuple: Any = blank if is_class else type(blank)
     for name, (kind, hint, _) in _hints(of_tuple).items():
-        within, before = _under(key, name), None if is_class else getattr(blank, name)
+        child_key, before = _under(key, name), None if is_class else getattr(blank, name)
         if not isinstance(hint, str):
-            values[name] = restored(kind if before is None else before, within, arrays, {})
+            values[name] = restored(kind if before is None else before, child_key, arrays, {})
             continue
-        values[name] = np.array(arrays[within]) if kind is np.ndarray else arrays[within].item()
-        if before is not None and np.shape(before) != arrays[within].shape:
-            raise ModelError(f"{within} has the shape {arrays[within].shape}, not {before.shape}")
+        values[name] = np.array(arrays[child_key]) if kind is np.ndarray else arrays[child_key].item()
+        if before is not None and np.shape(before) != arrays[child_key].shape:
+            raise ModelError(f"{child_key} has the shape {arrays[child_key].shape}, not {before.shape}")
     return of_tuple(**values)
 
 

@@ -47,17 +47,17 @@ def check(algorithm: Any, loss: str = "logistic", classes: int = 2) -> list[str]
     Traceback (most recent call last):
     AssertionError: Peeks remembers an earlier stream; begin() must forget everything but the parameters
     """
-    made = algorithm() if isinstance(algorithm, type) else algorithm
-    name = type(made).__name__
-    _require_methods(made, name, classes)
+    learner = algorithm() if isinstance(algorithm, type) else algorithm
+    name = type(learner).__name__
+    _require_methods(learner, name, classes)
     checks = _repeats, _predicts_first, _has_weights, _is_finite, _survives_extremes, _keeps_its_bound
-    return [run(made, name, loss, classes) for run in checks]
+    return [run(learner, name, loss, classes) for run in checks]
 
 
-def _require_methods(made: Any, name: str, classes: int) -> None:
-    missing = [method for method in ("begin", "predict", "update") if not callable(getattr(made, method, None))]
+def _require_methods(learner: Any, name: str, classes: int) -> None:
+    missing = [method for method in ("begin", "predict", "update") if not callable(getattr(learner, method, None))]
     assert not missing, f"{name} has no method {missing[0]}(); see tunefree.papers.Algorithm for what it must have"
-    begun = copy.deepcopy(made)
+    begun = copy.deepcopy(learner)
     begun.begin(Stream(3, classes if classes > 2 else 1, 30, 1.0))
     assert hasattr(begun, "weights"), (
         f"{name} has no weights after begin(); they are (d, K) of the function it predicts by"
@@ -73,58 +73,58 @@ def _stream(seed: int, classes: int, n: int = 30, d: int = 3) -> tuple[np.ndarra
     return X, codes if classes > 2 else 2 * codes - 1
 
 
-def _play(made: Any, loss: str, classes: int, seed: int = 0) -> Result:
-    return play(made, *_stream(seed, classes), loss=loss)
+def _play(learner: Any, loss: str, classes: int, seed: int = 0) -> Result:
+    return play(learner, *_stream(seed, classes), loss=loss)
 
 
-def _repeats(made: Any, name: str, loss: str, classes: int) -> str:
-    result = _play(made, loss, classes)
+def _repeats(learner: Any, name: str, loss: str, classes: int) -> str:
+    result = _play(learner, loss, classes)
     again = play(result.algorithm, *_stream(0, classes), loss=loss)
     same = np.array_equal(result.predictions, again.predictions)
     assert same, f"{name} remembers an earlier stream; begin() must forget everything but the parameters"
     return "begin() forgets earlier streams, and a stream has the same predictions each time"
 
 
-def _predicts_first(made: Any, name: str, loss: str, classes: int) -> str:
+def _predicts_first(learner: Any, name: str, loss: str, classes: int) -> str:
     X, y = _stream(1, classes)
     other = y.copy()
     other[len(y) // 2 :] = np.roll(y[len(y) // 2 :], 1)
     half = len(y) // 2 + 1
-    first, second = play(made, X, y, loss).predictions[:half], play(made, X, other, loss).predictions[:half]
+    first, second = play(learner, X, y, loss).predictions[:half], play(learner, X, other, loss).predictions[:half]
     assert np.array_equal(first, second), f"{name} predicts rows by targets that come later"
     return "a prediction depends on no target of its round or later"
 
 
-def _has_weights(made: Any, name: str, loss: str, classes: int) -> str:
-    result = _play(made, loss, classes, 2)
+def _has_weights(learner: Any, name: str, loss: str, classes: int) -> str:
+    result = _play(learner, loss, classes, 2)
     n = result.X.shape[1] if result.gram is None else result.rounds
     shape = n, result.stream.n_outputs
     assert result.weights.shape == shape, f"weights of {name} have shape {result.weights.shape}, not {shape}"
     return "weights have a row for each feature, or each round with a kernel, and a column for each output"
 
 
-def _is_finite(made: Any, name: str, loss: str, classes: int) -> str:
+def _is_finite(learner: Any, name: str, loss: str, classes: int) -> str:
     for seed in range(STREAMS):
-        result = _play(made, loss, classes, seed)
+        result = _play(learner, loss, classes, seed)
         finite = np.isfinite(result.predictions).all() and np.isfinite(result.weights).all()
         assert finite, f"{name} makes numbers that are not finite of rows of norm at most 1 (stream {seed})"
     return f"predictions and weights are finite on {STREAMS} random streams"
 
 
-def _survives_extremes(made: Any, name: str, loss: str, classes: int) -> str:
+def _survives_extremes(learner: Any, name: str, loss: str, classes: int) -> str:
     X, y = _stream(3, classes)
     X = X.copy()
     X[:, 0] = 0.0
     X[::5] = 0.0
-    predictions = play(made, X, y, loss).predictions
+    predictions = play(learner, X, y, loss).predictions
     assert np.isfinite(predictions).all(), f"{name} makes numbers that are not finite of a column and rows of zeros"
     return "a column of zeros and rows of zeros are learned"
 
 
-def _keeps_its_bound(made: Any, name: str, loss: str, classes: int) -> str:
+def _keeps_its_bound(learner: Any, name: str, loss: str, classes: int) -> str:
     random, bounded = np.random.default_rng(4), 0
     for seed in range(STREAMS):
-        result = _play(made, loss, classes, seed)
+        result = _play(learner, loss, classes, seed)
         scale = 10.0 ** random.uniform(-1, 1)
         comparator = result.comparator(scale * random.normal(size=result.weights.shape))
         bound = result.bound(comparator)

@@ -338,5 +338,5 @@ def respond(objective: Any, y: np.ndarray, margins: np.ndarray) -> tuple[np.ndar
 
 
 def all_compiled() -> list[Compiled]:
-    """The kernel of this module."""
+    """The compiled function of this module."""
     return [_respond.compiled()]

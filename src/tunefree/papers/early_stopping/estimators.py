@@ -158,14 +158,19 @@ class IterativeRegularization(Saving, BaseEstimator):
         if len(kept) < n_rows:
             X, weight, targets = X[kept], weight[kept], targets.some(kept)
         keys = preparation.order(X, targets.exact, check_random_state(self.random_state))
-        held = np.zeros(len(weight), bool)
+        is_held_out = np.zeros(len(weight), bool)
         if self._share_held_out() and len(np.unique(keys)) >= preparation.FEWEST:
-            held = preparation.held_out(keys, targets.strata, weight, self._share_held_out())
-        share, beside = preparation.shares(weight[~held]), preparation.shares(weight[held])
+            is_held_out = preparation.held_out(keys, targets.strata, weight, self._share_held_out())
+        share, beside = preparation.shares(weight[~is_held_out]), preparation.shares(weight[is_held_out])
         farthest = self._farthest()
-        standards = preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, farthest)
+        standards = (
+            preparation.standards(X[~is_held_out], share) if self.standardize else preparation.unchanged(X, farthest)
+        )
         features = self._prepared(standards, X)
-        learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
+        learned, others = (
+            Rows(features[~is_held_out], targets.y[~is_held_out], share),
+            Rows(features[is_held_out], targets.y[is_held_out], beside),
+        )
         kernel = None
         if self.kernel is not None:
             gamma = self.gamma
@@ -175,12 +180,12 @@ class IterativeRegularization(Saving, BaseEstimator):
             kernel = self._kernel_at(float(gamma))
         problem = _problem(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
-            mass = float(weight[~held].sum())
-        path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), mass))
+            mass = float(weight[~is_held_out].sum())
+        path = self._descend(goal, problem, self._iterations(goal, bool(is_held_out.any()), mass))
         self._kappa = math.sqrt(float(problem.squares.max()))
         support = None if kernel is None else learned.matrix
         self.fitted_path_ = FittedPath(path, goal, standards, kernel, support)
-        self._stop_at(self._chosen(path, bool(held.any())))
+        self._stop_at(self._chosen(path, bool(is_held_out.any())))
         plan = Plan(task="classification" if is_classifier(self) else "regression", loss=self.loss)
         self._learned = Trained(None, None, "", plan, Progress(complete=True, number=1, rows=n_rows))
 

@@ -65,17 +65,6 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
     return ALL[name].create(gamma, degree, coef0)
 
 
-def names_of(attribute: str) -> list[str]:
-    """The names of all kernels of which an attribute is true.
-
-    Examples
-    --------
-    >>> names_of("is_ladder")
-    ['rbf', 'laplacian']
-    """
-    return [name for name in ALL if getattr(kernel_of(name, 1.0), attribute)]
-
-
 class KernelFunction:
     """What a kernel has. It needs ``pair`` and :meth:`similarity`; the others have defaults.
 

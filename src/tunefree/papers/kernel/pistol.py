@@ -154,12 +154,12 @@ def learning_of(functions: Functions) -> Callable[..., None]:
 
 
 def learning(has_one_output: bool) -> Compiled:
-    """The kernel of the loop, of one output or of several, for all losses that have a name by now."""
+    """The compiled function of the loop, of one output or of several, for all losses that have a name by now."""
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     name = f"learn.papers.kernel.pistol.{'one' if has_one_output else 'several'}"
     return learning_of.compiled(name=name, states={"state": KernelPiSTOL}, lengths=lengths)
 
 
 def all_compiled() -> list[Compiled]:
-    """The kernels of this module."""
+    """The compiled functions of this module."""
     return [learning(has_one_output) for has_one_output in (True, False)]

@@ -147,7 +147,7 @@ def name_of(function: str, cls: Any) -> str:
 
 @cache
 def summing(cls: Any) -> Compiled:
-    """The kernel that adds up values of a class of kernels times coefficients."""
+    """The compiled function that adds up values of a class of kernels times coefficients."""
     write = value_writing_of(cls)
 
     def add_sums(
@@ -176,7 +176,7 @@ def summing(cls: Any) -> Compiled:
 
 @cache
 def valuing(cls: Any) -> Compiled:
-    """The kernel that writes values of a class of kernels, of rows and points, at each step of a grid of widths."""
+    """The compiled function that writes values of a class of kernels, of rows and points, for each width."""
     write = value_writing_of(cls)
 
     def write_values(
@@ -251,6 +251,6 @@ def values_within(kernel: Any, n_steps: int, rows: Points, first: int, stop: int
 
 
 def all_compiled() -> list[Compiled]:
-    """The kernels of this module, for all kernels of the package."""
+    """The compiled functions of this module, for all kernels of the package."""
     classes: Any = dict.fromkeys(type(kernels.kernel_of(name, 1.0)) for name in kernels.ALL)
-    return [made_for(cls) for cls in classes for made_for in (summing, valuing)]
+    return [function_of(cls) for cls in classes for function_of in (summing, valuing)]
