@@ -129,10 +129,10 @@ def test_known_rows_judge_members_apart():
         ([90.0, 95.0, 100.0], [16.0, 1.0], 0),  # better by a tenth, and by more than two standard errors
         ([95.0, 90.0, 100.0], [1.0, 16.0], 1),
         ([90.0, 95.0, 100.0], [36.0, 1.0], FOLLOWING),  # by less than two
-        ([99.0, 99.5, 100.0], [0.01, 0.01], FOLLOWING),  # by one part of a hundred
+        ([99.0, 99.5, 100.0], [0.01, 0.01], 0),  # by one part of a hundred, but by more than two
     ],
 )
-def test_what_stood_still_predicts_only_where_it_is_much_better_and_that_is_sure(losses, squares, choice):
+def test_the_frozen_mixture_predicts_only_where_it_is_better_for_sure(losses, squares, choice):
     frozen = FrozenMixture([0, 1], 2, None)
     frozen.losses, frozen.squares = np.array(losses), np.array(squares)
     assert frozen.choice == choice

@@ -9,7 +9,7 @@ import numpy as np
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import generations
 from tunefree.plotting.style import counts
-from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
+from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
@@ -138,6 +138,6 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in of_frozen)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
-        f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over below {MUCH:g}, if"
+        f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over if"
         f" they are better by more than {SURE:g} standard errors."
     )
