@@ -8,6 +8,7 @@ Friedman: Greedy function approximation: a gradient boosting machine (Annals of 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -325,20 +326,9 @@ def coarseness(problem: Problem) -> float:
     return min(COARSE, COARSEST / sizes_of(len(problem.targets), problem.n_classes).rate)
 
 
-class CoarseBoosting(Boosting):
-    """Fewer trees at a larger rate, which are enough to compare settings."""
-
-    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
-        super().__init__(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate))
-
-    def grow(self, until: float) -> Trees:
-        """Trees beyond those grown before, up to those that come as far as a multiple of TREES."""
-        return super().grow(JUDGED / coarseness(self.problem) * until)
+def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
+    """What grows trees at a larger rate, which are enough to compare settings."""
+    return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 
-def work_of_trial(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees to be judged takes."""
-    return JUDGED / coarseness(problem) * work_of(settings, problem, n)
-
-
-BOOSTED = Grower(CoarseBoosting, most_trees, neighbours_of, work_of, work_of_trial)
+BOOSTED = Grower(begin_trial, lambda problem: JUDGED / coarseness(problem), most_trees, neighbours_of, work_of)

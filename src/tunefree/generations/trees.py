@@ -117,18 +117,6 @@ def child_of(nodes, sets, node, test, code):
     return left + np.uint32(((np.uint32(code) + more) & np.uint32(CODES)) > bound)
 
 
-def default_left(n_missing, n_left, n_right, row):
-    """Whether a code that is missing from all rows of a node goes left: as often as its rows do.
-
-    A category that is new later on is then predicted as those known are on average over the trees. To one side always
-    it would not do: codes of categories are in the order of their mean targets, so that all trees together would take
-    it for the extreme one. ``row`` is one of the node's, whose hash decides.
-    """
-    bits = (np.uint64(row) + (np.uint64(n_left) << np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    draw = np.float64(bits >> np.uint64(11)) / 2.0**53
-    return n_missing == 0 and draw * (np.float64(n_left) + np.float64(n_right)) < np.float64(n_left)
-
-
 def step(nodes, sets, node, codes, i):
     """Where row i goes from a node; a leaf keeps it."""
     test = nodes[node, 0]
