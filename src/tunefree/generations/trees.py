@@ -69,8 +69,8 @@ class Trees(NamedTuple):
         """As :meth:`apply`, of rows by their codes."""
         leaves = np.empty((len(codes), len(self.roots)), np.int32)
         sums = np.tile(self.start, (len(codes), 1))
-        walk_through, *arguments = call_on(self, codes, leaves, sums)
-        walk_through(*arguments)
+        for function, *arguments in calls_on(self, codes, leaves, sums):
+            function(*arguments)
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
@@ -125,15 +125,7 @@ def step(nodes, sets, node, codes, i):
     return child if test >= 0 else node
 
 
-def arrive(nodes, node, values, t, i, leaves, sums):
-    """Write down the leaf that row i reached in tree t, and add its values."""
-    leaf = np.uint32(nodes[node, 1])
-    leaves[i, t] = leaf
-    for k in range(values.shape[1]):
-        sums[i, k] += values[leaf, k]
-
-
-def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, trees):
+def walk_together(codes, roots, nodes, sets, leaves, t, i, rows, trees):
     """Eight walks at once, since each waits for memory: of eight rows from i on, or through eight trees from t on.
 
     ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
@@ -149,14 +141,10 @@ def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, t
         c, d = step(nodes, sets, c, codes, i + 2 * rows), step(nodes, sets, d, codes, i + 3 * rows)
         e, f = step(nodes, sets, e, codes, i + 4 * rows), step(nodes, sets, f, codes, i + 5 * rows)
         g, h = step(nodes, sets, g, codes, i + 6 * rows), step(nodes, sets, h, codes, i + 7 * rows)
-    arrive(nodes, a, values, t, i, leaves, sums)
-    arrive(nodes, b, values, t + trees, i + rows, leaves, sums)
-    arrive(nodes, c, values, t + 2 * trees, i + 2 * rows, leaves, sums)
-    arrive(nodes, d, values, t + 3 * trees, i + 3 * rows, leaves, sums)
-    arrive(nodes, e, values, t + 4 * trees, i + 4 * rows, leaves, sums)
-    arrive(nodes, f, values, t + 5 * trees, i + 5 * rows, leaves, sums)
-    arrive(nodes, g, values, t + 6 * trees, i + 6 * rows, leaves, sums)
-    arrive(nodes, h, values, t + 7 * trees, i + 7 * rows, leaves, sums)
+    leaves[i, t], leaves[i + rows, t + trees] = nodes[a, 1], nodes[b, 1]
+    leaves[i + 2 * rows, t + 2 * trees], leaves[i + 3 * rows, t + 3 * trees] = nodes[c, 1], nodes[d, 1]
+    leaves[i + 4 * rows, t + 4 * trees], leaves[i + 5 * rows, t + 5 * trees] = nodes[e, 1], nodes[f, 1]
+    leaves[i + 6 * rows, t + 6 * trees], leaves[i + 7 * rows, t + 7 * trees] = nodes[g, 1], nodes[h, 1]
 
 
 @compiled
@@ -165,46 +153,59 @@ def walk(
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
     sets: Annotated[np.ndarray, "uint64[sets, 4]"],
-    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
-    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Walk tree after tree, so that a tree stays in the cache.
+    """Walk tree after tree, so that a tree stays in the cache, and write down the leaves.
 
     Rows beyond the last eight are walked by themselves, through eight trees at a time.
     """
     n, n_trees = len(codes), len(roots)
     for t in range(n_trees):
         for i in range(0, n - n % 8, 8):
-            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 1, 0)
+            walk_together(codes, roots, nodes, sets, leaves, t, i, 1, 0)
     for i in range(n - n % 8, n):
         for t in range(0, n_trees - n_trees % 8, 8):
-            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 0, 1)
+            walk_together(codes, roots, nodes, sets, leaves, t, i, 0, 1)
         for t in range(n_trees - n_trees % 8, n_trees):
             v = np.uint32(roots[t])
             while nodes[v, 0] >= 0:
                 v = step(nodes, sets, v, codes, i)
-            arrive(nodes, v, values, t, i, leaves, sums)
+            leaves[i, t] = nodes[v, 1]
+
+
+def add_up(values, leaves, sums):
+    """Add the values of the leaves that rows reach, tree after tree."""
+    for i in range(len(leaves)):
+        for t in range(leaves.shape[1]):
+            leaf = np.uint32(leaves[i, t])
+            for k in range(sums.shape[1]):
+                sums[i, k] += values[leaf, k]
 
 
 @compiled
-def walk_to_numbers(
-    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
-    roots: Annotated[np.ndarray, "int32[trees]"],
-    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
+def add_singles(
+    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
+    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
+    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
+) -> None:
+    """Add the values, in single precision, of the leaves that rows reach."""
+    add_up(values, leaves, sums)
+
+
+@compiled
+def add_doubles(
     values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """As ``walk``, where values are numbers of whatever size."""
-    walk(codes, roots, nodes, sets, values, leaves, sums)
+    """Add the values, in double precision, of the leaves that rows reach."""
+    add_up(values, leaves, sums)
 
 
-def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
-    """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
-    of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
-    return of_type, codes, trees.roots, trees.nodes, trees.sets, trees.values, leaves, sums
+def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> list[Call]:
+    """The calls that write the leaves (n, trees) that rows reach by their codes, and add values to sums (n, K)."""
+    add = add_singles if trees.values.dtype == np.float32 else add_doubles
+    return [(walk, codes, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
