@@ -15,11 +15,17 @@ import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.compiled.programs import Call, Program
-from tunefree.core.numbers import clip
-from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
+from tunefree.generations.derivatives import (
+    differentiating,
+    minimising,
+    write_derivatives_of_classes,
+    write_derivatives_of_two,
+    write_leaves,
+    write_powers,
+    write_residuals,
+)
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
-from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, scaled_targets, without_outliers
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import LEAF, Trees, joined, step
@@ -42,6 +48,7 @@ MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 MANY_ROWS = 4096  # enough for a mean
 RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
+LONGEST_OF_LOGARITHMS = 2.0  # step, likewise
 PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
 
 
@@ -98,33 +105,6 @@ def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
         return n_columns
     n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
     return min(n_columns, round(multiple * min(n, int(WIDEST * math.sqrt(n_columns)))))
-
-
-@compiled
-def write_residuals(
-    margins: Annotated[np.ndarray, "float64[rows]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    gradients: Annotated[np.ndarray, "float32[rows]"],
-    curvatures: Annotated[np.ndarray, "float32[rows]"],
-) -> None:
-    """Write derivatives of half of the square loss, of targets in units of their spread."""
-    for i in range(len(margins)):
-        gradients[i] = weights[i] * clip(margins[i] - targets[i], 1e15)
-        curvatures[i] = weights[i]
-
-
-@compiled
-def write_leaves(
-    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"],
-    rate: float,
-    longest: float,
-    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
-) -> None:
-    """Write the values of leaves, shrunk Newton steps, by their sums of gradients and second derivatives."""
-    for leaf in range(len(values)):
-        for k in range(values.shape[1]):
-            values[leaf, k] = rate * clip(-sums[leaf, k, 0] / (sums[leaf, k, 1] + RIDGE), longest)
 
 
 def add_leaf(nodes, node, values, margins, i):
@@ -240,12 +220,12 @@ class Boosting:
 
     def _leaves(self, rate: float) -> Call:
         """The call that writes the values of the leaves."""
-        if self.loss is None:
-            longest = LONGEST if self.problem.n_classes else math.inf
-            return write_leaves, self.work.sums, rate, longest, self.values
         if self.problem.has_log_link:
-            return write_steps_of_logarithms, self.work.sums, rate, PRIOR_EVENTS, self.values
-        return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
+            return write_leaves, self.work.sums, rate, PRIOR_EVENTS, LONGEST_OF_LOGARITHMS, self.values
+        if self.loss is not None:
+            return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
+        longest = LONGEST if self.problem.n_classes else math.inf
+        return write_leaves, self.work.sums, rate, RIDGE, longest, self.values
 
     def grow(self, until: float) -> Trees:
         """The trees from those grown before up to a multiple of TREES."""

@@ -21,7 +21,8 @@ BITS = 64
 
 def zeros(kind: Any, **lengths: int) -> Any:
     """A record of arrays of zeros, whose axes have these lengths."""
-    return kind(*(np.zeros(array.shape, array.dtype) for array in arrays_of("", kind, lengths).values()))
+    declared: dict[str, Any] = arrays_of("", kind, lengths)
+    return kind(*(np.zeros(array.shape, array.dtype) for array in declared.values()))
 
 
 def next_random(state):

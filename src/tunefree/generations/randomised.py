@@ -14,6 +14,7 @@ import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
+from tunefree.generations.derivatives import minimising
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.nodes import (
     BITS,
@@ -25,7 +26,6 @@ from tunefree.generations.nodes import (
     unit_of,
     zeros,
 )
-from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import Problem, scaled_targets, without_outliers
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
