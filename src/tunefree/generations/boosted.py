@@ -26,7 +26,7 @@ from tunefree.generations.derivatives import (
 )
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
-from tunefree.generations.problem import Problem, scaled_targets, without_outliers
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import LEAF, Trees, joined, step
 
@@ -176,7 +176,6 @@ class Boosting:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
             sizes = sizes_of_logarithms(n, self.steep)
         elif self.loss is not None:
-            self.targets = without_outliers(self.targets, self.loss)
             self.steep = steepness(self.loss, self.targets)
         self.sizes = sizes.times(settings)
         self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(len(self.codes))  # by each column so far

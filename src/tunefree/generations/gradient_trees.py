@@ -148,22 +148,14 @@ def pack(work, n, low, high, start):
         work.noises[k] /= max(np.float64((total[k] >> low) & ((1 << (high - low)) - 1)), 1.0)
 
 
-def sum_codes(work, node, n_codes):
-    """Sum up the rows of a node: by the histogram of a column, which has all of them."""
-    sums, total = work.histograms[work.histogram[node], 0], work.totals[node]
-    for k in range(len(total)):
-        total[k] = sums[MISSING * len(total) + k]
-    for b in range(n_codes[work.columns[0]]):
-        for k in range(len(total)):
-            total[k] += sums[b * len(total) + k]
-
-
 def gather(work, node):
-    """Lay the derivatives of a node's rows side by side."""
-    rows, ordered = work.rows[work.first[node] : work.last[node]], work.ordered
+    """Lay the derivatives of a node's rows side by side, and add them up."""
+    rows, ordered, total = work.rows[work.first[node] : work.last[node]], work.ordered, work.totals[node]
+    total[:] = 0
     for p in range(np.uint64(len(rows))):
         for k in range(ordered.shape[1]):
             ordered[p, k] = work.packed[rows[p], k]
+            total[k] += ordered[p, k]
 
 
 def fill_four(of_node, places, codes, columns, rows, ordered):
@@ -232,7 +224,6 @@ def fill(work, node, place, codes, n_codes, exclusive):
         fill_column(of_node[f], codes[work.columns[f]], rows, ordered)
     fill_bundles(work, of_node, exclusive, rows)
     work.histogram[node] = place
-    sum_codes(work, node, n_codes)
 
 
 def subtract(work, node, place, smaller, n_codes):

@@ -26,7 +26,7 @@ from tunefree.generations.nodes import (
     unit_of,
     zeros,
 )
-from tunefree.generations.problem import Problem, scaled_targets, without_outliers
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
 
@@ -350,7 +350,6 @@ def grow_randomised(
     lengths = {"rows": n, "columns": len(codes), "nodes": 2 * room.leaves - 1, "leaves": room.leaves}
     work = zeros(Work, **lengths, outputs=n_outputs, sums=n_outputs + 1)
     state = random.integers(1, 2**63, 1).astype(np.uint64)
-    targets = without_outliers(targets, loss)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     of_rows = targets, problem.weights, packed, codes
     for _ in range(n_trees if len(varying) else 0):
