@@ -16,6 +16,7 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.compiled.programs import Call, Program
 from tunefree.generations.derivatives import (
+    Rows,
     differentiating,
     minimising,
     write_derivatives_of_classes,
@@ -148,7 +149,7 @@ def add_values(
         p += 4 if p + 3 < len(rows) else 1
 
 
-def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) -> float:
+def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
     """What has to be added to logarithms so that their means are as large in total as the targets."""
     with np.errstate(over="ignore"):
         total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
@@ -165,64 +166,54 @@ class Boosting:
     """The state of growing: codes of the rows, their margins, and how many trees were grown."""
 
     def __init__(self, problem: Problem, seed: int, settings: Settings = USUAL) -> None:
-        self.problem, self.settings, self.n_grown = problem, settings, 0
-        self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
-        n = len(problem.columns)
+        self.problem, self.n_grown, self.start = problem, 0, problem.start()
+        self.bins, codes, exclusive = problem.binned
+        n, n_outputs, state = len(problem.columns), len(self.start), np.random.default_rng([seed, 1])
         sizes = sizes_of(n, problem.n_classes)
-        self.bins, self.codes, self.exclusive = problem.binned
-        self.start = problem.start()
-        self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
+        self.centre, self.spread, targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
             sizes = sizes_of_logarithms(n, self.steep)
         elif self.loss is not None:
-            self.steep = steepness(self.loss, self.targets)
-        self.sizes = sizes.times(settings)
-        self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(len(self.codes))  # by each column so far
-        self._begin()
-
-    def _begin(self) -> None:
-        """Find which of the columns vary, and make the program that grows a tree on some of them."""
-        varying = np.flatnonzero(self.codes.max(axis=1) > self.codes.min(axis=1)).astype(np.int32)
-        n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.sizes
-        n_columns = n_drawn(n_varying, self.settings.columns)
-        n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
-        self.work = work = Work.create(n, n_columns, len(self.start), most)
-        self.values = np.empty((most, len(self.start)))
-        share = ROWS if n >= 2 * least else 1.0
-        self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
-        columns = self.bins.is_categorical, self.exclusive
-        growing = (
-            (draw, work, share, varying, self.gained, n_best, self.state),
-            (grow_tree, work, self.codes, n_codes, *columns, least, self.gained, self.state),
+            self.steep = steepness(self.loss, targets)
+        most, least, rate = sizes.times(settings)
+        self.rows = Rows(np.tile(self.start, (n, 1)), targets, problem.weights)
+        varying = np.flatnonzero(codes.max(axis=1) > codes.min(axis=1)).astype(np.int32)
+        n_columns = n_drawn(len(varying), settings.columns)
+        n_best = int(BEST * n_columns) if n_columns < COLUMNS * len(varying) else 0
+        self.work = work = Work.create(n, n_columns, n_outputs, most)
+        self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # by each column so far
+        random, columns = state.integers(1, 2**63, 1).astype(np.uint64), (self.bins.n_codes, self.bins.is_categorical)
+        self.program = Program(
+            [
+                *self._derivatives(),
+                (draw, work, ROWS if n >= 2 * least else 1.0, varying, gained, n_best, random),
+                (grow_tree, work, codes, *columns, exclusive, least, gained, random),
+                self._leaves(rate),
+                (add_values, work, codes, self.values, self.rows.margins),
+            ]
         )
-        adding = add_values, work, self.codes, self.values, self.margins
-        self.program = Program([*growing, self._leaves(rate), adding])
-
-    def _of_rows(self) -> tuple[np.ndarray, ...]:
-        return self.margins, self.targets, self.problem.weights
 
     def _derivatives(self) -> list[Call]:
         """The calls that write gradients and second derivatives of the rows."""
-        of_work = self.work.gradients, self.work.curvatures
+        (margins, targets, weights), gradients, curvatures = self.rows, self.work.gradients, self.work.curvatures
         if self.loss is not None:
-            return [differentiating(self.loss, self._of_rows(), self.steep, *of_work)]
+            return [differentiating(self.loss, self.rows, self.steep, gradients, curvatures)]
         if len(self.start) > 1:
-            powers = np.empty_like(self.margins)
-            of_rows = powers, *self._of_rows()[1:]
+            powers = np.empty_like(margins)
             return [
-                (write_powers, self.margins.reshape(-1), powers.reshape(-1)),
-                (write_derivatives_of_classes, *of_rows, *of_work),
+                (write_powers, margins.reshape(-1), powers.reshape(-1)),
+                (write_derivatives_of_classes, powers, targets, weights, gradients, curvatures),
             ]
         write = write_derivatives_of_two if self.problem.n_classes else write_residuals
-        return [(write, self.margins[:, 0], *self._of_rows()[1:], *(array[:, 0] for array in of_work))]
+        return [(write, margins[:, 0], targets, weights, gradients[:, 0], curvatures[:, 0])]
 
     def _leaves(self, rate: float) -> Call:
         """The call that writes the values of the leaves."""
         if self.problem.has_log_link:
             return write_leaves, self.work.sums, rate, PRIOR_EVENTS, LONGEST_OF_LOGARITHMS, self.values
         if self.loss is not None:
-            return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
+            return minimising(self.work, self.loss, self.work.nodes, self.rows, rate, self.values[:, 0])
         longest = LONGEST if self.problem.n_classes else math.inf
         return write_leaves, self.work.sums, rate, RIDGE, longest, self.values
 
@@ -231,22 +222,19 @@ class Boosting:
         structures, values = [], []
         numbers = range(self.n_grown, round(TREES * until))
         for _ in numbers if len(self.work.columns) else ():
-            self.differentiate.run()
             self.program.run()
             n_nodes = int(self.work.sizes[1])
             if n_nodes > 1:
                 structures.append((self.work.nodes[:n_nodes].copy(), self.work.sets.copy()))
                 values.append(self.values[: (n_nodes + 1) // 2].copy())
-        self.n_grown = numbers.stop
-        return self._trees(structures, values)
-
-    def _trees(self, structures: list[tuple[np.ndarray, np.ndarray]], values: list[np.ndarray]) -> Trees:
-        is_of_numbers = not self.problem.n_classes
-        values = [leaves * self.spread if is_of_numbers else leaves.astype(np.float32) for leaves in values]
-        start = self.start * self.spread + self.centre if is_of_numbers else self.start
-        if self.problem.has_log_link:
-            start = start + balance_of(self.targets, self.problem.weights, self.margins)
-        return joined(self.bins, structures, values, start, self.problem.n_classes)
+        self.n_grown, start = numbers.stop, self.start
+        if self.problem.n_classes:
+            return joined(
+                self.bins, structures, [leaves.astype(np.float32) for leaves in values], start, self.problem.n_classes
+            )
+        start = start * self.spread + self.centre
+        start = start + (balance_of(*self.rows) if self.problem.has_log_link else 0.0)
+        return joined(self.bins, structures, [leaves * self.spread for leaves in values], start, 0)
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:

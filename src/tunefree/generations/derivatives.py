@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ LOG2_OF_E, LOG_OF_2 = math.log2(math.e), math.log(2.0)
 ROUNDING = 1.5 * 2.0**52  # added to a number it leaves the next whole one, in its lowest bits
 BIAS, MANTISSA_BITS = 1023, 52
 BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
+
+
+class Rows(NamedTuple):
+    """All rows that trees are grown on."""
+
+    margins: np.ndarray  # (n, K) that trees before give them
+    targets: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,)
 
 
 def power_of_e(power):
@@ -121,13 +129,13 @@ def _differentiate(functions):
     return write_derivatives
 
 
-def differentiating(loss: Any, of_rows: tuple[np.ndarray, ...], steep: float, *results: np.ndarray) -> Call:
+def differentiating(loss: Any, rows: Rows, steep: float, gradients: np.ndarray, curvatures: np.ndarray) -> Call:
     """The call that writes slopes of a loss in units of ``steep``, and weights for second derivatives.
 
     Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
     """
     arrays = arrays_of(regression(loss))
-    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *of_rows, steep, *results
+    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *rows, steep, gradients, curvatures
 
 
 @compiled
@@ -192,14 +200,10 @@ def _minimise(functions):
     return write_minimisers
 
 
-def minimising(work: Any, loss: Any, nodes: np.ndarray, of_rows: tuple[np.ndarray, ...], *results: Any) -> Call:
-    """The call that writes the best step of each leaf of a tree, times a rate.
-
-    ``of_rows`` are the margins (n, 1), the targets and the weights of all rows, ``results`` the rate and the steps.
-    """
-    arrays = arrays_of(regression(loss))
-    of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    return _minimise.compiled(), work.rows, work.first, work.last, *of_loss, nodes, *of_rows, *results
+def minimising(work: Any, loss: Any, nodes: np.ndarray, rows: Rows, rate: float, steps: np.ndarray) -> Call:
+    """The call that writes the best step of each leaf of a tree, times a rate."""
+    arrays, places = arrays_of(regression(loss)), (work.rows, work.first, work.last)
+    return _minimise.compiled(), *places, int(arrays.codes[LOSS]), arrays.numbers, nodes, *rows, rate, steps
 
 
 def all_compiled() -> list[Compiled]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
-from tunefree.generations.derivatives import minimising
+from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.nodes import (
     BITS,
@@ -351,18 +351,18 @@ def grow_randomised(
     work = zeros(Work, **lengths, outputs=n_outputs, sums=n_outputs + 1)
     state = random.integers(1, 2**63, 1).astype(np.uint64)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
-    of_rows = targets, problem.weights, packed, codes
+    rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
     for _ in range(n_trees if len(varying) else 0):
-        n_nodes = grow_tree(work, *of_rows, room.rows / max(n, 1), room.least, tries, varying, state)
+        n_nodes = grow_tree(work, targets, problem.weights, packed, codes, share, room.least, tries, varying, state)
         nodes, sums = work.nodes[:n_nodes], work.sums[: (n_nodes + 1) // 2]
         if problem.has_log_link:
             sums = sums / dispersion + PRIOR_EVENTS
-        of_leaves = sums[:, :-1] / sums[:, -1:]
+        means = sums[:, :-1] / sums[:, -1:]
         if loss is not None:
-            minimise, *arguments = minimising(work, loss, nodes, (np.zeros((n, 1)), *of_rows[:2]), 1.0, of_leaves[:, 0])
+            minimise, *arguments = minimising(work, loss, nodes, rows, 1.0, means[:, 0])
             minimise(*arguments)
         structures.append((nodes.copy(), np.empty((0, WORDS), np.uint64)))
-        values.append(of_leaves.astype(np.float32) if problem.n_classes else scaled(of_leaves, spread, centre))
+        values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     if not structures:
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
