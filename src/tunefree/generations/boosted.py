@@ -29,7 +29,7 @@ from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
-from tunefree.generations.trees import LEAF, Trees, joined, step
+from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
@@ -108,13 +108,6 @@ def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
     return min(n_columns, round(multiple * min(n, int(WIDEST * math.sqrt(n_columns)))))
 
 
-def add_leaf(nodes, node, values, margins, i):
-    """Add the values of a leaf to the margins of a row."""
-    leaf = np.uint32(nodes[node, 1])
-    for k in range(values.shape[1]):
-        margins[i, k] += values[leaf, k]
-
-
 @compiled
 def add_values(
     work: Work,
@@ -122,31 +115,19 @@ def add_values(
     values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known.
+    """Add the values of the leaves that rows reach to their margins; a tree of one leaf is left out.
 
-    The others walk, four at a time, as in :func:`tunefree.generations.trees.walk`. A tree of one leaf is left out.
+    Where the rows drawn for the tree lie is known, the others walk.
     """
-    nodes, sets, rows, n_nodes, by_row = work.nodes, work.sets, work.rows, work.sizes[1], codes.T
+    nodes, rows, n_nodes = work.nodes, work.rows, work.sizes[1]
     if n_nodes == 1:
         return
     for v in range(n_nodes):
         if nodes[v, 0] == LEAF:
             for p in range(work.first[v], work.last[v]):
-                add_leaf(nodes, v, values, margins, rows[p])
-    p = work.sizes[0]
-    while p < len(rows):
-        i = rows[p]
-        j, k, m = rows[min(p + 1, len(rows) - 1)], rows[min(p + 2, len(rows) - 1)], rows[min(p + 3, len(rows) - 1)]
-        a = b = c = d = np.uint32(0)
-        while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
-            a, b = step(nodes, sets, a, by_row, i), step(nodes, sets, b, by_row, j)
-            c, d = step(nodes, sets, c, by_row, k), step(nodes, sets, d, by_row, m)
-        add_leaf(nodes, a, values, margins, i)
-        if p + 3 < len(rows):
-            add_leaf(nodes, b, values, margins, j)
-            add_leaf(nodes, c, values, margins, k)
-            add_leaf(nodes, d, values, margins, m)
-        p += 4 if p + 3 < len(rows) else 1
+                work.leaves[rows[p], 0] = nodes[v, 1]
+    walk_rows(codes.T, rows[work.sizes[0] :], work.roots, nodes, work.sets, work.leaves)
+    add_up(values, work.leaves, margins)
 
 
 def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:

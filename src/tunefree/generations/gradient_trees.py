@@ -73,6 +73,8 @@ class Work(NamedTuple):
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
     sets: Annotated[np.ndarray, "uint64[leaves, 4]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
+    roots: Annotated[np.ndarray, "int32[1]"]  # of the tree: 0
+    leaves: Annotated[np.ndarray, "int32[rows, 1]"]  # that rows reach
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:

@@ -125,11 +125,13 @@ def step(nodes, sets, node, codes, i):
     return child if test >= 0 else node
 
 
-def walk_together(codes, roots, nodes, sets, leaves, t, i, rows, trees):
-    """Eight walks at once, since each waits for memory: of eight rows from i on, or through eight trees from t on.
+def walk_together(codes, order, roots, nodes, sets, leaves, t, p, rows, trees):
+    """Eight walks at once, since each waits for memory: of eight rows of an order, or through eight trees.
 
-    ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
+    They begin at place p of the order, and at tree t. ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
     """
+    i, j, k, m = order[p], order[p + rows], order[p + 2 * rows], order[p + 3 * rows]
+    q, r, s, u = order[p + 4 * rows], order[p + 5 * rows], order[p + 6 * rows], order[p + 7 * rows]
     a, b = np.uint32(roots[t]), np.uint32(roots[t + trees])
     c, d = np.uint32(roots[t + 2 * trees]), np.uint32(roots[t + 3 * trees])
     e, f = np.uint32(roots[t + 4 * trees]), np.uint32(roots[t + 5 * trees])
@@ -137,40 +139,46 @@ def walk_together(codes, roots, nodes, sets, leaves, t, i, rows, trees):
     while (
         nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0] & nodes[e, 0] & nodes[f, 0] & nodes[g, 0] & nodes[h, 0]
     ) >= 0:  # until all are leaves
-        a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i + rows)
-        c, d = step(nodes, sets, c, codes, i + 2 * rows), step(nodes, sets, d, codes, i + 3 * rows)
-        e, f = step(nodes, sets, e, codes, i + 4 * rows), step(nodes, sets, f, codes, i + 5 * rows)
-        g, h = step(nodes, sets, g, codes, i + 6 * rows), step(nodes, sets, h, codes, i + 7 * rows)
-    leaves[i, t], leaves[i + rows, t + trees] = nodes[a, 1], nodes[b, 1]
-    leaves[i + 2 * rows, t + 2 * trees], leaves[i + 3 * rows, t + 3 * trees] = nodes[c, 1], nodes[d, 1]
-    leaves[i + 4 * rows, t + 4 * trees], leaves[i + 5 * rows, t + 5 * trees] = nodes[e, 1], nodes[f, 1]
-    leaves[i + 6 * rows, t + 6 * trees], leaves[i + 7 * rows, t + 7 * trees] = nodes[g, 1], nodes[h, 1]
+        a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, j)
+        c, d = step(nodes, sets, c, codes, k), step(nodes, sets, d, codes, m)
+        e, f = step(nodes, sets, e, codes, q), step(nodes, sets, f, codes, r)
+        g, h = step(nodes, sets, g, codes, s), step(nodes, sets, h, codes, u)
+    leaves[i, t], leaves[j, t + trees] = nodes[a, 1], nodes[b, 1]
+    leaves[k, t + 2 * trees], leaves[m, t + 3 * trees] = nodes[c, 1], nodes[d, 1]
+    leaves[q, t + 4 * trees], leaves[r, t + 5 * trees] = nodes[e, 1], nodes[f, 1]
+    leaves[s, t + 6 * trees], leaves[u, t + 7 * trees] = nodes[g, 1], nodes[h, 1]
+
+
+def walk_rows(codes, order, roots, nodes, sets, leaves):
+    """Walk with some rows tree after tree, so that a tree stays in the cache, and write down the leaves.
+
+    Rows beyond the last eight are walked by themselves, through eight trees at a time.
+    """
+    n, n_trees = len(order), len(roots)
+    for t in range(n_trees):
+        for p in range(0, n - n % 8, 8):
+            walk_together(codes, order, roots, nodes, sets, leaves, t, p, 1, 0)
+    for p in range(n - n % 8, n):
+        for t in range(0, n_trees - n_trees % 8, 8):
+            walk_together(codes, order, roots, nodes, sets, leaves, t, p, 0, 1)
+        for t in range(n_trees - n_trees % 8, n_trees):
+            v = np.uint32(roots[t])
+            while nodes[v, 0] >= 0:
+                v = step(nodes, sets, v, codes, order[p])
+            leaves[order[p], t] = nodes[v, 1]
 
 
 @compiled
 def walk(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    order: Annotated[np.ndarray, "uint32[rows]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
     sets: Annotated[np.ndarray, "uint64[sets, 4]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
 ) -> None:
-    """Walk tree after tree, so that a tree stays in the cache, and write down the leaves.
-
-    Rows beyond the last eight are walked by themselves, through eight trees at a time.
-    """
-    n, n_trees = len(codes), len(roots)
-    for t in range(n_trees):
-        for i in range(0, n - n % 8, 8):
-            walk_together(codes, roots, nodes, sets, leaves, t, i, 1, 0)
-    for i in range(n - n % 8, n):
-        for t in range(0, n_trees - n_trees % 8, 8):
-            walk_together(codes, roots, nodes, sets, leaves, t, i, 0, 1)
-        for t in range(n_trees - n_trees % 8, n_trees):
-            v = np.uint32(roots[t])
-            while nodes[v, 0] >= 0:
-                v = step(nodes, sets, v, codes, i)
-            leaves[i, t] = nodes[v, 1]
+    """Write the leaves that rows reach, which are taken in an order."""
+    walk_rows(codes, order, roots, nodes, sets, leaves)
 
 
 def add_up(values, leaves, sums):
@@ -204,8 +212,11 @@ def add_doubles(
 
 def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> list[Call]:
     """The calls that write the leaves (n, trees) that rows reach by their codes, and add values to sums (n, K)."""
-    add = add_singles if trees.values.dtype == np.float32 else add_doubles
-    return [(walk, codes, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
+    add, order = (
+        add_singles if trees.values.dtype == np.float32 else add_doubles,
+        np.arange(len(codes), dtype=np.uint32),
+    )
+    return [(walk, codes, order, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
