@@ -128,7 +128,8 @@ def step(nodes, sets, node, codes, i):
 def walk_together(codes, order, roots, nodes, sets, leaves, t, p, rows, trees):
     """Eight walks at once, since each waits for memory: of eight rows of an order, or through eight trees.
 
-    They begin at place p of the order, and at tree t. ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
+    They begin at place p of the order, and at tree t. ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next
+    walk has more.
     """
     i, j, k, m = order[p], order[p + rows], order[p + 2 * rows], order[p + 3 * rows]
     q, r, s, u = order[p + 4 * rows], order[p + 5 * rows], order[p + 6 * rows], order[p + 7 * rows]
