@@ -20,7 +20,7 @@ from tunefree.compiled.programs import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
-from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
+from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.learners.reading import reading
 from tunefree.model import passes
@@ -191,7 +191,7 @@ class GenerationsRow:
         for of, columns, leaves, sums in zip(self.trees, self.columns, self.leaves, self.margins, strict=False):
             codes = np.empty(columns.shape, np.uint8)
             yield bins.call_on(of.bins, columns, codes)
-            yield trees.call_on(of, codes, leaves, sums)
+            yield from trees.calls_on(of, codes, leaves, sums)
 
     def _following(self) -> Iterator[Call]:
         """The calls by which what learns on leaves, and linear generations, predict."""
@@ -201,7 +201,7 @@ class GenerationsRow:
                 offsets = rest if part.predicts_rest else self.margins[tree]
                 yield part.call_on(self.leaves[tree], offsets, target, self.weight, written)
             elif len(part.levels):
-                yield add_weights, part.levels, self.leaves[tree], written
+                yield trees.add_singles, part.levels, self.leaves[tree], written
         for of, columns, scores in zip(self.linear, self.columns[len(self.trees) :], self.scores, strict=True):
             features = np.ones((1, 1 + columns.shape[1]))
             yield linear.write_features, columns, *of[1:4], features
