@@ -422,7 +422,7 @@ DIALOGUES = {
 # The table
 
 SINGLE = ("scinol1", "scinol2", "pistol", "coordinate-pistol", "nag", "cocob", "cocob-original", "newton", "adagrad")
-PAPERS = ("adam", "kotlowski", "ogd", "sfmd")
+PAPERS = ("adam", "kotlowski", "ogd")
 LOSSES = ("absolute", "absolute-power:1.5", "epsilon-insensitive:0.1:1", "huber:1", "quantile:0.9")
 MARGIN_LOSSES = ("hinge", "smoothed-hinge", "squared-hinge", "exponential", "square")
 

@@ -1,7 +1,8 @@
 """Kempka, Kotlowski, Warmuth 2019, Figure 1: learners on features of very different scales.
 
 21 features, the i-th normal with standard deviation 2^(i - 11); P(y = 1 | x) = 1 / (1 + exp(-x u)), where u_i is +-1
-over the standard deviation, with random signs. One margin, no constant feature.
+over the standard deviation, with random signs. One margin, no constant feature. The paper's learners are played as they
+are printed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree import papers
 from tunefree.core.rows import Block, part, table
+from tunefree.losses import Logistic
 from tunefree.papers.experiments import drawing, methods
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.methods import Method, Sample
+from tunefree.papers.losses import OneMargin
+from tunefree.papers.playing import rounds
 
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
 LEARNERS = (*PAPER, *methods.OURS)
+PRINTED = {
+    "SGD": papers.OGD,
+    "AdaGrad": papers.AdaGrad,
+    "Adam": papers.Adam,
+    "NAG": papers.NAG,
+    "SFMD": papers.SFMD,
+    "ScInOL1": papers.ScInOL1,
+    "ScInOL2": papers.ScInOL2,
+}
 LABELS = ["0", "1"]
 OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer
 NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
@@ -92,10 +106,16 @@ def work(files: dict[str, Path], settings: Settings, title: str, rate: float | N
     method = methods.ALL[title]
     interval = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
     stops = np.arange(interval, settings.training_rows + 1, interval)
-    stream = (
-        Sample(part(train.X, stop - interval, stop), train.classes[stop - interval : stop]) for stop in stops.tolist()
-    )
-    margins = methods.margins_along(method, rate, stream, test.X, LABELS, FEATURES + 1)
+    if method.is_ours:
+        stream = (
+            Sample(part(train.X, stop - interval, stop), train.classes[stop - interval : stop])
+            for stop in stops.tolist()
+        )
+        margins = methods.margins_along(method, rate, stream, test.X, LABELS, FEATURES + 1)
+    else:
+        algorithm, y = PRINTED[title](*([] if rate is None else [rate])), 2.0 * train.classes - 1.0
+        played = rounds(algorithm, train.X.numbers, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
+        margins = (test.X.numbers @ weights for weights, _ in played.functions)
     return {"rounds": stops, "losses": np.array([methods.cross_entropy(one, test.classes) for one in margins])}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunefree.compiled.functions import Compiled
 
-NAMES = ("sfmd", "kotlowski", "ogd", "adam", "perceptron")
+NAMES = ("kotlowski", "ogd", "adam", "perceptron")
 
 
 def all_compiled() -> list[Compiled]:
