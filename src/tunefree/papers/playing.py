@@ -192,13 +192,11 @@ def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
             row = int(np.argwhere(~np.isfinite(numbers))[0][0])
             raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
     algorithm = copy.deepcopy(algorithm)
-    played = rounds(algorithm, rows, targets, objective, {len(rows)})
+    played = play_rounds(algorithm, rows, targets, objective, {len(rows)})
     first = slice(None) if objective.n_outputs > 1 else 0
     predictions, slopes = played.predictions[:, first], played.slopes[:, first]
     stream = stream_of(rows, objective)
-    return Result(
-        algorithm, rows, targets, objective, stream, predictions, played.losses, slopes, *played.functions[0]
-    )
+    return Result(algorithm, rows, targets, objective, stream, predictions, played.losses, slopes, *played.functions[0])
 
 
 def stream_of(rows: np.ndarray, loss: Any) -> Stream:
@@ -206,7 +204,7 @@ def stream_of(rows: np.ndarray, loss: Any) -> Stream:
     return Stream(rows.shape[1], loss.n_outputs, len(rows), loss.lipschitz)
 
 
-def rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any, stops: Collection[int]) -> Played:
+def play_rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any, stops: Collection[int]) -> Played:
     """Let an algorithm begin, predict and learn rows; the average is of functions that the predictions were made by.
 
     ``stops`` are the rounds after which functions are kept, counted from 1.

@@ -98,9 +98,9 @@ def test_compiled_code_computes_the_same_values(name, kind):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50), drawn(6, 200)
     block, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
-    found = sums_at(kernel, np.zeros(1, int), support, 200, coefficients, block, 0, 50)[0, :, 0]
+    found = sums_at(kernel, np.zeros(1, int), support, coefficients, block, 0, 50)[0, :, 0]
     np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
-    within = values_within(kernel, 1, block, 0, 50)[0]
+    within = values_within(kernel, 1, block, 0)[0]
     np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
 
 

@@ -20,7 +20,7 @@ from tunefree.papers.experiments import drawing, methods
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.methods import Method, Sample
 from tunefree.papers.losses import OneMargin
-from tunefree.papers.playing import rounds
+from tunefree.papers.playing import play_rounds
 
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
@@ -114,7 +114,7 @@ def work(files: dict[str, Path], settings: Settings, title: str, rate: float | N
         margins = methods.margins_along(method, rate, stream, test.X, LABELS, FEATURES + 1)
     else:
         algorithm, y = PRINTED[title](*([] if rate is None else [rate])), 2.0 * train.classes - 1.0
-        played = rounds(algorithm, train.X.numbers, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
+        played = play_rounds(algorithm, train.X.numbers, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
         margins = (test.X.numbers @ weights for weights, _ in played.functions)
     return {"rounds": stops, "losses": np.array([methods.cross_entropy(one, test.classes) for one in margins])}
 

@@ -21,7 +21,7 @@ from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
 from tunefree.papers.losses import OneMargin
-from tunefree.papers.playing import Played, rounds
+from tunefree.papers.playing import Played, play_rounds
 
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
 TEST_SEED, TUNING_SEED = 10**6, 10**7  # seeds that differ from those of the runs
@@ -100,7 +100,7 @@ def work(files: dict[str, Path], settings: Settings, delta: float, penalty: floa
 def descent(x: np.ndarray, y: np.ndarray, penalty: float, offset: float, stops: np.ndarray) -> Played:
     """Algorithm 1: its functions are intercept and weights (3, 1) of g_{t+1} and of the average."""
     rows = np.column_stack([np.ones(len(y)), x])
-    return rounds(RegularizedSGD(penalty, offset), rows, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
+    return play_rounds(RegularizedSGD(penalty, offset), rows, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
 
 
 def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float) -> float:
