@@ -14,8 +14,7 @@ from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.kernels import check_effect, kernel_of
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 

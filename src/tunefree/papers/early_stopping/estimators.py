@@ -34,9 +34,7 @@ from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, 
 from tunefree.papers.early_stopping.targets import Goal, Targets
 from tunefree.papers.early_stopping.widths import usual_gamma
 from tunefree.papers.kernel import kernels
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.pairs import squared_norms
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.kernels import check_effect, kernel_of, squared_norms
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
 from tunefree.theory.bounds import Bound, no_bound
 

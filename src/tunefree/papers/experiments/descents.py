@@ -83,16 +83,16 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
     return rows
 
 
-def parts_of(runs: int, thetas: tuple[float, ...]) -> list[Point]:
+def parts(settings: Any, results: Results) -> list[Point]:
     """One part for each run and theta."""
-    return list(product(range(runs), thetas))
+    return list(product(range(settings.runs), settings.thetas))
 
 
-def lines_of(results: Results, runs: int, thetas: tuple[float, ...]) -> list[Errors]:
+def lines_of(settings: Any, results: Results) -> list[Errors]:
     """The errors of all runs for each theta."""
     return [
-        Errors(theta, *(np.array([results[run, theta][kind] for run in range(runs)]) for kind in KINDS))
-        for theta in thetas
+        Errors(theta, *(np.array([results[run, theta][kind] for run in range(settings.runs)]) for kind in KINDS))
+        for theta in settings.thetas
     ]
 
 

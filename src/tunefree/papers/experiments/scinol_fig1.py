@@ -236,7 +236,6 @@ def _line_style(line: Line) -> drawing.Style:
 EXPERIMENT = Experiment(
     name="scinol-fig1",
     title="Kempka, Kotlowski, Warmuth 2019, Figure 1: 21 features of very different scales",
-    full=Settings(),
     quick=Settings(training_sets=3, test_rows=5000, rounds_between_tests=250),
     parts=parts,
     work=work,

@@ -248,7 +248,6 @@ def _draw_column(column: Any, c: Curves) -> None:
 EXPERIMENT = Experiment(
     name="sgd-fig2",
     title="Nitanda, Suzuki 2019, Figure 2: loss and classification error of (averaged) SGD",
-    full=Settings(),
     quick=Settings(iterations=5000, runs=3, test_rows=20_000, tests=30),
     parts=parts,
     work=work,

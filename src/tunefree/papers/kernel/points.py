@@ -73,7 +73,7 @@ def points(X: Block, kernel: Any) -> Points:
     """Rows without their constant, as points of a kernel's space."""
     pointers, features, values = compressed(X)
     matrix = csr_array((values, features, pointers), (len(pointers) - 1, 1 + int(features.max(initial=0))))
-    return Points(pointers.astype(np.int64), features, values, kernel.pair.norms(matrix))
+    return Points(pointers.astype(np.int64), features, values, kernel.norms(matrix))
 
 
 class LaidOut(NamedTuple):
@@ -104,7 +104,7 @@ def exponential(power):
 
 def value_writing_of(cls: Any) -> Any:
     """The function that writes the values of a class of kernels, of a point and of all rows that are laid out."""
-    term_of, value_of = cls.pair.feature_term, cls.similarity
+    term_of, value_of = cls.feature_term, cls.similarity
 
     def write(kernel, rows, points, i, values):
         for b in range(len(values)):
