@@ -32,13 +32,13 @@ from tunefree.papers.early_stopping.preparation import LARGEST
 from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
-from tunefree.papers.early_stopping.widths import usual_gamma
 from tunefree.papers.kernel import kernels
-from tunefree.papers.kernel.kernels import check_effect, kernel_of, squared_norms
+from tunefree.papers.kernel.kernels import check_effect, kernel_of, median_gamma, squared_norms
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
 from tunefree.theory.bounds import Bound, no_bound
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
+MOST_COMPARED = 1000  # rows whose distances give the width of a kernel
 USUAL_FRACTION = 0.1  # of rows held out
 
 
@@ -171,11 +171,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         )
         kernel = None
         if self.kernel is not None:
-            gamma = self.gamma
-            if gamma is None:
-                distance = kernel_of(self.kernel, 1.0).distance
-                gamma = usual_gamma(distance, features, targets.y, keys, is_classifier(self))
-            kernel = self._kernel_at(float(gamma))
+            kernel = self._kernel_at(float(self.gamma or self._usual_gamma(features, targets.y, keys)))
         problem = _problem(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
             mass = float(weight[~is_held_out].sum())
@@ -203,6 +199,16 @@ class IterativeRegularization(Saving, BaseEstimator):
         X = standards.apply(X, self._farthest())
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
+
+    def _usual_gamma(self, features: Any, y: np.ndarray, keys: np.ndarray) -> float:
+        """The width of the kernel, from some of the different rows."""
+        _, some = np.unique(keys, return_index=True)
+        some = some[:MOST_COMPARED]
+        distance = kernel_of(self.kernel, 1.0).distance
+        if distance is None:
+            return 1.0 / (float(squared_norms(features[some]).mean()) or 1.0)
+        labels = y[some] if is_classifier(self) else np.arange(len(some))
+        return median_gamma(features[some], labels, len(some), distance)
 
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma

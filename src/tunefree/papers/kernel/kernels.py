@@ -145,8 +145,8 @@ class Width(NamedTuple):
         return cls(float(gamma))
 
 
-def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> float:
-    """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels.
+def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None, distance: str = "euclidean") -> float:
+    """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels; 1 / m for manhattan distances.
 
     Jaakkola, Diekhans, Haussler: Using the Fisher kernel method to detect remote protein homologies (ISMB 1999).
 
@@ -156,6 +156,7 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> floa
     labels : (n,) array
     most : int, optional
         How many of the rows are used, the first; by default MOST_SAMPLED.
+    distance : {"euclidean", "manhattan"}, default "euclidean"
 
     Returns
     -------
@@ -169,14 +170,19 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> floa
     """
     most = MOST_SAMPLED if most is None else most
     rows, labels = rows[:most].astype(np.float64), np.asarray(labels[:most])
-    norms, products = np.asarray((rows * rows).sum(axis=1)), rows @ rows.T
-    squares = norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
-    for chosen in (labels[:, None] != labels, ~np.eye(len(norms), dtype=bool)):
-        distances = squares[chosen]
-        if len(distances) and (median := float(np.median(distances))) > 0.0:
-            return 0.5 / median
-    largest = float(squares.max(initial=0.0))
-    return 0.5 / largest if largest > 0.0 else 1.0
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    if distance == "manhattan":
+        scale, distances = 1.0, manhattan_distances(rows)
+    else:
+        norms = np.asarray((rows * rows).sum(axis=1))
+        scale, distances = 0.5, norms[:, None] + norms - 2.0 * inner_products(rows, rows)  # their squares
+    for chosen in (labels[:, None] != labels, ~np.eye(len(labels), dtype=bool)):
+        some = distances[chosen]
+        if len(some) and (median := float(np.median(some))) > 0.0:
+            return scale / median
+    largest = float(distances.max(initial=0.0))
+    return scale / largest if largest > 0.0 else 1.0
 
 
 def check_kernel(name: Any) -> None:
