@@ -425,5 +425,4 @@ ALL = {
     "ogd": ogd,
     "adagrad": adagrad,
     "adam": adam,
-    "perceptron": perceptron,
 }

@@ -452,7 +452,6 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
         yield f"cocob, {loss}", "prices", False, single, {"learner": "cocob", "loss": loss}
     yield "tweedie", "counts", False, train, {"loss": "tweedie:1.5"}
     yield "kernel-pistol", "seven", True, from_table, {"learner": "kernel-pistol", "kernel": "rbf"}
-    yield "perceptron", "seven", True, from_table, {"learner": "perceptron"}
     yield "weights and missing values", "wide", False, weighted, {}
     yield "new columns", "late", False, new_columns, {}
     yield "hashed", "levels", False, train, {"hash_bits": 6}

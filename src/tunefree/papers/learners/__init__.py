@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunefree.compiled.functions import Compiled
 
-NAMES = ("kotlowski", "ogd", "adam", "perceptron")
+NAMES = ("kotlowski", "ogd", "adam")
 
 
 def all_compiled() -> list[Compiled]:
