@@ -69,9 +69,9 @@ def test_paths_are_those_of_algorithm_1():
 
 
 def test_census_has_numbers_standardised_and_categories_one_hot():
-    census = path_fig2.census()
-    assert len(census.train.y) == 32_561 and len(census.test.y) == 16_281
-    numbers, categories = census.train.x[:, :6], census.train.x[:, 6:]
+    train, test = path_fig2.census()
+    assert len(train.y) == 32_561 and len(test.y) == 16_281
+    numbers, categories = train.x[:, :6], train.x[:, 6:]
     np.testing.assert_allclose(numbers.mean(axis=0), 0.0, atol=1e-3)
     np.testing.assert_allclose(numbers.std(axis=0), 1.0, atol=1e-3)
     assert set(np.unique(categories)) == {0.0, 1.0} and (categories.sum(axis=1) == 8).all()

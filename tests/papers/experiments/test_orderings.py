@@ -154,6 +154,6 @@ def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_pat
 
 
 def test_scinol_fig1_tests_on_other_rows_than_it_trains_on():
-    test = scinol_fig1.draw_rows(50, None).X.numbers
+    test = scinol_fig1.draw_rows(50, None).rows.numbers
     for run in range(10):
-        assert not np.isin(scinol_fig1.draw_rows(50, run).X.numbers, test).any()
+        assert not np.isin(scinol_fig1.draw_rows(50, run).rows.numbers, test).any()

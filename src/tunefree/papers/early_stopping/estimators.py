@@ -139,13 +139,25 @@ class IterativeRegularization(Saving, BaseEstimator):
         if unknown := set(self.assumptions or {}) - set(ASSUMPTIONS):
             raise ValueError(f"`assumptions` may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
 
-    def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
-        """Rows to learn and their targets, checked; features of a table as an array, or as a large sparse matrix."""
-        X, y = validation.labelled(self, X, y, reset=True, y_numeric=y_numeric)
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Compute the regularization path and select an iteration.
+
+        A row of weight 2 is equivalent to two copies of it.
+        """
+        self._check()
+        X, y = validation.labelled(self, X, y, reset=True, y_numeric=not is_classifier(self))
         self._is_dense: bool | None = None  # whether features of a table are an array; None before they are known
         X = self._matrix(X)
         self._is_dense = not sparse.issparse(X)
-        return X, y
+        goal, targets, weight = self._targets(y, validation.weights(sample_weight, len(y), may_vanish=False))
+        with one_for_products():
+            self._learn(X, goal, targets, weight)
+        return self
+
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
+        """What is minimised, the targets as the method takes them, and the weights of the rows."""
+        raise NotImplementedError
 
     def _matrix(self, X: Any) -> Any:
         return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
@@ -172,7 +184,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         kernel = None
         if self.kernel is not None:
             kernel = self._kernel_at(float(self.gamma or self._usual_gamma(features, targets.y, keys)))
-        problem = _problem(goal, kernel, learned, others)
+        problem = problem_of(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
             mass = float(weight[~is_held_out].sum())
         path = self._descend(goal, problem, self._iterations(goal, bool(is_held_out.any()), mass))
@@ -362,7 +374,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         return tags
 
 
-def _problem(goal: Goal, kernel: Any, learned: Rows, others: Rows) -> Problem:
+def problem_of(goal: Goal, kernel: Any, learned: Rows, others: Rows) -> Problem:
     """The problem of prepared rows: of weights, the last of which is a constant's, or in the space of a kernel."""
     if kernel is None:
         learned, others = (rows._replace(matrix=_with_constant(rows.matrix)) for rows in (learned, others))
@@ -399,25 +411,13 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
 
     loss: str = loss_of_task("classification", "logistic")
 
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Compute the regularization path and select an iteration.
-
-        A row of weight 2 is equivalent to two copies of it.
-        """
-        self._check()
-        loss = loss_of("classification", self.loss)
-        X, y = self._labelled(X, y)
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         validation.class_labels(y)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
         classes, codes = np.unique(y, return_inverse=True)
         class_sets.check_several(classes[np.unique(codes[weight > 0])])
-        weight = self._weighted(y, weight, classes, classes)
-        self.classes_ = classes
-        goal = targets.goal_of_classes(loss, len(classes))
-        with one_for_products():
-            self._learn(X, goal, targets.targets_of_classes(codes, len(classes)), weight)
-        return self
+        self.classes_, K = classes, len(classes)
+        goal = targets.goal_of_classes(loss_of("classification", self.loss), K)
+        return goal, targets.targets_of_classes(codes, K), self._weighted(y, weight, classes, classes)
 
     @documented
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -464,19 +464,9 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
 
     loss: str = loss_of_task("regression", "square")
 
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Compute the regularization path and select an iteration.
-
-        A row of weight 2 is equivalent to two copies of it.
-        """
-        self._check()
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         loss = loss_of("regression", self.loss)
-        X, y = self._labelled(X, y, y_numeric=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        with one_for_products():
-            self._learn(X, *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight)
-        return self
+        return *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight
 
     def predictions_of(self, X: Any) -> np.ndarray:
         return self._numbers(super().predictions_of(X))

@@ -77,22 +77,17 @@ def margins_along(
                 model.freeze()
             yield model.predict(test)
         return
-    member = member_of(method, rate, n_features, n_outputs)
+    settings = {} if rate is None else {"eta": rate}
+    dimension = traits_of(learners.ALL[method.learner]).dimension
+    if dimension is not None:
+        settings[dimension] = float(n_features)  # the paper's number of features
+    setting = Setting(method.learner, settings, "raw")
+    member = Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
         weights = member.weights(n_features, n_outputs)
         yield member.predict(test, weights, None, member.objective)
-
-
-def member_of(method: Method, rate: float | None, n_features: int, n_outputs: int) -> Member:
-    """A learner of the paper in its initial state."""
-    settings = {} if rate is None else {"eta": rate}
-    parameter = traits_of(learners.ALL[method.learner]).dimension
-    if parameter is not None:
-        settings[parameter] = float(n_features)
-    setting = Setting(method.learner, settings, "raw")
-    return Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
 
 
 def objective_of(n_outputs: int) -> Any:

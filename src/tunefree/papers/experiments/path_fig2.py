@@ -36,16 +36,9 @@ class Settings(NamedTuple):
     runs: int = 5
 
 
-class Census(NamedTuple):
-    """The data in the package, with standardised numbers and one-hot encoded categories."""
-
-    train: Sample
-    test: Sample
-
-
 @cache
-def census() -> Census:
-    """Read the packaged file."""
+def census() -> tuple[Sample, Sample]:
+    """The training and test rows in the package, with standardised numbers and one-hot encoded categories."""
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
@@ -58,15 +51,15 @@ def census() -> Census:
     texts = [compute.fill_null(table[name], data.MISSING).to_numpy() for name in names if name not in numeric]
     one_hot = OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(texts))
     x = np.hstack([StandardScaler().fit(numbers[is_train]).transform(numbers), one_hot]).astype(np.float32)
-    return Census(Sample(x[is_train], y[is_train]), Sample(x[~is_train], y[~is_train]))
+    return Sample(x[is_train], y[is_train]), Sample(x[~is_train], y[~is_train])
 
 
 def work(files: dict[str, Path], settings: Settings, run: int, theta: float) -> Arrays:
     """Choose eta_1 on held-out rows, then compute the errors along the iterations on all training rows."""
-    everything, random = census(), np.random.default_rng(run)
-    chosen = random.permutation(len(everything.train.y))[: settings.rows]
-    train = Sample(everything.train.x[chosen], everything.train.y[chosen])
-    test = Sample(*(array[: settings.test_rows] for array in everything.test))
+    all_train, all_test = census()
+    chosen = np.random.default_rng(run).permutation(len(all_train.y))[: settings.rows]
+    train = Sample(*(array[chosen] for array in all_train))
+    test = Sample(*(array[: settings.test_rows] for array in all_test))
     kernel = Gaussian(median_gamma(train.x, train.y, most=settings.rows))
     held, learned = (
         Sample(*(array[some] for array in train))

@@ -27,7 +27,7 @@ from tunefree.model.views import create_view, transform
 from tunefree.model_files.schema_parts import MOST_FEATURES
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
-from tunefree.papers.kernel.kernel_certificates import certificate_of
+from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
 from tunefree.papers.kernel.pistol import factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, points
@@ -145,19 +145,19 @@ class KernelBank(Part):
 
     def certified(self, norms: tuple[float, ...]) -> list[dict[str, Any]]:
         """Bounds of each learner on the functions of its space, for JSON."""
-        certificates = [certificate_of(member, self.gamma_of(member)) for member in self.members if self.frozen]
         known = []
-        for member, certificate in zip(self.members, certificates, strict=False):
-            if certificate is not None:
-                mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(norms))
-                known.append({"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds})
-                theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in norms}
-                known[-1] |= {"theorem": theorem} if theorem[norms[0]] < math.inf else {}
+        for member, certificate in self.certificates():
+            mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(norms))
+            known.append({"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds})
+            theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in norms}
+            known[-1] |= {"theorem": theorem} if theorem[norms[0]] < math.inf else {}
         return known
 
-    def gamma_of(self, member: KernelMember) -> float:
-        """gamma of a member's kernel."""
-        return self.gamma * member.setting.settings.get("width", 1.0)
+    def certificates(self) -> list[tuple[KernelMember, KernelCertificate]]:
+        """Members that have a certificate, and it."""
+        gammas = [self.gamma * member.setting.settings.get("width", 1.0) for member in self.members]
+        pairs = [(m, certificate_of(m, gamma)) for m, gamma in zip(self.members, gammas, strict=True)]
+        return [(member, certificate) for member, certificate in pairs if certificate is not None]
 
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
         """Learn rows in order; writes what each member predicted before it learned a row, NaN while it sleeps."""

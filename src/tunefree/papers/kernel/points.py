@@ -71,9 +71,17 @@ class Points(NamedTuple):
 
 def points(X: Block, kernel: Any) -> Points:
     """Rows without their constant, as points of a kernel's space."""
+    rows = as_csr(X)
+    return Points(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data, kernel.norms(rows))
+
+
+def as_csr(X: Block, n_features: int | None = None) -> csr_array:
+    """A block's rows as a sparse matrix, whose column 0, of the constant, is empty; features beyond are left out."""
     pointers, features, values = compressed(X)
-    matrix = csr_array((values, features, pointers), (len(pointers) - 1, 1 + int(features.max(initial=0))))
-    return Points(pointers.astype(np.int64), features, values, kernel.norms(matrix))
+    rows = csr_array((values, features, pointers), shape=(len(pointers) - 1, 1 + int(features.max(initial=0))))
+    if n_features is not None:
+        rows.resize((rows.shape[0], n_features))
+    return rows
 
 
 class LaidOut(NamedTuple):
