@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from tunefree.papers.experiments import descents, matrices, path_fig1, path_fig2, pistol_fig3, sgd_fig2
 from tunefree.papers.experiments.sgd_fig1 import strips
-from tunefree.papers.kernel.polynomial import LINEAR
+from tunefree.papers.kernel.usual import LINEAR
 
 
 def test_sgd_is_algorithm_1():

@@ -17,8 +17,8 @@ from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.laplacian import Laplacian
 from tunefree.papers.kernel.points import points, sums_at, values_within
+from tunefree.papers.kernel.usual import Laplacian
 
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"

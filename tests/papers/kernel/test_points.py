@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
+from tunefree.papers.kernel.expansion import Terms
 from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.points import BLOCK, Points, points, sums_at, values_within
+from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
@@ -51,7 +52,7 @@ def test_rows_are_points_with_their_norms(kind, name):
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     rng, X = np.random.default_rng(seed), drawn(seed, 80)
     rows = points(KINDS[kind](X), RBF)
-    store, chosen = Points.empty(), np.arange(0)
+    store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
         which = np.sort(rng.permutation(80)[:piece])
         store, chosen = store.joined(rows, which), np.concatenate([chosen, which])

@@ -166,7 +166,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         """Prepare the rows, descend, and choose a stop."""
         n_rows, kept = len(weight), np.flatnonzero(weight)
         if len(kept) < n_rows:
-            X, weight, targets = X[kept], weight[kept], targets.some(kept)
+            X, weight, targets = X[kept], weight[kept], Targets(*(array[kept] for array in targets))
         keys = preparation.order(X, targets.exact, check_random_state(self.random_state))
         is_held_out = np.zeros(len(weight), bool)
         if self._share_held_out() and len(np.unique(keys)) >= preparation.FEWEST:

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from tunefree.papers.experiments import descents
 from tunefree.papers.experiments.descents import Sample
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Report, Results
-from tunefree.papers.kernel.polynomial import LINEAR
+from tunefree.papers.kernel.usual import LINEAR
 
 MEAN = np.array([2.0, 0.0])
 COVARIANCE = np.array([[5.0, 3.0], [3.0, 5.0]]) / 2.0

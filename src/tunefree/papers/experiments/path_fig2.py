@@ -18,8 +18,8 @@ from pyarrow import compute, parquet
 from tunefree.papers.experiments import data, descents
 from tunefree.papers.experiments.descents import Sample
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Report, Results
-from tunefree.papers.kernel.gaussian import Gaussian
 from tunefree.papers.kernel.kernels import median_gamma
+from tunefree.papers.kernel.usual import Gaussian
 
 TARGET, POSITIVE = "income", ">50K"
 

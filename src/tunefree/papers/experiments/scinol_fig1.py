@@ -25,15 +25,7 @@ from tunefree.papers.playing import play_rounds
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
 LEARNERS = (*PAPER, *methods.OURS)
-PRINTED = {
-    "SGD": papers.OGD,
-    "AdaGrad": papers.AdaGrad,
-    "Adam": papers.Adam,
-    "NAG": papers.NAG,
-    "SFMD": papers.SFMD,
-    "ScInOL1": papers.ScInOL1,
-    "ScInOL2": papers.ScInOL2,
-}
+PRINTED = {method.title: getattr(papers, method.title, papers.OGD) for method in PAPER}  # SGD is OGD there
 LABELS = ["0", "1"]
 OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer
 NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")

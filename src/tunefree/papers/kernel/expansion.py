@@ -29,7 +29,8 @@ class Terms(NamedTuple):
     @classmethod
     def none(cls, n_functions: int, n_outputs: int) -> Terms:
         """No points."""
-        return cls(Points.empty(), *np.zeros((2, n_functions, n_outputs, 0)))
+        nowhere = Points(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
+        return cls(nowhere, *np.zeros((2, n_functions, n_outputs, 0)))
 
     def joined(self, others: Points, which: np.ndarray) -> Terms:
         """The points and some others behind them, which have no coefficients yet."""

@@ -30,7 +30,7 @@ from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
 from tunefree.papers.kernel.pistol import factor_of, learning
-from tunefree.papers.kernel.points import BLOCK, Points, points
+from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
 
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
 
@@ -162,17 +162,13 @@ class KernelBank(Part):
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
         """Learn rows in order; writes what each member predicted before it learned a row, NaN while it sleeps."""
         predictions[:], self._read = np.nan, None
-        self._check_kind(rows.X)
+        n_columns = rows.X.numbers.shape[1]
+        if self.n_columns not in (None, n_columns):  # which compiled code does not check
+            raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
         n = len(rows.y)
         start = 0 if self.frozen else n if again else self._keep_back(rows)
         if start < n:
             self._learn(rows.part(start, n), predictions[:, start:])
-
-    def _check_kind(self, X: Block) -> None:
-        """Whether rows have as many dense columns as those before, which compiled code does not check."""
-        n_columns = X.numbers.shape[1]
-        if self.n_columns not in (None, n_columns):
-            raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
@@ -234,8 +230,7 @@ class KernelBank(Part):
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
         labels = self.members[0].objective.labels_of(first.y[usable])
-        seen = self._points(first.X)
-        rows = seen.as_matrix()[usable]
+        rows = as_csr(self._seen(first.X))[usable]
         has_widths = self._kernel(1.0).distance is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
         self.expansion = self._without_points()
@@ -251,9 +246,11 @@ class KernelBank(Part):
 
     def _points(self, X: Block) -> Points:
         """Rows in the fixed view, as points."""
-        for view in self.views.values():
-            X = transform(view, X, np.zeros(n_rows(X)))
-        return points(X, self._kernel(1.0))
+        return points(self._seen(X), self._kernel(1.0))
+
+    def _seen(self, X: Block) -> Block:
+        """Rows in the fixed view."""
+        return transform(self.views[self.view_name], X, np.zeros(n_rows(X))) if self.views else X
 
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""

@@ -27,10 +27,10 @@ MOST_SAMPLED = 512  # rows of which the median distance is taken
 ALL = Registry(
     "kernel",
     {
-        "rbf": "tunefree.papers.kernel.gaussian:Gaussian",
-        "laplacian": "tunefree.papers.kernel.laplacian:Laplacian",
-        "poly": "tunefree.papers.kernel.polynomial:Polynomial",
-        "linear": "tunefree.papers.kernel.polynomial:Linear",
+        "rbf": "tunefree.papers.kernel.usual:Gaussian",
+        "laplacian": "tunefree.papers.kernel.usual:Laplacian",
+        "poly": "tunefree.papers.kernel.usual:Polynomial",
+        "linear": "tunefree.papers.kernel.usual:Linear",
     },
 )
 
@@ -145,7 +145,7 @@ class Width(NamedTuple):
         return cls(float(gamma))
 
 
-def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None, distance: str = "euclidean") -> float:
+def median_gamma(rows: Any, labels: np.ndarray, most: int = MOST_SAMPLED, distance: str = "euclidean") -> float:
     """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels; 1 / m for manhattan distances.
 
     Jaakkola, Diekhans, Haussler: Using the Fisher kernel method to detect remote protein homologies (ISMB 1999).
@@ -154,8 +154,8 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None, distanc
     ----------
     rows : (n, d) array or SciPy sparse matrix
     labels : (n,) array
-    most : int, optional
-        How many of the rows are used, the first; by default MOST_SAMPLED.
+    most : int, default 512
+        How many of the rows are used, the first.
     distance : {"euclidean", "manhattan"}, default "euclidean"
 
     Returns
@@ -168,7 +168,6 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None, distanc
     >>> median_gamma(np.array([[0.0], [2.0], [0.0]]), np.array(["a", "b", "a"]))
     0.125
     """
-    most = MOST_SAMPLED if most is None else most
     rows, labels = rows[:most].astype(np.float64), np.asarray(labels[:most])
     from sklearn.metrics.pairwise import manhattan_distances
 

@@ -86,10 +86,6 @@ class KernelPiSTOL(State):
         state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
         return bounded(-gradient)
 
-    def restart_average(self) -> None:
-        """Average from here on."""
-        self.average_weight[0] = 0.0
-
     def with_outputs(self, n_outputs: int, copies: bool) -> Self:
         """The same learner with more outputs.
 

@@ -35,11 +35,6 @@ class Points(NamedTuple):
     values: Annotated[np.ndarray, "float64[point_entries]"]
     norms: Annotated[np.ndarray, "float64[points]"]
 
-    @classmethod
-    def empty(cls) -> Points:
-        """No points at all."""
-        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-
     @property
     def size(self) -> int:
         """How many points there are."""
@@ -55,12 +50,6 @@ class Points(NamedTuple):
             np.append(self.features, others.features[entries]),
             np.append(self.values, others.values[entries]),
             np.append(self.norms, others.norms[which]),
-        )
-
-    def as_matrix(self) -> Any:
-        """The points as a CSR matrix."""
-        return csr_array(
-            (self.values, self.features, self.pointers), (self.size, 1 + int(self.features.max(initial=0)))
         )
 
     def keys(self) -> list[bytes]:

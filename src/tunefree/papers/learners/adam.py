@@ -96,11 +96,6 @@ def terms(state, power1, power2):
     return state.eta[0] * state.margin[0] * (correction / (1.0 - power1)), state.epsilon[0] * correction
 
 
-def step_of(state, j, k, rate, offset, decay):
-    """A missed step, in which m and sqrt(v) have decayed: m is a part of the rate, sqrt(v) decays here."""
-    return rate * state.first[j, k] / (state.root[j, k] * decay + offset)
-
-
 def catch_up(state, j, n_outputs):
     """Bring the weights of feature j up to date, after all rounds so far, those missed included.
 
@@ -121,7 +116,8 @@ def catch_up(state, j, n_outputs):
         has_moved = False
         for k in range(n_outputs):
             before = state.weights[j, k]
-            state.weights[j, k] = bounded(before - step_of(state, j, k, rate * decay1, offset, decay2))
+            step = rate * decay1 * state.first[j, k] / (state.root[j, k] * decay2 + offset)
+            state.weights[j, k] = bounded(before - step)
             has_moved |= state.weights[j, k] != before
         if not has_moved:
             return
