@@ -188,14 +188,6 @@ ENCODED = {
 }
 
 MODEL_ARRAYS = {
-    "model.bank#.#.calibration.*": Array("float64"),
-    "model.*.waiting.y": Array("float64", ("n",)),
-    "model.*.waiting.weight": Array("float64", ("n",), 0),
-    "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
-    "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
-    "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
-    "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
-    "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
     "order.*": Array("float64|int16", (None,)),
     "rises.counts": Array("int64", (CELLS,), 0),
     "rises.capital": Array("float64", (len(BETS),), 0),
@@ -224,7 +216,7 @@ class Schema(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
+    """Those that the parts of a model declare, its banks among them."""
     model = header["model"]
     parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
     parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
@@ -233,13 +225,14 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     declared: dict[str, Array] = {}
     for name, part in parts.items():
         declared |= declared_arrays(part, model.get(name), f"model.{name}")
+    declared |= _arrays_of_banks(model)
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED
+    return declared | MODEL_ARRAYS | ENCODED
 
 
-def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of members that are not linear, whose headers are checked as their family declares them."""
+def _arrays_of_banks(model: dict[str, Any]) -> dict[str, Array]:
+    """Those of members that are not linear, as their family declares them."""
     declared: dict[str, Array] = {}
     family = family_of(model["learner"])
     if family is None:
@@ -247,11 +240,8 @@ def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> di
             raise ModelError(f"model.banks: {model['learner']} has none")
         return declared
     check_header(model["config"], family.config_header, "model.config")
-    learners = {setting["learner"] for setting in model["member_settings"]}
-    others = {learner for learner in learners if family_of(learner) is not None}
     for number, bank in enumerate(model["banks"]):
-        check_header(bank, family.bank_header, f"model.banks.{number}")
-        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
+        declared |= declared_arrays(family.bank, bank, f"model.bank{number}")
     return declared
 
 
@@ -283,7 +273,7 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     model = header["model"]
     for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
+        pattern = re.compile(rf"model\.bank{number}\.members\.(\d+)\.")
         if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
             raise ModelError(f"model.bank{number} has not the members that the header tells")
     n_linear = len(model["linear"]["members"])

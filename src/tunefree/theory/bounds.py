@@ -198,11 +198,16 @@ def _scaled(state, u):
 
 @_bound_of_learner.register(PiSTOL)
 def _bound_of_pistol(state, u):
+    return pistol_regret(state, np.sqrt(((u * state.unit[0]) ** 2).sum(0)))
+
+
+def pistol_regret(state: Any, norms: ArrayLike) -> float:
+    """:func:`growing_pistol_bound`, of a state of PiSTOL, summed over outputs; norms are in the units of its rows."""
     largest, slopes = state.largest[0], state["slopes"]
     if largest == 0.0:
         return 0.0
-    norms = np.sqrt(((u * state.unit[0]) ** 2).sum(0))
-    bounds = growing_pistol_bound(norms * largest, slopes / largest, slopes / state.first[0], state.a[0], state.b[0])
+    norms = np.asarray(norms, np.float64) * largest
+    bounds = growing_pistol_bound(norms, slopes / largest, slopes / state.first[0], state.a[0], state.b[0])
     return float(bounds.sum())
 
 

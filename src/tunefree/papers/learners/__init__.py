@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from tunefree.compiled.functions import Compiled
 
-NAMES = ("sfmd", "kotlowski", "ogd", "adam", "perceptron")
-
 
 def all_compiled() -> list[Compiled]:
     """The kernels of these learners, and of the averages of their iterates."""
     from tunefree.learners import ALL, reading
     from tunefree.model import passes
 
-    learners = [ALL[name] for name in NAMES]
+    learners = [ALL[name] for name in ("kotlowski", "ogd", "adam")]
     return [*passes.compiled_of(learners), *reading.compiled_of(learners)]
