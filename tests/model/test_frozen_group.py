@@ -58,11 +58,7 @@ def learn(group, X, y, start, stop):
         rows = part(X, first, last)
         group.reserve_features(1000)
         weight = np.ones(last - first)
-        group.learn(LabelledRows(rows, y[first:last], weight, weight), predictions_of(group, last - first))
-
-
-def predictions_of(group, n):
-    return np.empty((len(group.members), n, group.n_outputs))
+        group.learn(LabelledRows(rows, y[first:last], weight, weight))
 
 
 def frozen_of(group, arrays, header):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import tunefree
 from tunefree import TuneFreeClassifier
 from tunefree.generations.columns import digests_of_words
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 N = 300
 WORDS = [f"word{k}" for k in range(200)]
@@ -21,7 +21,7 @@ def texts(seed=0, n=N):
     return pa.table({"text": [" ".join(WORDS[k] for k in of_row) for of_row in words]}), np.where(y, "yes", "no")
 
 
-def pool_of(model) -> PoolModel:
+def pool_of(model) -> Model:
     return model._learned.model
 
 

@@ -13,8 +13,8 @@ from tests.workflows.test_training import people
 from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
-from tunefree.model.model import Model
 from tunefree.model_files.plan import POOL, Plan
+from tunefree.pool.model import Model
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import blank
 from tunefree.training.training import train

@@ -37,9 +37,8 @@ class LinearGroup(Part):
         is by slots then.
     """
 
-    uses_threads = True
-
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
+    has_classes = argument()
     n_known: int | None = argument()  # features that files have; all without it
     meetings: FirstMeetings | None = child(
         SavedMeetings,
@@ -67,6 +66,7 @@ class LinearGroup(Part):
         self._latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
+        self.has_classes = objective.task == "classification"
         of_members = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *of_members) for setting in settings]
         self.views = {}  # by name, from the first rows on; raw rows need none
@@ -166,12 +166,18 @@ class LinearGroup(Part):
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
-    def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
-        """Learn rows in order; writes what each member predicted before it learned a row, (M, n, K).
+    def targets(self, codes: np.ndarray) -> np.ndarray:
+        """Numbers of classes, or numbers, as the objectives of members take them: -1 and 1 for one output."""
+        has_two = self.has_classes and self.n_outputs == 1
+        return np.ascontiguousarray(np.where(codes == 1.0, 1.0, -1.0) if has_two else codes, np.float64)
+
+    def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
+        """Learn rows in order; what each member predicted before it learned a row, (M, n, K).
 
         If they were learned before, ``again``, views learn nothing from them.
         """
         X, y, weight, _ = rows
+        predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self._have_changed()
         seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
@@ -186,6 +192,7 @@ class LinearGroup(Part):
         if met is not None and met.visited.start < met.visited.stop:
             for member in self.members:
                 member.state.forget(met.visited)
+        return predictions
 
     def has_learned_row(self, entries: Rows, weight: float) -> None:
         """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
@@ -195,6 +202,7 @@ class LinearGroup(Part):
             member.count_row(weight)
 
     def predict(self, X: Any) -> np.ndarray:
+        """What each member predicts of new rows, (M, n, K)."""
         for name in self._views_of_members() - {"raw"}:
             self._view(name, X)
         objectives = [member.objective for member in self.members]
@@ -299,10 +307,16 @@ class LinearGroup(Part):
         return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
 
     def keep(self, stays: list[int]) -> None:
+        """Go on with some of the members."""
         self.members = [self.members[m] for m in stays]
         self._have_changed()
 
-    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+    def add_class(self, objective: Any, n_outputs: int) -> None:
+        """Know one more class, of so many margins, by an objective.
+
+        A second class needs no further margin. A third one turns one into three, in which the old one is that of class
+        1.
+        """
         if n_outputs > self.n_outputs:
             for member in self.members:
                 member.add_outputs(objective, self.n_outputs, n_outputs)

@@ -14,7 +14,7 @@ from tunefree.model.pool import POOL, can_replay, check_settings, linear_among, 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of a :class:`tunefree.model.model.Model`, where they are described.
+    """Options of a :class:`tunefree.pool.model.Model`, where they are described.
 
     Examples
     --------
@@ -76,10 +76,14 @@ class ModelOptions:
         return self.is_pool or len(self.member_settings) > 1
 
     @property
+    def linear_settings(self) -> list[Setting]:
+        """The linear members."""
+        return linear_among(self.member_settings)
+
+    @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
-        linear = linear_among(self.member_settings)
-        return self.replays and not self.average and all(can_replay(setting) for setting in linear)
+        return self.replays and not self.average and all(map(can_replay, self.linear_settings))
 
     @property
     def is_calibrated(self) -> bool:

@@ -58,7 +58,7 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, con
     Parameters
     ----------
     learner, settings, view, config
-        As in :class:`tunefree.model.model.Model`.
+        As in :class:`tunefree.pool.model.Model`.
 
     Examples
     --------

@@ -31,7 +31,6 @@ from tunefree.core.schema import (
     check_header,
 )
 from tunefree.learners import family_of
-from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
@@ -53,6 +52,7 @@ from tunefree.model_files.schema_parts import (
 )
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.pool import Pool
+from tunefree.pool.single import Single
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
@@ -68,10 +68,9 @@ MODEL = {
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # these two as families have them
-    "banks": Sequence(Anything(), MOST_MEMBERS),
+    "bank": Optional(Anything()),
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
-    "pool": Optional(Anything()),
+    **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
 }
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
@@ -224,34 +223,30 @@ class Schema(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
-    model = header["model"]
-    parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
-    parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
-    if model["learner"] == POOLED:
-        parts["pool"] = Pool
+    """Those that the parts of a model declare, and those of a bank, whose rows and points names of arrays tell."""
+    model, family = header["model"], family_of(header["model"]["learner"])
+    predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
+    parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
-        declared |= declared_arrays(part, model.get(name), f"model.{name}")
+        declared |= declared_arrays(part, model[name], f"model.{name}")
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED
+    return declared | _arrays_of_bank(model, arrays) | MODEL_ARRAYS | ENCODED
 
 
-def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of members that are not linear, whose headers are checked as their family declares them."""
-    declared: dict[str, Array] = {}
+def _arrays_of_bank(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
+    """Those of members that are not linear, whose header is checked as their family declares it."""
     family = family_of(model["learner"])
     if family is None:
-        if model["banks"] or model["config"] is not None:
-            raise ModelError(f"model.banks: {model['learner']} has none")
-        return declared
+        if "bank" in model or model["config"] is not None:
+            raise ModelError(f"model.bank: {model['learner']} has none")
+        return {}
     check_header(model["config"], family.config_header, "model.config")
     learners = {setting["learner"] for setting in model["member_settings"]}
     others = {learner for learner in learners if family_of(learner) is not None}
-    for number, bank in enumerate(model["banks"]):
-        check_header(bank, family.bank_header, f"model.banks.{number}")
-        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
+    check_header(model.get("bank"), family.bank_header, "model.bank")
+    declared: dict[str, Array] = family.bank_arrays("model.bank", model["bank"], others, arrays)
     return declared
 
 
@@ -261,7 +256,7 @@ def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, occurrences and members."""
+    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, and occurrences."""
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -273,21 +268,19 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "W": OF_ROW + n_outputs,
         "L": min(meetings["counts"][1], LOGGED),
         "S": n_slots,
-        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
-        "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
     }
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
-    model = header["model"]
-    for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
-        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
-            raise ModelError(f"model.bank{number} has not the members that the header tells")
+    model, pattern = header["model"], re.compile(r"model\.bank\.(\d+)\.")
+    of_bank = model.get("bank", {}).get("members", [])
+    if len({place[1] for place in map(pattern.match, arrays) if place}) != len(of_bank):
+        raise ModelError("model.bank has not the members that the header tells")
     n_linear = len(model["linear"]["members"])
-    n_members = n_linear + sum(len(bank["members"]) for bank in model["banks"])
+    n_members = n_linear + len(of_bank)
     if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 

@@ -257,7 +257,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         with its view and its kernel fixed by them.
         """
         check_is_fitted(self)
-        if not self._learned.model.banks[0].waiting:
+        if not self._learned.model.bank.waiting:
             return super().progressive_loss_
         settled = copy.deepcopy(self)
         settled._learned.model.freeze()
@@ -268,7 +268,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     def gamma_(self) -> float:
         """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.banks[0].gamma
+        return self._learned.model.bank.gamma
 
     @property
     def n_support_(self) -> int:
@@ -283,7 +283,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
-        bank = self._learned.model.banks[0]
+        bank = self._learned.model.bank
         certificates = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
         return [certificate for certificate in certificates if certificate is not None]
 

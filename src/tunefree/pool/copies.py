@@ -93,7 +93,7 @@ class Copy(Part):
 
 def _blank_group(members: Members) -> FrozenGroup:
     """The linear members, whose weights are to be taken over."""
-    group = members.ensemble.linear
+    group = members.linear
     return FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
 
 
@@ -160,7 +160,7 @@ class Copies(Part):
                 self._predict_waiting()
             of_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
             self.waiting.append(_Waiting(units, *of_rows, exposures[rows], mixed[rows]))
-            logs_features = members.ensemble.linear.meetings is not None  # for some time, see FrozenGroup
+            logs_features = members.linear.meetings is not None  # for some time, see FrozenGroup
             if logs_features or sum(len(of.targets) for of in self.waiting) >= TOGETHER:
                 self._predict_waiting()
 
@@ -196,7 +196,7 @@ class Copies(Part):
         self.learn(contexts)
         members = self.members
         assert members.growth is not None
-        linear = members.ensemble.linear.frozen()
+        linear = members.linear.frozen()
         generations = [generation.frozen() for *_, generation in members.growth.generations()]
         self.copy = Copy(members, rows, linear, generations, [context.mixture.copied() for context in contexts])
         while self.next <= rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
+from tunefree.mixing.mixture import Mixture
+from tunefree.model.group import LabelledRows
 from tunefree.model.record import TOGETHER
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
@@ -93,6 +95,7 @@ class Pool(Part):
         Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
+    calibration: ClassVar[None] = None  # the pool predicts log-odds
     only_members_learn = argument()
     members = child(Members, LEARNED)
     unit = number(LEARNED, Number(1))
@@ -148,22 +151,15 @@ class Pool(Part):
             context.conformal.give_up_trees()
 
     def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        groups: np.ndarray | None = None,
-        mass: np.ndarray | None = None,
+        self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Predict rows in order, and learn each after that, piece after piece.
 
         Parameters
         ----------
-        X : block of rows
-        y : (n,) array
-            Numbers of classes, or numbers.
-        weight : (n,) array
-            Counts relative to the mean so far; a row of weight 0 is predicted only.
+        rows : LabelledRows
+            Their targets are numbers of classes, or numbers. Weights count relative to the mean so far; a row of weight
+            0 is predicted only.
         groups : (n,) uint64 array, optional
             Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
         mass : (n,) array, optional
@@ -181,6 +177,7 @@ class Pool(Part):
         ModelError
             If rows before had groups and these have none, or the other way round.
         """
+        X, y, weight, _ = rows
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
             is_great = self.members.loss is not None and abs(y[0]) > GREAT
@@ -279,6 +276,7 @@ class Pool(Part):
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
+        self.settle()
         self.has_finished, self.waiting = True, Waiting()
         self.copies.learn(self.contexts)
         if self.members.growth is not None and not self.only_predicts:
@@ -310,9 +308,10 @@ class Pool(Part):
         of_members = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
         return Selection(*of_members, record.rows, record.weights[:, places])
 
-    def add_class(self, n_outputs: int) -> None:
-        """Know one more class, of so many outputs."""
-        self.members.add_class(n_outputs)
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        """Know one more class; ``objective`` is that of the online members from now on."""
+        self.settle()
+        self.members.add_class(objective, n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
             self.copies.forget()  # the next one will know the class
@@ -321,9 +320,11 @@ class Pool(Part):
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose numbers others may have from here on."""
+        self.settle()
         self.copies.forget_features(features)
         if self.members.growth is not None:
             self.members.growth.columns.forget(features)
+        self.members.linear.forget(features)
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
@@ -405,7 +406,7 @@ class Pool(Part):
         numbers = before + np.cumsum(weight > 0.0)
         rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts)
         is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
-        if is_alone and self.members.ensemble.linear.meetings is None:
+        if is_alone and self.members.linear.meetings is None:
             self._record_later(rows)
         else:
             self.settle()
@@ -534,6 +535,51 @@ class Pool(Part):
             starts = None if groups is None else starts_of_runs(groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
+
+    @property
+    def mixtures(self) -> list[Mixture]:
+        """Those that follow the stream."""
+        return [context.mixture for context in self.contexts]
+
+    @property
+    def known_rows(self) -> tuple[int, int]:
+        """Rows learned whose observation, or group, was known; and all rows learned."""
+        return self.n_known, self.rows
+
+    @property
+    def kept_rows(self) -> tuple[int, int]:
+        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        growth = self.members.growth
+        return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
+
+    @property
+    def unseen(self) -> list[str]:
+        """A line where trees do not see all columns; none where rows have no columns at all."""
+        n = 0 if self.members.growth is None else self.members.growth.columns.n_unseen
+        return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
+
+    def put_to_sleep(self) -> str | None:
+        """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
+
+        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
+        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
+        """
+        if self.members.growth is None:
+            return self._give_up_member()
+        name = self.members.growth.put_to_sleep()
+        if name is None:
+            self.give_up_trees()
+            name = "all trees"
+        return name
+
+    def _give_up_member(self) -> str | None:
+        """Go on without the member of the least weight; returns its name, None if it is the last one."""
+        members = self.members.linear.members
+        if len(members) < 2:
+            return None
+        least = int(np.argmin(self.context.mixture.base.weights[self.members.online_places]))
+        self.members.keep([m for m in range(len(members)) if m != least])
+        return str(members[least].name)
 
     @property
     def nbytes(self) -> int:

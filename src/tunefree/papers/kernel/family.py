@@ -10,11 +10,13 @@ from tunefree.core.rows import Block
 from tunefree.core.schema import FINITE, SIZE, Array, Flag, Mapping, Number, Optional, Sequence, Text
 from tunefree.learners import ALL
 from tunefree.model.group import Family
+from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model_files.schema_parts import MOST_FEATURES
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
+from tunefree.papers.kernel.predictor import Kernels
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.theory.evidence import Evidence
 
@@ -67,11 +69,12 @@ def settings_of_members(
     return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
-def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
-    """The bank of all members; in a mixture they predict with averages, and of classes they predict log-odds."""
+def predictor(options: ModelOptions, linear: LinearGroup, n_outputs: int, n_classes: int) -> Kernels:
+    """All members in a bank; in a mixture they predict with averages, and of classes they predict log-odds."""
     classes = n_classes if options.is_mixed and options.task == "classification" else None
     of_bank = options.config, options.objective(n_outputs), n_outputs, classes
-    return [KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)]
+    bank = KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)
+    return Kernels(options, linear, bank, n_classes)
 
 
 def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: Any) -> dict[str, Array]:
@@ -93,7 +96,8 @@ FAMILY = Family(
     restored_config=lambda saved: KernelConfig(**saved),
     config_header=CONFIG,
     settings_of_members=settings_of_members,
-    banks=banks,
+    predictor=predictor,
+    predictor_class=Kernels,
     bank_header=BANK,
     bank_arrays=bank_arrays,
 )

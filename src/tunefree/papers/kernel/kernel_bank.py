@@ -22,7 +22,7 @@ from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, WarmupPredictions
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
 from tunefree.papers.kernel import kernels
@@ -42,6 +42,14 @@ class KernelConfig(NamedTuple):
     gamma: float = 0.0  # 0 for the median rule's; the members' widths are multiples of it
     degree: int = 3
     constant: float = 1.0
+
+
+class WarmupPredictions(NamedTuple):
+    """What members predicted of rows that were kept back, each before it was learned."""
+
+    y: np.ndarray  # (n,) targets
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
+    predictions: np.ndarray  # (M, n, K)
 
 
 class KernelBank:
@@ -112,8 +120,6 @@ class KernelBank:
         states = [member.state for member in self.members]
         expansion = {} if self.expansion is None else dict(vars(self.expansion))
         return size_of([states, expansion, self.waiting])
-
-    uses_threads = False
 
     @property
     def n_support(self) -> int:
