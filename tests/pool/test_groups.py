@@ -145,15 +145,15 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     X, y = rng.normal(size=(3000, 4)), Labels.of([CLASSES[k] for k in rng.integers(0, 2, 3000)])
     model = Model("classification", classes=CLASSES)
     model.learn(dense(X), y, np.ones(3000))
-    names, released, before = [], [], model.nbytes
+    names, released, before = [], [], model.pool.nbytes
     while (name := model.pool.put_to_sleep()) is not None:
         names.append(name)
-        released.append(before - model.nbytes)
+        released.append(before - model.pool.nbytes)
         model.learn(dense(X[:600]), Labels(y.values, y.codes[:600]), np.ones(600))
         other = Model.restore(*model.save_state())
         assert bytes_of(other) == bytes_of(model)
         assert np.isfinite(model.predict(dense(X[:9]))).all()
-        before = model.nbytes
+        before = model.pool.nbytes
     trees, linear = names[:4], names[4:]
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
     assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1

@@ -116,7 +116,7 @@ def test_the_memory_of_a_pool_counts_rows_that_wait():
     X, y = blocks()
     model = Model("classification")
     model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
-    before = model.nbytes
+    before = model.pool.nbytes
     model.predict(dense(X[200:]))
     pool = model.pool
-    assert model.nbytes - before == 200 * 8 * len(pool.members.names) * 2
+    assert model.pool.nbytes - before == 200 * 8 * len(pool.members.names) * 2

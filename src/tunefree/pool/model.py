@@ -258,7 +258,7 @@ class Model(ScoredModel):
         weight: np.ndarray,
         evaluation_weight: np.ndarray | None = None,
         again: bool = False,
-        **of_rows: np.ndarray,
+        **of_rows: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
@@ -295,7 +295,7 @@ class Model(ScoredModel):
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             some = rows.part(start, stop)
-            options: dict[str, Any] = {name: array[start:stop] for name, array in of_rows.items()}
+            options: dict[str, Any] = {name: array[start:stop] for name, array in of_rows.items() if array is not None}
             if again:
                 options["again"] = True
             for piece, predictions in self.predictor.learn(some, **options):
