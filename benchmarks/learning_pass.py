@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from common import parser_of, zipf_rows
-from tunefree.model.model import PIECE
+from tunefree.pool.pool import PIECE
 
 from tunefree import losses
 from tunefree.core import rows
