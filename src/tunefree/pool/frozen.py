@@ -1,6 +1,6 @@
 """The frozen mixture: generations as they were born, mixed by weights that stand still after training.
 
-A copy of the pool (:mod:`tunefree.pool.copies`) predicts rows that come after it was taken, so it is judged as far
+A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so it is judged as far
 ahead as it is old. The frozen mixture has the rule of the mixture that follows the stream, and as members the
 generations of all rows. It stands still, too: the rows of a copy are predicted by the weights that were learned from
 the rows of earlier copies. Rows to come are predicted by the mixture that follows the stream, but by the frozen one, or

@@ -121,7 +121,7 @@ class Members(Part):
         self.linear.add_class(objective, n_outputs)
         if self.growth is not None:
             self.growth.n_classes = self.width
-            for _, _, _, generation in self.growth.generations():
+            for *_, generation in self.generations():
                 generation.know(self.width)
 
     def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
@@ -158,8 +158,7 @@ class Members(Part):
         predictions = self.asleep(len(y))
         of_rows = LabelledRows(X, self.linear.targets(y), relative, evidence)
         self.place_online(predictions, self.linear.learn(of_rows), rows)
-        if self.growth is not None:
-            self.follow(self.growth.generations(), matrix, y, evidence, predictions)
+        self.follow(self.generations(), matrix, y, evidence, predictions)
         return predictions
 
     def keep_rows(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
@@ -170,12 +169,21 @@ class Members(Part):
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
-        predictions = self.asleep(n_rows(X))
-        self.place_online(predictions, self.linear.predict(X), rows)
-        if self.growth is not None and self.growth.awake:
-            nothing, matrix = np.zeros(n_rows(X)), self.matrix(X) if matrix is None else matrix
-            self.follow(self.growth.generations(), matrix, nothing, nothing, predictions)
+        matrix = self.matrix(X) if matrix is None else matrix
+        return self.placed(self.linear.predict(X), rows, self.generations(), matrix)
+
+    def placed(
+        self, online: np.ndarray, rows: int, generations: Iterable[tuple[int, str, int, Generation]], matrix: np.ndarray
+    ) -> np.ndarray:
+        """What online members (m, n, k) and generations, which see the matrix (n, c), predict, (n, M, K)."""
+        predictions, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
+        self.place_online(predictions, online, rows)
+        self.follow(generations, matrix, nothing, nothing, predictions)
         return predictions
+
+    def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
+        """Those awake: clock, kind, age, and generation."""
+        return () if self.growth is None else self.growth.generations()
 
     def matrix(self, X: Any) -> np.ndarray:
         """Rows to come (n, c) as generations see them; without columns where there are none."""
@@ -216,7 +224,8 @@ class Members(Part):
         written: np.ndarray,
     ) -> None:
         """Let generations predict rows (n, c) under the keys of the columns so far, and learn those of a weight."""
-        assert self.growth is not None
+        if self.growth is None:
+            return
         places = self.growth.columns.places
 
         def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:

@@ -27,11 +27,11 @@ from tunefree.model.record import TOGETHER
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
-from tunefree.pool.copies import Copies
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.growth import NEVER, Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.single_row import SingleRows
+from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection, running
 from tunefree.pool.windows import BLOCK, Rises

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.part import FIXED, RECORD
-from tunefree.pool.copies import Copies
 from tunefree.pool.model import Model
+from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 
 
