@@ -230,7 +230,7 @@ def test_models_that_are_large_are_announced(monkeypatch, capfd):
         assert ("--hash-bits" in capfd.readouterr().err) == told
     states = [member.state for contestant in compared.contestants for member in contestant.model.members]
     (pool,) = (one.model for one in compared.contestants if one.name == POOL)
-    assert compared.bytes >= pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
+    assert compared.bytes >= pool.pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
 
 
 def test_the_command_has_an_example_in_its_help(run):

@@ -47,11 +47,6 @@ class Predicted(NamedTuple):
     units: Annotated[np.ndarray, "float64[n]"]
     draws: Annotated[np.ndarray, "float64[n]"]
 
-    @classmethod
-    def joined(cls, parts: list[Predicted]) -> Predicted:
-        """Rows one after the other, of which there are some."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
-
     def of_context(self, number: int) -> Predicted:
         """The rows of a context."""
         return Predicted(*(array[self.contexts == number] for array in self))

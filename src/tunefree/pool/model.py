@@ -180,7 +180,7 @@ class Model(ScoredModel):
         """The pool, after all rows that were learned are recorded; None of a single learner."""
         if not isinstance(self.predictor, Pool):
             return None
-        self.predictor.settle()
+        self.predictor.flush()
         return self.predictor
 
     @property

@@ -16,14 +16,14 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
-from tunefree.core.rows import copied, n_rows, part, together
+from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.group import LabelledRows
-from tunefree.model.record import TOGETHER
+from tunefree.model.ledger import Ledger
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
@@ -57,13 +57,7 @@ class LearnedRows(NamedTuple):
     judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
     numbers: np.ndarray  # (n,) rows learned with each
     contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
-
-    @classmethod
-    def joined(cls, parts: list[LearnedRows]) -> LearnedRows:
-        """Rows one after the other, which have the same columns."""
-        X, observed, *arrays = zip(*parts, strict=True)
-        of_parts = Observed(*map(np.concatenate, zip(*observed, strict=True)))
-        return cls(together(list(X)), of_parts, *map(np.concatenate, arrays))
+    groups: np.ndarray | None  # (n,) digests of their groups
 
 
 class Pool(Part):
@@ -111,7 +105,7 @@ class Pool(Part):
     balance: Balance | None = child(Balance, LEARNED, may_be_none=True)
     copies = child(Copies, RECORD, blank=lambda pool: Copies(pool.members))
     single_rows = scratch(lambda _: SingleRows())
-    unrecorded: list[LearnedRows] = scratch(lambda _: [])  # single rows
+    ledger = scratch(lambda _: Ledger())
 
     def __init__(self, members: Members) -> None:
         self.members = members
@@ -122,7 +116,7 @@ class Pool(Part):
         self.waiting, self.single_rows = Waiting(), SingleRows()
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
-        self.unrecorded = []
+        self.ledger = Ledger()
 
     @property
     def rows(self) -> int:
@@ -142,7 +136,7 @@ class Pool(Part):
 
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
-        self.settle()
+        self.flush()
         self.members.growth, self.copies = None, Copies(self.members)
         if self.balance is not None:
             self.balance.reduce()
@@ -266,7 +260,7 @@ class Pool(Part):
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
         """Sums of the weighted targets of logarithms, and of the weights."""
-        self.settle()
+        self.flush()
         return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
 
     @property
@@ -276,7 +270,7 @@ class Pool(Part):
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
-        self.settle()
+        self.flush()
         self.has_finished, self.waiting = True, Waiting()
         self.copies.learn(self.contexts)
         if self.members.growth is not None and not self.only_predicts:
@@ -310,7 +304,7 @@ class Pool(Part):
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Know one more class; ``objective`` is that of the online members from now on."""
-        self.settle()
+        self.flush()
         self.members.add_class(objective, n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
@@ -320,7 +314,7 @@ class Pool(Part):
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose numbers others may have from here on."""
-        self.settle()
+        self.flush()
         self.copies.forget_features(features)
         if self.members.growth is not None:
             self.members.growth.columns.forget(features)
@@ -404,15 +398,15 @@ class Pool(Part):
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
-        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts)
+        groups = None if ahead is None else ahead.groups
+        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts, groups)
         is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
-        if is_alone and self.members.linear.meetings is None:
-            self._record_later(rows)
-        else:
-            self.settle()
-            self._record(rows, None if ahead is None else ahead.groups)
+        if any(other.observed.matrix.shape[1] != observed.matrix.shape[1] for other in self.ledger.waiting[:1]):
+            self.flush()  # there are more columns
+        is_full = self.ledger.add(rows, len(y))
+        if is_full or is_event or groups is not None or self.members.linear.meetings is not None:
+            self.flush()
         if is_event:
-            self.settle()
             self._let_happen(predictions[-1])
         return mixed
 
@@ -420,7 +414,7 @@ class Pool(Part):
         """Count rows that are learned next, and begin the context of known rows at the first one."""
         n_known = int(np.count_nonzero(contexts == KNOWN))
         if n_known and len(self.contexts) == 1 and not self.only_members_learn:
-            self.settle()
+            self.flush()
             self.contexts.append(self.contexts[NEW].begun())
         self.n_known += n_known
         self.latest[1] += len(contexts), n_known
@@ -461,27 +455,19 @@ class Pool(Part):
         growth = self.members.growth
         return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
-    def _record_later(self, rows: LearnedRows) -> None:
-        """Record a row together with others."""
-        if self.unrecorded and self.unrecorded[0].observed.matrix.shape != rows.observed.matrix.shape:
-            self.settle()  # there are more columns
-        self.unrecorded.append(rows._replace(X=copied(rows.X), weight=rows.weight.copy()))
-        if len(self.unrecorded) >= TOGETHER:
-            self.settle()
-
     def prepare(self) -> None:
         """Record the rows that were learned."""
-        self.settle()
+        self.flush()
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Record the rows that were learned."""
-        rows, self.unrecorded = self.unrecorded, []
-        if rows:
-            self._record(LearnedRows.joined(rows) if len(rows) > 1 else rows[0], None)
+        rows = self.ledger.take()
+        if rows is not None:
+            self._record(rows)
 
-    def _record(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
-        """Keep rows, and judge what was predicted of them; ``groups`` (n,) are digests of their groups."""
-        X, observed, _, mixed, y, weight, _, judging, numbers, contexts = rows
+    def _record(self, rows: LearnedRows) -> None:
+        """Keep rows, and judge what was predicted of them."""
+        X, observed, _, mixed, y, weight, _, judging, numbers, contexts, _ = rows
         growth = self.members.growth
         self.members.keep_rows(observed, y, weight)
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
@@ -496,7 +482,7 @@ class Pool(Part):
             context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
             self.copies.judge(X, y, judging, numbers, weight, mixed, (contexts, units))
-            self._judge(rows, groups)
+            self._judge(rows)
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
@@ -522,7 +508,7 @@ class Pool(Part):
         if self.rows % BLOCK == 0:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
 
-    def _judge(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
+    def _judge(self, rows: LearnedRows) -> None:
         """Record how members and mixtures predicted."""
         judged = np.flatnonzero(rows.relative > 0.0)
         if not len(judged):
@@ -532,7 +518,7 @@ class Pool(Part):
         losses = np.column_stack([self.members.losses(rows.predictions[judged], y), of_mixture])
         for place, context in enumerate(self.contexts):
             some = rows.contexts[judged] == place
-            starts = None if groups is None else starts_of_runs(groups[judged][some])
+            starts = None if rows.groups is None else starts_of_runs(rows.groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
 
