@@ -13,14 +13,12 @@ TOGETHER = 64  # rows that are recorded at once
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """NamedTuples of rows as one, in memory of its own; what are no rows or arrays is as in the first."""
+    """NamedTuples of rows as one; what are no rows or arrays is as in the first."""
     first = parts[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(parts)
-    if isinstance(first, Block):
-        return together([*parts])
-    if isinstance(first, Rows):
-        return entries_together(parts)
+    if isinstance(first, Block | Rows):
+        return together([*parts]) if isinstance(first, Block) else entries_together(parts)
     return type(first)(*map(joined, zip(*parts, strict=True))) if hasattr(first, "_fields") else first
 
 
@@ -43,11 +41,10 @@ class Ledger:
         self.waiting, self._n = list[Any](), 0
 
     def add(self, rows: Any, n: int) -> bool:
-        """Add so many rows, a NamedTuple; whether there are now enough to be recorded."""
+        """Add so many rows, a NamedTuple to whose memory nobody else writes; whether there are enough to be recorded."""
+        self.waiting.append(rows)
         self._n += n
-        is_full = self._n >= TOGETHER
-        self.waiting.append(rows if is_full else joined([rows]))  # others may write to its memory meanwhile
-        return is_full
+        return self._n >= TOGETHER
 
     def take(self) -> Any:
         """The rows, which no longer wait; None if there are none."""

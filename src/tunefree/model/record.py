@@ -143,6 +143,7 @@ class FirstPassRecord(Part):
 
         A row of weight 0, which all members keep back, says nothing of the risk.
         """
+        rows = rows._replace(y=rows.y.copy())  # others may write to theirs while these wait
         self._objective, of_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
             self._flush()

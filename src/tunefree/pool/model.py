@@ -186,7 +186,7 @@ class Model(ScoredModel):
     @property
     def bank(self) -> Any:
         """The members of the family of a learner that is not linear; None of others."""
-        return None if self.options.family is None else self.predictor.bank
+        return self.predictor.bank
 
     @property
     def members(self) -> list[Any]:

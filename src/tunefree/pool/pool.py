@@ -16,14 +16,14 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import copied, n_rows, part
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.group import LabelledRows
-from tunefree.model.ledger import Ledger
+from tunefree.model.ledger import TOGETHER, Ledger
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
@@ -89,6 +89,7 @@ class Pool(Part):
         Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
+    bank: ClassVar[None] = None
     calibration: ClassVar[None] = None  # the pool predicts log-odds
     only_members_learn = argument()
     members = child(Members, LEARNED)
@@ -403,6 +404,8 @@ class Pool(Part):
         is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
         if any(other.observed.matrix.shape[1] != observed.matrix.shape[1] for other in self.ledger.waiting[:1]):
             self.flush()  # there are more columns
+        if len(y) < TOGETHER:
+            rows = rows._replace(X=copied(X), weight=weight.copy())  # others may write to theirs while these wait
         is_full = self.ledger.add(rows, len(y))
         if is_full or is_event or groups is not None or self.members.linear.meetings is not None:
             self.flush()

@@ -28,12 +28,13 @@ class Single(Part):
         Of margins that are calibrated to log-odds; None where predictions are numbers, or log-odds themselves.
     """
 
+    bank: Any = argument()  # None
     only_predicts: ClassVar[bool] = False
     linear: LinearGroup = argument()
     calibration: Calibration | None = child(Calibration, LEARNED, may_be_none=True)
 
     def __init__(self, linear: LinearGroup, n_classes: int | None) -> None:
-        self.linear = linear
+        self.linear, self.bank = linear, None
         self.calibration = None if n_classes is None else Calibration.create(n_classes)
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:

@@ -41,7 +41,7 @@ class Kernels(Single):
     """
 
     options = argument()
-    bank: Any = Declared(LEARNED)  # the model saves it
+    bank: Any = Declared(LEARNED)  # a KernelBank, which the model saves
     mixture: Mixture | None = child(Mixture, LEARNED, may_be_none=True, make=_blank_mixture)
     relative = child(RelativeWeights, LEARNED)
     _late: LateLosses | None = scratch()
