@@ -41,7 +41,7 @@ class Ledger:
         self.waiting, self._n = list[Any](), 0
 
     def add(self, rows: Any, n: int) -> bool:
-        """Add so many rows, a NamedTuple to whose memory nobody else writes; whether there are enough to be recorded."""
+        """Add so many rows, to whose memory nobody else writes; whether there are enough to be recorded."""
         self.waiting.append(rows)
         self._n += n
         return self._n >= TOGETHER
