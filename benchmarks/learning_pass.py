@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from common import parser_of, zipf_rows
-from tunefree.pool.pool import PIECE
 
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import ALL
 from tunefree.losses import objectives
 from tunefree.model import passes
+from tunefree.pool.pool import PIECE
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

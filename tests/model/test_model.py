@@ -15,7 +15,7 @@ from tunefree.core.rows import dense, part, sparse
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
-from tunefree.model.pool import special_about
+from tunefree.model.options import special_about
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 

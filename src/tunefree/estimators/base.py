@@ -23,7 +23,7 @@ from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
-from tunefree.model.pool import special_about
+from tunefree.model.options import special_about
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended

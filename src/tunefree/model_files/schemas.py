@@ -33,8 +33,8 @@ from tunefree.core.schema import (
 from tunefree.learners import family_of
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
+from tunefree.model.options import POOL as POOLED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOL as POOLED
 from tunefree.model.record import FirstPassRecord
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (

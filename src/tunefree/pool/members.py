@@ -19,7 +19,7 @@ from tunefree.losses.objectives import measured, regression
 from tunefree.model.group import LabelledRows
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import name_of
-from tunefree.model.pool import MEMBERS, OF_TABLES, OF_TEXTS
+from tunefree.model.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import WHOLE, Slot, slots_of

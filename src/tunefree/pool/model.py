@@ -130,7 +130,7 @@ class Model(ScoredModel):
         replays: bool = False,
     ) -> None:
         chosen = task, learner, loss, average, settings, view, config, member_settings, replays
-        self.options = options = ModelOptions.create(*chosen)
+        self.options = options = ModelOptions(*chosen)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None

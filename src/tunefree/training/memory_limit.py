@@ -23,7 +23,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
 from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
-from tunefree.model.pool import OF_TABLES, OF_TEXTS
+from tunefree.model.options import OF_TABLES, OF_TEXTS
 from tunefree.pool.model import Model
 from tunefree.stream.files import TextFile
 

@@ -13,7 +13,7 @@ from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
-from tunefree.model.pool import usual_view
+from tunefree.model.options import usual_view
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued

@@ -22,7 +22,7 @@ from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
-from tunefree.model.pool import check_settings
+from tunefree.model.options import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.model_files.trained import Trained
