@@ -401,17 +401,22 @@ class Pool(Part):
         numbers = before + np.cumsum(weight > 0.0)
         groups = None if ahead is None else ahead.groups
         rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts, groups)
-        is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
-        if any(other.observed.matrix.shape[1] != observed.matrix.shape[1] for other in self.ledger.waiting[:1]):
-            self.flush()  # there are more columns
-        if len(y) < TOGETHER:
-            rows = rows._replace(X=copied(X), weight=weight.copy())  # others may write to theirs while these wait
-        is_full = self.ledger.add(rows, len(y))
-        if is_full or is_event or groups is not None or self.members.linear.meetings is not None:
+        self._enter(rows)
+        if weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event):
             self.flush()
-        if is_event:
             self._let_happen(predictions[-1])
         return mixed
+
+    def _enter(self, rows: LearnedRows) -> None:
+        """Record rows, or let them wait for others."""
+        width, n = rows.observed.matrix.shape[1], len(rows.y)
+        if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
+            self.flush()  # there are more columns
+        if n < TOGETHER:  # others may write to the memory of theirs
+            rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
+        is_full = self.ledger.add(rows, n)
+        if is_full or rows.groups is not None or self.members.linear.meetings is not None:
+            self.flush()
 
     def _count(self, contexts: np.ndarray) -> None:
         """Count rows that are learned next, and begin the context of known rows at the first one."""
