@@ -55,8 +55,6 @@ class Family(NamedTuple):
     settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
     predictor: Callable[[Any, Any, int, int], Any]  # by options, linear members, outputs and classes; it has a ``bank``
     predictor_class: type
-    bank_header: dict[str, Any]  # what files hold of a bank
-    bank_arrays: Callable[..., dict[str, Any]]  # by prefix, header, names of learners, and the names of arrays
 
 
 class Further(NamedTuple):

@@ -71,7 +71,7 @@ def _check_linear(trained: Any) -> None:
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
     if model.bank is not None:
         _fit(model.bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        model.bank.check(model)
+        model.bank.check_within(model)
     if model.pool is not None:
         _check_pool(model.pool)
         _check_balance(model.pool.balance, model)

@@ -5,7 +5,6 @@ Parts of models declare what files have of them (:mod:`tunefree.core.part`). Wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -67,8 +66,7 @@ MODEL = {
     "replays": Flag(),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "config": Anything(),  # these two as families have them
-    "bank": Optional(Anything()),
+    "config": Anything(),  # as families have it
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
 }
@@ -187,14 +185,6 @@ ENCODED = {
 }
 
 MODEL_ARRAYS = {
-    "model.bank#.#.calibration.*": Array("float64"),
-    "model.*.waiting.y": Array("float64", ("n",)),
-    "model.*.waiting.weight": Array("float64", ("n",), 0),
-    "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
-    "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
-    "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
-    "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
-    "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
     "order.*": Array("float64|int16", (None,)),
     "rises.counts": Array("int64", (CELLS,), 0),
     "rises.capital": Array("float64", (len(BETS),), 0),
@@ -223,8 +213,12 @@ class Schema(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, and those of a bank, whose rows and points names of arrays tell."""
+    """Those that the parts of a model declare."""
     model, family = header["model"], family_of(header["model"]["learner"])
+    if family is not None:
+        check_header(model["config"], family.config_header, "model.config")
+    elif model["config"] is not None:
+        raise ModelError(f"model.config: {model['learner']} has none")
     predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
     parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
@@ -232,22 +226,7 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
         declared |= declared_arrays(part, model[name], f"model.{name}")
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | _arrays_of_bank(model, arrays) | MODEL_ARRAYS | ENCODED
-
-
-def _arrays_of_bank(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of members that are not linear, whose header is checked as their family declares it."""
-    family = family_of(model["learner"])
-    if family is None:
-        if "bank" in model or model["config"] is not None:
-            raise ModelError(f"model.bank: {model['learner']} has none")
-        return {}
-    check_header(model["config"], family.config_header, "model.config")
-    learners = {setting["learner"] for setting in model["member_settings"]}
-    others = {learner for learner in learners if family_of(learner) is not None}
-    check_header(model.get("bank"), family.bank_header, "model.bank")
-    declared: dict[str, Array] = family.bank_arrays("model.bank", model["bank"], others, arrays)
-    return declared
+    return declared | MODEL_ARRAYS | ENCODED
 
 
 def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
@@ -274,14 +253,11 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
-    model, pattern = header["model"], re.compile(r"model\.bank\.(\d+)\.")
-    of_bank = model.get("bank", {}).get("members", [])
-    if len({place[1] for place in map(pattern.match, arrays) if place}) != len(of_bank):
-        raise ModelError("model.bank has not the members that the header tells")
+    """Each member that is to be made is in the file, so that no header asks for more memory than its file takes."""
+    model = header["model"]
+    of_bank = model["predictor"].get("bank", {}).get("members", [])
     n_linear = len(model["linear"]["members"])
-    n_members = n_linear + len(of_bank)
-    if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
+    if n_linear != len(_linear(model)) or n_linear + len(of_bank) != len(model["member_settings"]):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.part import Part, under
+from tunefree.core.part import Part
 from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
 from tunefree.learners import family_of
@@ -425,9 +425,6 @@ class Model(ScoredModel):
         for name, part in self.parts().items():
             of_part, header[name] = part.save_state()
             arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
-        if self.bank is not None:
-            of_bank, header["bank"] = self.bank.save_state(self.n_features)
-            arrays |= {f"bank.{name}": array for name, array in of_bank.items()}
         return arrays, header
 
     @classmethod
@@ -439,8 +436,6 @@ class Model(ScoredModel):
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
         for name, part in model.parts().items():
             restored_part(part, name, arrays, header[name])
-        if model.bank is not None:
-            model.bank.restore(under("bank.", arrays), header["bank"])
         return model
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,17 +7,50 @@ in the support already only has its coefficient changed, so a second pass adds n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.part import under
+from tunefree.core.errors import ModelError
+from tunefree.core.part import LEARNED, Part, argument, array, child, scratch
+from tunefree.core.schema import Limits
 from tunefree.papers.kernel.points import BLOCK, ROOM, Points, sums_at, values_within
 
 Coefficients = tuple[np.ndarray, np.ndarray]  # (M, K, n) of the support, and (M, K, BLOCK) of the open block
 
 
-class Expansion:
+class SavedPoints(NamedTuple):
+    """Points as files have them, without spare capacity."""
+
+    pointers: Annotated[np.ndarray, "int64[n+1]", Limits(ascends_to="e")]
+    features: Annotated[np.ndarray, "int32[e]", Limits(0, "D")]
+    values: Annotated[np.ndarray, "float64[e]"]
+    norms: Annotated[np.ndarray, "float64[n]"]
+
+
+def _saved_points(name: str, filled: str, write: Any) -> Any:
+    """A field of points, of which so many are in use."""
+
+    def read(expansion: Any) -> SavedPoints:
+        return SavedPoints(*getattr(expansion, name).packed(getattr(expansion, filled)))
+
+    return child(SavedPoints, LEARNED, make=lambda *_: SavedPoints, read=read, write=write)
+
+
+def _saved_numbers(name: str, n: str) -> Any:
+    """A field of numbers of functions, outputs and points, of which so many are in use."""
+
+    def write(expansion: Any, saved: np.ndarray) -> None:
+        getattr(expansion, name)[:, :, : getattr(expansion, n)] = saved
+
+    def read(expansion: Any) -> np.ndarray:
+        numbers: np.ndarray = getattr(expansion, name)[:, :, : getattr(expansion, n)]
+        return numbers
+
+    return array("float64", ("n_functions", "K", n), LEARNED, read=read, write=write)
+
+
+class Expansion(Part):
     """Support points, the open block, and the coefficients of M functions with K outputs.
 
     Parameters
@@ -29,6 +62,14 @@ class Expansion:
     n_outputs : int
     """
 
+    kernel, steps, n, filled = argument(), argument(), argument(), argument()
+    store: Points = _saved_points("store", "n", lambda expansion, points: expansion._have_support(points))
+    block: Points = _saved_points("block", "filled", lambda expansion, points: expansion._have_block(points))
+    coefficients, lags = _saved_numbers("coefficients", "n"), _saved_numbers("lags", "n")
+    open_coefficients = _saved_numbers("open_coefficients", "filled")
+    open_lags = _saved_numbers("open_lags", "filled")
+    _places: dict[int, int] | None = scratch()  # of the support points, by the hash of their keys
+
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int) -> None:
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         n_functions = len(self.steps)
@@ -38,7 +79,7 @@ class Expansion:
         self.block, self.filled = Points.empty(), 0
         self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
         self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
-        self._places: dict[int, int] | None = {}  # of the support points, by the hash of their keys
+        self._places = None
 
     @property
     def n_functions(self) -> int:
@@ -154,24 +195,11 @@ class Expansion:
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same functions."""
-        arrays = {f"support.{name}": value for name, value in self.store.packed(self.n)._asdict().items()}
-        arrays |= {f"open.{name}": value for name, value in self.block.packed(self.filled)._asdict().items()}
-        for name in ("coefficients", "lags"):
-            arrays[name] = getattr(self, name)[:, :, : self.n]
-            arrays[f"open_{name}"] = getattr(self, f"open_{name}")[:, :, : self.filled]
-        return arrays
+    def _have_support(self, points: SavedPoints) -> None:
+        self.store, self.n = Points(*points), len(points.norms)
+        self._make_room(self.n)
 
-    @classmethod
-    def restore(cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray]) -> Expansion:
-        """The functions that :meth:`save_state` wrote down."""
-        restored = cls(kernel, steps, arrays["coefficients"].shape[1])
-        copies = {name: array.copy() for name, array in arrays.items()}  # which may be written to
-        restored.store, restored.block = (Points(**under(name, copies)) for name in ("support.", "open."))
-        restored.n, restored.filled, restored._places = restored.store.size, restored.block.size, None
-        restored._make_room(restored.n)
-        for name in ("coefficients", "lags"):
-            getattr(restored, name)[:, :, : restored.n] = arrays[name]
-            getattr(restored, f"open_{name}")[:, :, : restored.filled] = arrays[f"open_{name}"]
-        return restored
+    def _have_block(self, points: SavedPoints) -> None:
+        self.block, self.filled = Points(*points), len(points.norms)
+        if self.filled >= BLOCK:
+            raise ModelError("the open block of support points is full")

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
-from tunefree.core.part import restored, size_of, under
+from tunefree.core.part import LEARNED, Part, argument, child, children, number, scratch, size_of
 from tunefree.core.rows import Block, n_rows, reach, together
-from tunefree.core.rows import restored as restored_block
-from tunefree.core.rows import saved as saved_block
+from tunefree.core.schema import FROM_ZERO, SIZE, Number
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
+from tunefree.model_files.schema_parts import MOST_FEATURES
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import certificate_of
@@ -52,7 +52,16 @@ class WarmupPredictions(NamedTuple):
     predictions: np.ndarray  # (M, n, K)
 
 
-class KernelBank:
+class WaitingRows(NamedTuple):
+    """Rows that are kept back, as files have them."""
+
+    X: Block
+    y: Annotated[np.ndarray, "float64[n]"]
+    weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
+    evaluation_weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
+
+
+class KernelBank(Part):
     """Kernel learners on one view of the rows.
 
     Parameters
@@ -67,6 +76,31 @@ class KernelBank:
         Whether new rows are predicted with averages of the members' functions, or with the last ones.
     """
 
+    n_outputs, kernel_config, average = argument(), argument(), argument()
+    gamma = number(LEARNED, SIZE)  # of width 1, once the bank is frozen
+    n_columns: int | None = number(LEARNED, Number(0, MOST_FEATURES, whole=True, may_be_none=True))
+    members: list[KernelMember] = children(KernelMember, LEARNED)
+    waiting: list[LabelledRows] = children(
+        WaitingRows,
+        LEARNED,
+        read=lambda bank: [WaitingRows(*bank._warmup_rows())] if bank.waiting else [],
+        write=lambda bank, waiting: setattr(bank, "waiting", [LabelledRows(*rows) for rows in waiting]),
+    )
+    view: Any = children(
+        lambda _, __, place: views.ALL[place],
+        LEARNED,
+        read=lambda bank: {} if bank.view is None else {bank.view_name: bank.view},
+        write=lambda bank, by_name: setattr(bank, "view", next(iter(by_name.values()), None)),
+    )
+    expansion: Any = child(
+        Expansion,
+        LEARNED,
+        may_be_none=True,
+        make=lambda bank, _: bank._blank_expansion(),
+    )
+    warmup_predictions: WarmupPredictions | None = scratch()  # until they are taken
+    _read: Any = scratch()  # what predicts, until a member changes
+
     def __init__(
         self,
         settings: list[Setting],
@@ -78,13 +112,11 @@ class KernelBank:
     ) -> None:
         self.members = [KernelMember(setting, n_outputs, objective, n_classes) for setting in settings]
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
-        self.expansion: Any = None  # once the bank is frozen
-        self.view: Any = None  # once the bank is frozen, unless rows are taken as they are
-        self.gamma = 0.0  # of width 1, once the bank is frozen
-        self.waiting: list[LabelledRows] = []
-        self.warmup_predictions: WarmupPredictions | None = None  # until they are taken
-        self.n_columns: int | None = None  # dense columns of the rows so far
-        self._read: Any = None  # what predicts, until a member changes
+        self.expansion = None  # once the bank is frozen
+        self.view = None  # once the bank is frozen, unless rows are taken as they are
+        self.gamma, self.waiting = 0.0, []
+        self.warmup_predictions, self._read = None, None
+        self.n_columns = None  # dense columns of the rows so far
         self._check()
 
     def _check(self) -> None:
@@ -126,7 +158,7 @@ class KernelBank:
         """Number of support points."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    def check(self, model: Any) -> None:
+    def check_within(self, model: Any) -> None:
         """Raise a ModelError if what was restored does not fit together."""
         for rows in self.waiting:  # they are learned later, with targets as places of outputs
             _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
@@ -137,7 +169,6 @@ class KernelBank:
             _fit(not self.frozen and len(rows.y) < WARMUP_ROWS, "more rows wait than there can be")
         if self.expansion is None:
             return
-        _fit(self.expansion.filled < BLOCK, "the open block of support points is full")
         _fit(self.expansion.n_functions == len(self.members), "there are not as many functions as members")
         _fit(np.isfinite(self._factors()).all(), "a kernel learner has no finite factor")
         for stored in (self.expansion.store.packed(self.expansion.n), self.expansion.block):
@@ -242,8 +273,12 @@ class KernelBank:
         rows = seen.as_matrix()[usable]
         has_widths = self._kernel(1.0).distance is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
+        self.expansion = self._blank_expansion()
+
+    def _blank_expansion(self) -> Expansion:
+        """Functions that are 0, of the kernel that is fixed."""
         kernel, steps = self._kernel_and_steps()
-        self.expansion = Expansion(kernel, steps, self.n_outputs)
+        return Expansion(kernel, steps, self.n_outputs)
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
@@ -319,35 +354,6 @@ class KernelBank:
             member.add_class(objective, placed, n_classes)
         if self.expansion is not None:
             self.expansion.remap_outputs(placed)
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        header: dict[str, Any] = {"gamma": self.gamma, "frozen": self.frozen, "n_columns": self.n_columns}
-        header["members"] = []
-        arrays = {} if self.view is None else views.saved("view", self.view)
-        if self.waiting:
-            rows = self._warmup_rows()
-            header["waiting"] = True
-            arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "evaluation_weight")}
-            arrays |= {f"waiting.X.{name}": array for name, array in saved_block(rows.X).items()}
-        for m, member in enumerate(self.members):
-            of_member, header_of_member = member.save_state()
-            arrays |= {f"{m}.{name}": array for name, array in of_member.items()}
-            header["members"].append(header_of_member)
-        if self.expansion is not None:
-            arrays |= {f"expansion.{name}": array for name, array in self.expansion.save_state().items()}
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        self.gamma, self.n_columns = header["gamma"], header["n_columns"]
-        if "waiting" in header:
-            others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
-            self.waiting = [LabelledRows(restored_block(under("waiting.X.", arrays)), *others)]
-        for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
-            member.take_over(under(f"{m}.", arrays), saved)
-        if header["frozen"]:
-            self.expansion = Expansion.restore(*self._kernel_and_steps(), under("expansion.", arrays))
-            if self.view_name != "raw":
-                self.view = restored(views.ALL[self.view_name], "view", arrays, {})
 
 
 def _fit(holds: Any, problem: str) -> None:

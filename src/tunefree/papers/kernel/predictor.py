@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.part import LEARNED, Declared, argument, child, scratch
+from tunefree.core.part import LEARNED, argument, child, scratch
 from tunefree.core.rows import n_rows, part
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen, measured
@@ -41,7 +41,7 @@ class Kernels(Single):
     """
 
     options = argument()
-    bank: Any = Declared(LEARNED)  # a KernelBank, which the model saves
+    bank: Any = child(KernelBank, LEARNED)
     mixture: Mixture | None = child(Mixture, LEARNED, may_be_none=True, make=_blank_mixture)
     relative = child(RelativeWeights, LEARNED)
     _late: LateLosses | None = scratch()
