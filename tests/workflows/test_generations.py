@@ -95,7 +95,7 @@ def with_change(parts, tmp_path, change):
     trained.save(tmp_path / "sound")
     arrays, header = storage.load(tmp_path / "sound")
     arrays = {name: np.array(array) for name, array in arrays.items()}
-    change(arrays, header["model"]["pool"])
+    change(arrays, header["model"]["predictor"])
     storage.save_parts(
         tmp_path / "other",
         {
@@ -115,7 +115,7 @@ def _under(prefix, arrays):
 
 def put(name, place, value):
     def change(arrays, pool):
-        arrays[f"model.pool.{name}"][place] = value
+        arrays[f"model.predictor.{name}"][place] = value
 
     return change
 

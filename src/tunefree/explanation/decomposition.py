@@ -28,10 +28,10 @@ from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, T
 from tunefree.explanation.reference import Reference
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
-from tunefree.model.model import Model
 from tunefree.model.targets import place_of
 from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.model import Model
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**22  # of what is computed of a few rows
@@ -54,8 +54,8 @@ class Decomposition:
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> from tunefree.pool.model import PoolModel
-    >>> model, X = PoolModel("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
+    >>> from tunefree.pool.model import Model
+    >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
     >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
     >>> margins = decomposition.contributions(X).sum(axis=1)
@@ -64,13 +64,13 @@ class Decomposition:
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:
-        if not model.ensemble.linear.members:
+        if not model.linear.members:
             raise ModelError("models of kernels alone have no terms of columns; explain a pool or a linear learner")
         self.model, self.layout, self.terms = model, layout, Terms(layout)
-        self.names, self.pool = self.terms.names, model.pool if model.options.is_pool else None  # type: ignore[attr-defined]
+        self.names, self.pool = self.terms.names, model.pool
         self.reference = reference or Reference.of(model, bool(layout.columns), rows)
         if self.pool is None:
-            self._linear = LinearTerms(model.ensemble.linear, self.terms, self.reference.rows)
+            self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
         self._rules = [ContextRule.of(self.pool, number) for number in (NEW, KNOWN)]
         places = sorted({place for rule in self._rules for place in rule.places})

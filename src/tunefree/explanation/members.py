@@ -267,9 +267,9 @@ class PoolTerms:
     def __init__(self, pool: Any, places: list[int], terms: Terms, reference: Reference) -> None:
         members = self.members = pool.members
         self.pool, self.used = pool, set(places) & set(members.places_awake)
-        self.linear = LinearTerms(members.ensemble.linear, terms, reference.rows)
+        self.linear = LinearTerms(members.linear, terms, reference.rows)
         self.generations: list[tuple[Any, ...]] = []  # clock, kind, age and generation, with its columns and terms
-        for clock, kind, age, generation in [] if members.growth is None else members.growth.generations():
+        for clock, kind, age, generation in members.generations():
             columns = members.growth.columns.places(generation.keys)
             of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
             of_generation = of_kind(generation, terms, np.ascontiguousarray(reference.matrix[:, columns]))

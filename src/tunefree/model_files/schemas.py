@@ -5,7 +5,6 @@ Parts of models declare what files have of them (:mod:`tunefree.core.part`). Wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,11 +30,10 @@ from tunefree.core.schema import (
     check_header,
 )
 from tunefree.learners import family_of
-from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
+from tunefree.model.options import POOL as POOLED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOL as POOLED
 from tunefree.model.record import FirstPassRecord
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
@@ -53,6 +51,7 @@ from tunefree.model_files.schema_parts import (
 )
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.pool import Pool
+from tunefree.pool.single import Single
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
@@ -67,11 +66,9 @@ MODEL = {
     "replays": Flag(),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "config": Anything(),  # these two as families have them
-    "banks": Sequence(Anything(), MOST_MEMBERS),
+    "config": Anything(),  # as families have it
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
-    "pool": Optional(Anything()),
+    **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
 }
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
@@ -216,33 +213,20 @@ class Schema(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, its banks among them."""
-    model = header["model"]
-    parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
-    parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
-    if model["learner"] == POOLED:
-        parts["pool"] = Pool
+    """Those that the parts of a model declare."""
+    model, family = header["model"], family_of(header["model"]["learner"])
+    if family is not None:
+        check_header(model["config"], family.config_header, "model.config")
+    elif model["config"] is not None:
+        raise ModelError(f"model.config: {model['learner']} has none")
+    predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
+    parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
-        declared |= declared_arrays(part, model.get(name), f"model.{name}")
-    declared |= _arrays_of_banks(model)
+        declared |= declared_arrays(part, model[name], f"model.{name}")
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
     return declared | MODEL_ARRAYS | ENCODED
-
-
-def _arrays_of_banks(model: dict[str, Any]) -> dict[str, Array]:
-    """Those of members that are not linear, as their family declares them."""
-    declared: dict[str, Array] = {}
-    family = family_of(model["learner"])
-    if family is None:
-        if model["banks"] or model["config"] is not None:
-            raise ModelError(f"model.banks: {model['learner']} has none")
-        return declared
-    check_header(model["config"], family.config_header, "model.config")
-    for number, bank in enumerate(model["banks"]):
-        declared |= declared_arrays(family.bank, bank, f"model.bank{number}")
-    return declared
 
 
 def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
@@ -251,7 +235,7 @@ def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, occurrences and members."""
+    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, and occurrences."""
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -263,22 +247,17 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "W": OF_ROW + n_outputs,
         "L": min(meetings["counts"][1], LOGGED),
         "S": n_slots,
-        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
-        "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
     }
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
+    """Each member that is to be made is in the file, so that no header asks for more memory than its file takes."""
     model = header["model"]
-    for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.members\.(\d+)\.")
-        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
-            raise ModelError(f"model.bank{number} has not the members that the header tells")
+    of_bank = model["predictor"].get("bank", {}).get("members", [])
     n_linear = len(model["linear"]["members"])
-    n_members = n_linear + sum(len(bank["members"]) for bank in model["banks"])
-    if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
+    if n_linear != len(_linear(model)) or n_linear + len(of_bank) != len(model["member_settings"]):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 

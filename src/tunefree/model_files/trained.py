@@ -43,7 +43,7 @@ class Trained:
 
     Parameters
     ----------
-    model : Model, PoolModel or PathModel
+    model : Model or PathModel
         It has a ``kind``, one of ``KINDS``.
     encoder : encoder of the rows
     kind : str
