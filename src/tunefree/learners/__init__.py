@@ -1,7 +1,7 @@
 """The online learners, one algorithm (or family) a file, and ``ALL``, the registry of their names.
 
 A name costs nothing: a learner's file, and Numba with it, is loaded when the learner is first asked for, as
-``ALL["scinol1"]`` or as ``learners.ScInOL1``. What a learner is made of is described in
+``ALL["scinol2"]`` or as ``learners.ScInOL2``. What a learner is made of is described in
 :mod:`tunefree.learners.contract`.
 """
 
@@ -13,13 +13,9 @@ from typing import Any
 from tunefree.core.registry import Registry, load
 
 _PLACES = {
-    "scinol1": "tunefree.learners.scinol:ScInOL1",
     "scinol2": "tunefree.learners.scinol:ScInOL2",
-    "pistol": "tunefree.learners.pistol:PiSTOL",
-    "coordinate-pistol": "tunefree.learners.pistol:CoordinatePiSTOL",
     "nag": "tunefree.learners.nag:NAG",
     "cocob": "tunefree.learners.cocob:CoCoB",
-    "cocob-original": "tunefree.learners.cocob:CoCoBOriginal",
     "newton": "tunefree.learners.newton:Newton",
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
 }

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.kernel.pistol import KernelPiSTOL
-from tunefree.theory.bounds import growing_pistol_bound
+from tunefree.papers.pistol_bound import growing_pistol_bound
 from tunefree.theory.evidence import Certificate, certify
 
 

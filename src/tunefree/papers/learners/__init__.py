@@ -1,10 +1,13 @@
-"""Compiled linear learners that papers compare with; found by their names through entry points."""
+"""Compiled linear learners of the papers, and those that they compare with; entry points name them."""
 
 from __future__ import annotations
 
 from tunefree.compiled.functions import Compiled
 
-NAMES = ("sfmd", "kotlowski", "ogd", "adam", "perceptron")
+NAMES = (
+    *("sfmd", "kotlowski", "ogd", "adam", "perceptron"),
+    *("scinol1", "pistol", "coordinate-pistol", "cocob-original"),
+)
 
 
 def all_compiled() -> list[Compiled]:
