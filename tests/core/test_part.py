@@ -31,6 +31,8 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.pool.published import published
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
 
 N = 2100
 
@@ -155,10 +157,20 @@ def learned():
     return models()
 
 
+def of_the_stream():
+    """What is kept of a stream beside its model."""
+    losses, order, rises = np.random.default_rng(0).exponential(size=2000), TargetSample(), LossRises()
+    order.add(np.arange(2000) % 3)
+    for times in (1.0, 9.0):
+        rises.add(times * losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None))
+    return order, rises
+
+
 def each_part(models):
     for model in models:
         for part in model.parts().values():
             yield from parts_in(part)
+    yield from of_the_stream()
 
 
 def subclasses(cls):

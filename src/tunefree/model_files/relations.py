@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
@@ -24,16 +23,34 @@ def check(trained: Any) -> None:
     Parameters
     ----------
     trained : Trained
-        Models of kinds that others registered check what they read.
 
     Raises
     ------
     ModelError
     """
-    if trained.model.kind == "linear":
-        _check_linear(trained)
-    elif hasattr(trained.model, "check_parts"):
-        trained.model.check_parts(trained)
+    model, encoder = trained.model, trained.encoder
+    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
+    _check_samples(trained)
+    n_columns = _dense_columns(encoder)
+    if trained.held is not None:
+        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
+        _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
+    for view in model.ensemble.linear.views.values():
+        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
+    for bank in model.ensemble.banks:
+        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        bank.check(model)
+    only_predicts = False
+    if isinstance(model, PoolModel):
+        _check_pool(model.pool)
+        _check_balance(model.pool.balance, model)
+        only_predicts = model.pool.only_predicts
+    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
+    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
+    for part in [model.aggregation, *model.members]:
+        calibration = getattr(part, "calibration", None)
+        n_classes = 2 if calibration is None else calibration.n_classes
+        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -58,35 +75,6 @@ def _check_samples(trained: Any) -> None:
             _fit(np.isin(after, samples.numbers).all(), "a row after a rise is not held")
         rows = {rise.row for rise in rises.rises}
         _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
-
-
-def _check_linear(trained: Any) -> None:
-    model, encoder = trained.model, trained.encoder
-    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
-    _check_samples(trained)
-    n_columns = _dense_columns(encoder)
-    if trained.held is not None:
-        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
-        _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
-    for view in model.ensemble.linear.views.values():
-        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.banks:
-        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        bank.check(model)
-    only_predicts = False
-    if isinstance(model, PoolModel):
-        _check_pool(model.pool)
-        _check_balance(model.pool.balance, model)
-        only_predicts = model.pool.only_predicts
-    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
-    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
-    for part in [model.aggregation, *model.members]:
-        calibration = getattr(part, "calibration", None)
-        n_classes = 2 if calibration is None else calibration.n_classes
-        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
-    if trained.order is not None and not trained.order.numbers:
-        for codes in (trained.order.first, trained.order.spaced):
-            _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
 
 
 def _check_pool(pool: Any) -> None:

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.part import arrays_of, declared_arrays
 from tunefree.core.registry import Registry
 from tunefree.core.rows import Block
 from tunefree.core.schema import (
     COUNT,
     FINITE,
-    SIZE,
     Anything,
     Array,
     Flag,
+    Label,
     Mapping,
     Number,
     Optional,
+    Record,
     Sequence,
     Text,
     check_arrays,
@@ -37,25 +40,96 @@ from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOL as POOLED
 from tunefree.model.record import FirstPassRecord
+from tunefree.model.targets import MANY_CLASSES
+from tunefree.model.views import ALL as VIEWS
+from tunefree.model_files import relations
 from tunefree.model_files.column_samples import MOST_COLUMNS
-from tunefree.model_files.schema_parts import (
-    CLASSES,
-    COLUMNS,
-    ENCODERS,
-    LATE,
-    METRICS,
-    MOST_FEATURES,
-    NAME,
-    NAMES,
-    PLAN,
-    SETTING,
-    TASK,
-)
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
+from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
-from tunefree.stream.tally import MOST_REASONS
-from tunefree.theory.column_changes import MOST_CHANGES
-from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LATEST, LossRises
+
+MOST_FEATURES = 2**31 - 1
+NAME, NAMES = Text(may_be_none=True), Sequence(Text())
+TASK = Text(("classification", "regression"))
+SEEN = ("raw", *VIEWS)
+CLASSES = Sequence(Label(), MANY_CLASSES)
+SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
+
+
+COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
+    "number": {
+        "decimal": Optional(Text((".", ","))),
+        "thousands": Optional(Text()),
+        "unit": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
+    "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
+    "moment": {
+        "zone": Optional(NAME),
+        "hours": Optional(Flag()),
+        "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
+        "format": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "time": {"na_values": Optional(NAMES)},
+    "text": {},
+    "bag": {},
+    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
+}
+LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
+
+ENCODERS: dict[str, Any] = {  # formats of others check what they read
+    "table": {
+        "columns": Sequence({"name": Text(), "kind": Text(tuple(COLUMNS))}),
+        "target": NAME,
+        "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
+        "weight": NAME,
+        "group": Optional(Text()),
+        "exposure": Optional(Text()),
+        "hash_bits": Number(0, 30, whole=True),
+        "na_values": Optional(NAMES),
+        "typed": Optional(Flag()),
+        "kept": Optional(NAMES),
+        "labels": Optional(NAMES),
+        "notations": Optional(Mapping(NAMES)),
+        "notes": Optional(Sequence(NAMES)),
+        "forgotten": Optional(COUNT),
+        "most": Optional(COUNT),
+        "further": Optional(
+            {
+                "ignored": NAMES,
+                "decimal": Text((".", ","), may_be_none=True),
+                "thousands": NAME,
+                "left_out": Mapping(Text()),
+                "rows": COUNT,
+            }
+        ),
+    },
+    "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
+    "vw": {"hash_bits": Number(0, 30, whole=True)},
+}
+
+
+def _of_parameter(kind: Any, record: Parameter) -> Any:
+    """What a file may hold as the value of a parameter of this type."""
+    alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    may_be_none = len(alternatives) > 1
+    if alternatives[0] is bool:
+        return Flag()
+    if alternatives[0] in (int, float):
+        low, high = record.low or 0, 2**62 if record.high is None else record.high
+        return Number(low, high, whole=alternatives[0] is int, may_be_none=may_be_none)
+    if alternatives[0] is str:
+        return Text(record.choices or None, may_be_none)
+    return NAMES if kind == tuple[str, ...] else Mapping(FINITE)
+
+
+PLAN = {name: Optional(_of_parameter(types_of(Plan)[name], record)) for name, record in records_of(Plan).items()}
 
 MODEL = {
     "task": TASK,
@@ -72,43 +146,6 @@ MODEL = {
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
     "pool": Optional(Anything()),
-}
-
-REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
-
-OCCURRENCES = {
-    "rows": COUNT,
-    "first": Sequence(Anything(), 3),
-    **{name: Optional(SIZE) for name in ("weight", "predicted")},
-}
-
-CHANGE = {
-    "key": Number(-MOST_FEATURES, MOST_FEATURES, whole=True),
-    "is_relation": Flag(),
-    **dict.fromkeys(("distance", "error"), SIZE),
-    "bin": Sequence(Anything(), 3, may_be_none=True),
-    **dict.fromkeys(("before", "after"), Number(0, 1, may_be_none=True)),
-}
-
-RISES = {
-    "rises": Sequence(
-        {
-            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
-            **dict.fromkeys(("loss", "loss_before"), SIZE),
-            "file": Text(),
-            "time": Text(may_be_none=True),
-            "comparison": Optional(
-                {
-                    **dict.fromkeys(("rows_before", "rows_after", "columns"), COUNT),
-                    "changes": Sequence(CHANGE, MOST_CHANGES),
-                },
-                may_be_none=True,
-            ),
-        },
-        MOST_KEPT,
-    ),
-    "count": COUNT,
-    "place": Sequence(Anything(), 4),
 }
 
 SAMPLES = {
@@ -146,29 +183,14 @@ ESTIMATOR = {
 FILE = {
     "source": Text(),
     "plan": PLAN,
-    "progress": {
-        "complete": Flag(),
-        "number": COUNT,
-        "position": Sequence(COUNT, 3),
-        "rows": COUNT,
-        "progressive": Sequence(METRICS),
-        "held_out": Sequence(METRICS),
-        # Of estimators that were saved nothing more is known.
-        **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
-        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "read")},
-        "read_digests": Optional(NAMES),
-        **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
-        "curve": Optional(Sequence(METRICS)),
-        "occurrences": Optional(Sequence(OCCURRENCES)),
-    },
+    "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as its source has it
 }
 
-LINEAR = FILE | {
+HEADER = FILE | {
     "model": MODEL,
-    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
-    "rises": Optional(RISES),
+    **dict.fromkeys(("order", "rises"), Optional(Anything())),  # as these parts declare them
     "samples": Optional(SAMPLES),
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
@@ -196,14 +218,6 @@ MODEL_ARRAYS = {
     "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-    "order.*": Array("float64|int16", (None,)),
-    "rises.counts": Array("int64", (CELLS,), 0),
-    "rises.capital": Array("float64", (len(BETS),), 0),
-    "rises.gain": Array("float64", (1,)),
-    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
-    "rises.start": Array("float64", (4,), may_be_infinite=True),
-    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
-    "rises.targets": Array("float64", (2,)),
     "samples.numbers": Array("int64", (None,), 0),
     "samples.values": Array("float32", (None, None), may_be_infinite=True),
     "samples.sample": Array("int64", (None,), 0),
@@ -214,28 +228,32 @@ MODEL_ARRAYS = {
 }
 
 
-class Schema(NamedTuple):
-    """What a kind of file holds."""
+class Kind(NamedTuple):
+    """A kind of model in files."""
 
-    header: dict[str, Any]
+    header: dict[str, Any]  # of its files
     arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
     lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
-    relate: Callable[[dict[str, Any], dict[str, np.ndarray]], None]  # raises a ModelError if parts do not fit together
+    restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model of these arrays, and the file's header
+    check: Callable[[Any], None]  # raises a ModelError if the parts of a Trained that was restored do not fit together
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
     """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
     model = header["model"]
-    parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
-    parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
+    parts: dict[str, Any] = {"model.linear": LinearGroup, "model.record": FirstPassRecord}
+    parts["model.aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
     if model["learner"] == POOLED:
-        parts["pool"] = Pool
+        parts["model.pool"] = Pool
+    parts |= {name: part for name, part in (("order", TargetSample), ("rises", LossRises)) if name in header}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
-        declared |= declared_arrays(part, model.get(name), f"model.{name}")
+        declared |= declared_arrays(part, model.get(name[6:]) if name.startswith("model.") else header[name], name)
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED
+    declared |= _arrays_of_banks(model, arrays)
+    _check_members(model, arrays)
+    return declared | MODEL_ARRAYS | ENCODED
 
 
 def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
@@ -279,9 +297,8 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _check_members(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
-    model = header["model"]
     for number, bank in enumerate(model["banks"]):
         pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
         if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
@@ -292,16 +309,17 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 
-SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
-SCHEMAS.register("linear", Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members))
+LINEAR = Kind(HEADER, _arrays_of_models, _lengths_of_models, restored, relations.check)
+KINDS = Registry("kind of model", {}, "tunefree.models")
+KINDS.register("linear", LINEAR)
 
 
-def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do. Kinds of others check what they read.
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file holds what files of its kind do.
 
     Parameters
     ----------
-    kind : str
+    kind : Kind
     arrays : dict
         By their names in the file.
     header : dict
@@ -310,14 +328,9 @@ def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     ------
     ModelError
     """
-    if kind not in SCHEMAS:
-        return
-    schema = SCHEMAS[kind]
-    check_header(header, schema.header)
+    check_header(header, kind.header)
     check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
     if header["source"] == "table":
         for number, column in enumerate(header["encoder"]["columns"]):
             check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
-    declared = schema.arrays(header, arrays)
-    check_arrays(arrays, declared, schema.lengths(header))
-    schema.relate(header, arrays)
+    check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import storage
+from tunefree.core import schema, storage
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.registry import Registry, UnknownNameError
-from tunefree.model_files import relations, schemas
+from tunefree.core.part import Saved, restored
+from tunefree.core.registry import UnknownNameError
+from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
+from tunefree.model_files.schemas import KINDS
 from tunefree.stream import batch
 from tunefree.stream.batch import Batch, Position
 from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
-# What makes a model of its arrays and the header of its file.
-KINDS = Registry("kind of model", {"linear": "tunefree.pool.model:restored"}, "tunefree.models")
 OTHERS = {  # what is said of a file of another kind than this
     "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
     "`learner`",
@@ -33,8 +33,6 @@ OTHERS = {  # what is said of a file of another kind than this
 
 MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
-
-Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
 
 
 @dataclass
@@ -121,15 +119,19 @@ class Trained:
     @classmethod
     def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
         """The model that the parts of a file hold."""
+
+        def part(blank: Any, name: str) -> Any:
+            return restored(blank, "", arrays[name], header[name]) if name in header else None
+
         return cls(
-            KINDS[header["kind"]](arrays["model"], header),
+            KINDS[header["kind"]].restored(arrays["model"], header),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
             Plan(**header["plan"]),
-            Progress.restore(header["progress"]),
-            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
+            schema.restored(schema.Record(Progress), header["progress"]),
+            part(TargetSample(), "order"),
             batch.restored(arrays["held"], header["held"]) if "held" in header else None,
-            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
+            part(LossRises(), "rises"),
             ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
             header.get("estimator"),
         )
@@ -166,9 +168,9 @@ def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[s
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(kind, arrays, header)
+        schemas.check(KINDS[kind], arrays, header)
         trained = Trained.restore(parts, header)
-        relations.check(trained)
+        KINDS[kind].check(trained)
     return trained
 
 

@@ -18,8 +18,7 @@ from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.schema_parts import CLASSES, TASK
-from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
+from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
@@ -51,7 +50,6 @@ ARRAYS = ENCODED | {
     "model.support.pointers": Array("int32|int64", (None,), ascends_to="e"),
     "model.support.shape": Array("int64", (2,), 0),
 }
-SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
@@ -213,3 +211,12 @@ def _support_of(arrays: dict[str, np.ndarray]) -> Any:
     if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
         raise ModelError("the support has not the rows and columns that its shape tells")
     return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)
+
+
+KIND = Kind(
+    HEADER,
+    lambda header, arrays: ARRAYS,
+    lambda header: {},
+    restored,
+    lambda trained: trained.model.check_parts(trained),
+)

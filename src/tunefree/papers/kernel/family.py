@@ -12,7 +12,7 @@ from tunefree.learners import ALL
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
-from tunefree.model_files.schema_parts import MOST_FEATURES
+from tunefree.model_files.schemas import MOST_FEATURES
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
 from tunefree.pool.members import MOST_MEMBERS
