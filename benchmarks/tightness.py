@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.learners import ScInOL2
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes

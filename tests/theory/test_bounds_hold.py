@@ -19,7 +19,7 @@ from tests import naive
 from tests.contracts import run
 from tests.strategies import as_dense
 from tunefree import losses
-from tunefree.learners import ScInOL2
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import objectives
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.learners import ScInOL2, averaged
+from tunefree.learners.averaging import averaged
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import objectives
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels

@@ -55,7 +55,7 @@ def traits_of(learner: Any) -> Traits:
 
     Examples
     --------
-    >>> from tunefree.learners import NAG
+    >>> from tunefree.learners.nag import NAG
     >>> traits_of(NAG).rate, traits_of(tuple).can_be_averaged
     ('eta', True)
     """

@@ -12,7 +12,8 @@ from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.part import FIXED, LEARNED, argument, array, child, number
 from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
-from tunefree.learners import ALL, Averaged, averaged
+from tunefree.learners import ALL
+from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
 from tunefree.losses.kinds import HasObjective

@@ -71,7 +71,7 @@ class Trained:
     samples: ColumnSamples | None = None
     estimator: dict[str, Any] | None = None
 
-    def parts(self, encoder: Saved | None = None) -> tuple[dict[str, Saved], dict[str, Any]]:
+    def saved(self, encoder: Saved | None = None) -> Saved:
         """What a file holds: parts, which have arrays and a header each, and what else the header says."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         for name, part in (("order", self.order), ("rises", self.rises), ("samples", self.samples)):
@@ -80,8 +80,9 @@ class Trained:
         if self.held is not None:
             parts["held"] = batch.save_state(self.held)
         header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
-        header |= {"progress": asdict(self.progress)}
-        return parts, header if self.estimator is None else header | {"estimator": self.estimator}
+        header |= {"progress": asdict(self.progress)} | {name: of_part for name, (_, of_part) in parts.items()}
+        arrays = {f"{part}.{name}": array for part, (of_part, _) in parts.items() for name, array in of_part.items()}
+        return arrays, header if self.estimator is None else header | {"estimator": self.estimator}
 
     def save(
         self,
@@ -108,8 +109,7 @@ class Trained:
         if only_for_prediction:
             trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
             trained.model.reduce()
-        parts, header = trained.parts(encoder)
-        storage.save_parts(path, parts, header)
+        storage.save(path, *trained.saved(encoder))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:

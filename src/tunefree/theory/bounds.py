@@ -65,7 +65,7 @@ def paper_bound(state: Any, objective: Any, weights: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from tunefree.learners import ScInOL2
+    >>> from tunefree.learners.scinol import ScInOL2
     >>> from tunefree.losses import Logistic, objectives
     >>> paper_bound(ScInOL2(2, epsilon=1.0), objectives.Binary(Logistic(), 0.0), [0.0, 3.0])
     0.0
