@@ -94,7 +94,7 @@ def count_members(arrays, header):
         (set_features, "model.n_features is 1099511627776, not a whole number from 2 to"),
         (set_more_features, r"has the shape .*, where other parts ask for 1024"),
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
-        (set_plan, "plan.learner is a list, not a string"),
+        (set_plan, "`learner` must be a string, not \\['scinol2'\\]"),
         (spoil_losses, "model.aggregation.losses has a number that is not finite"),
         (judge_more, "model.aggregation.losses has the shape 7, where other parts ask for 1"),
         (reduce_members, "members learn in a model that only predicts, or the other way"),

@@ -89,7 +89,7 @@ class Member(HasObjective):
             raise ModelError(f"{setting.learner}: {error}") from None
         if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        state = averaged(type(state)).of(state) if average else state
+        state = averaged(type(state)).of(state) if average else state  # type: ignore[arg-type]
         return cls(setting, average, state, objective, n_features)
 
     @property

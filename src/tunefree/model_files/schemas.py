@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from types import UnionType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.part import arrays_of, declared_arrays
 from tunefree.core.registry import Registry
 from tunefree.core.rows import Block
@@ -44,7 +42,6 @@ from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files import relations
 from tunefree.model_files.column_samples import MOST_COLUMNS
-from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
@@ -114,23 +111,6 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
     "vw": {"hash_bits": Number(0, 30, whole=True)},
 }
 
-
-def _of_parameter(kind: Any, record: Parameter) -> Any:
-    """What a file may hold as the value of a parameter of this type."""
-    alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    may_be_none = len(alternatives) > 1
-    if alternatives[0] is bool:
-        return Flag()
-    if alternatives[0] in (int, float):
-        low, high = record.low or 0, 2**62 if record.high is None else record.high
-        return Number(low, high, whole=alternatives[0] is int, may_be_none=may_be_none)
-    if alternatives[0] is str:
-        return Text(record.choices or None, may_be_none)
-    return NAMES if kind == tuple[str, ...] else Mapping(FINITE)
-
-
-PLAN = {name: Optional(_of_parameter(types_of(Plan)[name], record)) for name, record in records_of(Plan).items()}
-
 MODEL = {
     "task": TASK,
     "learner": Text(),
@@ -182,7 +162,7 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": PLAN,
+    "plan": Mapping(Anything()),  # as it checks its values
     "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as its source has it

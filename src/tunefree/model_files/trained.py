@@ -17,7 +17,7 @@ from tunefree.core.part import Saved, restored
 from tunefree.core.registry import UnknownNameError
 from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.model_files.plan import Plan
+from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.schemas import KINDS
 from tunefree.stream import batch
@@ -120,6 +120,8 @@ class Trained:
     def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
         """The model that the parts of a file hold."""
 
+        plan = plan_of(header["plan"])
+
         def part(blank: Any, name: str) -> Any:
             return restored(blank, "", arrays[name], header[name]) if name in header else None
 
@@ -127,7 +129,7 @@ class Trained:
             KINDS[header["kind"]].restored(arrays["model"], header),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
-            Plan(**header["plan"]),
+            plan,
             schema.restored(schema.Record(Progress), header["progress"]),
             part(TargetSample(), "order"),
             batch.restored(arrays["held"], header["held"]) if "held" in header else None,
