@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
@@ -62,17 +61,6 @@ def _check_samples(trained: Any) -> None:
     rises, samples = trained.rises, trained.samples
     _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
     if samples is not None:
-        _fit(len(samples.numbers) == len(samples.values), "a row that is held has no number, or the other way")
-        _fit((np.diff(samples.numbers) > 0).all(), "rows that are held are not in their order")
-        _fit(samples.numbers.max(initial=-1) < samples.rows, "a row is held that did not come yet")
-        _fit(len(samples.columns.keys) == len(samples.columns.fills), "a column of a sample has no fill")
-        _fit(0 < samples.values.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
-        of_samples = np.concatenate([samples.sample, *(one.before for one in samples.waiting)])
-        _fit(np.isin(of_samples, samples.numbers).all(), "a row of a sample is not held")
-        for one in samples.waiting:
-            _fit(one.start <= one.stop <= one.start + SAMPLE, "rows after a rise are not in their order, or too many")
-            after = np.arange(one.start, min(one.stop, samples.rows))
-            _fit(np.isin(after, samples.numbers).all(), "a row after a rise is not held")
         rows = {rise.row for rise in rises.rises}
         _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
 

@@ -41,13 +41,13 @@ from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files import relations
-from tunefree.model_files.column_samples import MOST_COLUMNS
+from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.theory.rises import LATEST, LossRises
+from tunefree.theory.rises import LossRises
 
 MOST_FEATURES = 2**31 - 1
 NAME, NAMES = Text(may_be_none=True), Sequence(Text())
@@ -128,14 +128,6 @@ MODEL = {
     "pool": Optional(Anything()),
 }
 
-SAMPLES = {
-    "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
-    "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
-    "waiting": Sequence(dict.fromkeys(("row", "start", "stop"), COUNT), LATEST + 1),
-    "is_of_classes": Flag(),
-    "rows": COUNT,
-}
-
 # Types of labels; NumPy's strings are as long as the longest.
 LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
 LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
@@ -168,10 +160,11 @@ FILE = {
     "encoder": Anything(),  # as its source has it
 }
 
+OF_STREAM = {"order": TargetSample, "rises": LossRises, "samples": ColumnSamples}  # what is kept beside the model
+
 HEADER = FILE | {
     "model": MODEL,
-    **dict.fromkeys(("order", "rises"), Optional(Anything())),  # as these parts declare them
-    "samples": Optional(SAMPLES),
+    **dict.fromkeys(OF_STREAM, Optional(Anything())),  # as these parts declare them
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
@@ -198,10 +191,6 @@ MODEL_ARRAYS = {
     "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-    "samples.numbers": Array("int64", (None,), 0),
-    "samples.values": Array("float32", (None, None), may_be_infinite=True),
-    "samples.sample": Array("int64", (None,), 0),
-    "samples.before.#": Array("int64", (None,), 0),
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
     **arrays_of("held.X", Block, {}),
@@ -225,7 +214,7 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     parts["model.aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
     if model["learner"] == POOLED:
         parts["model.pool"] = Pool
-    parts |= {name: part for name, part in (("order", TargetSample), ("rises", LossRises)) if name in header}
+    parts |= {name: part for name, part in OF_STREAM.items() if name in header}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
         declared |= declared_arrays(part, model.get(name[6:]) if name.startswith("model.") else header[name], name)

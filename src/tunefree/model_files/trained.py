@@ -74,9 +74,9 @@ class Trained:
     def saved(self, encoder: Saved | None = None) -> Saved:
         """What a file holds: parts, which have arrays and a header each, and what else the header says."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        for name, part in (("order", self.order), ("rises", self.rises), ("samples", self.samples)):
-            if part is not None:
-                parts[name] = part.save_state()
+        for name in schemas.OF_STREAM:
+            if getattr(self, name) is not None:
+                parts[name] = getattr(self, name).save_state()
         if self.held is not None:
             parts["held"] = batch.save_state(self.held)
         header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
@@ -121,21 +121,20 @@ class Trained:
         """The model that the parts of a file hold."""
 
         plan = plan_of(header["plan"])
-
-        def part(blank: Any, name: str) -> Any:
-            return restored(blank, "", arrays[name], header[name]) if name in header else None
-
+        of_stream = {
+            name: restored(part(), "", arrays[name], header[name])
+            for name, part in schemas.OF_STREAM.items()
+            if name in header
+        }
         return cls(
             KINDS[header["kind"]].restored(arrays["model"], header),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
             plan,
             schema.restored(schema.Record(Progress), header["progress"]),
-            part(TargetSample(), "order"),
-            batch.restored(arrays["held"], header["held"]) if "held" in header else None,
-            part(LossRises(), "rises"),
-            ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
-            header.get("estimator"),
+            held=batch.restored(arrays["held"], header["held"]) if "held" in header else None,
+            estimator=header.get("estimator"),
+            **of_stream,
         )
 
 
