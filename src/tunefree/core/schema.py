@@ -7,7 +7,6 @@ it is checked against its declaration before anything is made of it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection
 from dataclasses import fields
 from functools import cache
@@ -243,8 +242,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     arrays : dict
         By name.
     kinds : dict
-        By patterns of names, in which ``*`` stands for anything and ``#`` for a number; the first pattern that fits a
-        name holds. Arrays that none fits are finite floats.
+        By their names. Arrays that have none are finite floats.
     lengths : dict
         The lengths that have names in capitals.
 
@@ -254,7 +252,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
 
     Examples
     --------
-    >>> kinds = {"*.ids": Array("int32", ("n",), 0, "D"), "*.values": Array("float64", ("n",))}
+    >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
     >>> check_arrays(arrays, kinds, {"D": 8})
     >>> check_arrays(arrays, kinds, {"D": 5})
@@ -262,16 +260,9 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     tunefree.core.errors.ModelError: rows.ids has 7, where all are below 5
     """
     known: dict[str, int] = dict(lengths)
-    declared = {name: next((kinds[p] for p in kinds if _pattern(p).fullmatch(name)), Array(FLOATS)) for name in arrays}
-    for name in sorted(arrays):
-        _check_shape(name, arrays[name], declared[name], known)
-    for name in sorted(arrays):
-        _check_numbers(name, arrays[name], declared[name], known)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\#", r"\d+"), re.DOTALL)
+    for check in (_check_shape, _check_numbers):  # numbers are below lengths, of which all are known by then
+        for name in sorted(arrays):
+            check(name, arrays[name], kinds.get(name, Array(FLOATS)), known)
 
 
 def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:

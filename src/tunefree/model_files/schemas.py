@@ -182,7 +182,7 @@ ENCODED = {
     "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
-MODEL_ARRAYS = {
+BANKS = {  # by patterns, in which * stands for anything and # for a number
     "model.bank#.#.calibration.*": Array("float64"),
     "model.*.waiting.y": Array("float64", ("n",)),
     "model.*.waiting.weight": Array("float64", ("n",), 0),
@@ -191,6 +191,9 @@ MODEL_ARRAYS = {
     "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
+}
+
+HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
     **arrays_of("held.X", Block, {}),
@@ -222,7 +225,7 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
         raise ModelError(f"{missing[0]} is missing")
     declared |= _arrays_of_banks(model, arrays)
     _check_members(model, arrays)
-    return declared | MODEL_ARRAYS | ENCODED
+    return declared | HELD | ENCODED
 
 
 def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
@@ -239,7 +242,15 @@ def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> di
     for number, bank in enumerate(model["banks"]):
         check_header(bank, family.bank_header, f"model.banks.{number}")
         declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
-    return declared
+    patterns = {
+        re.escape(p).replace(r"\*", ".*").replace(r"\#", r"\d+"): kind for p, kind in (declared | BANKS).items()
+    }
+    of_banks = {
+        name: [kind for pattern, kind in patterns.items() if re.fullmatch(pattern, name, re.DOTALL)]
+        for name in arrays
+        if name.startswith("model.bank")
+    }
+    return {name: kinds[0] for name, kinds in of_banks.items() if kinds}
 
 
 def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:

@@ -40,7 +40,11 @@ HEADER = FILE | {
 ARRAYS = ENCODED | {
     "model.coefficients": Array("float64", ("t", "p", "o")),
     "model.path.iteration": Array("int64", ("t",), 1),
-    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
+    **{
+        f"model.path.{name}": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True)
+        for name in COLUMNS
+        if name != "iteration"
+    },
     "model.standards.unit": Array("float64", ("d",), 5e-324),
     "model.standards.centre": Array("float64", ("d",)),
     "model.standards.spread": Array("float64", ("d",), 5e-324),
