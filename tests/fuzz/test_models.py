@@ -115,7 +115,7 @@ def test_lies_are_named_before_memory_is_taken(folder, change, problem):
 
 def test_a_kernel_learner_with_numbers_of_other_outputs_is_refused(folder):
     arrays, header, _ = saved("kernel", str(folder))
-    name = "model.bank0.0.state.norms"
+    name = "model.bank0.members.0.state.norms"
     raw.save(folder / "lie", arrays | {name: np.append(arrays[name], 1.0)}, header)
     with pytest.raises(ModelError, match=f"{name} has the shape .*, where other parts ask for"):
         model_files.load(folder / "lie")

@@ -36,7 +36,7 @@ for kind, block in blocks.items():
             model.learn(rows.part(block, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
         model.predict(block)
         model.certificate().table()
-        if learner != "perceptron" and kind == "dense":
+        if kind == "dense":
             model = class_of(learner)("regression", learner, n_features=7)
             model.learn(block, rng.normal(size=600), np.ones(600))
             model.predict(block)

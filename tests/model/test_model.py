@@ -15,7 +15,6 @@ from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
 from tunefree.model.model import Model
-from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel, class_of
 
@@ -45,8 +44,8 @@ def targets(task, y):
 @each_learner
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
-    if task == "regression" and (average or special_about(learner).classifies_only):
-        pytest.skip("averaged as of classes, or of classes only")
+    if task == "regression" and average:
+        pytest.skip("averaged as of classes")
     X, y = data()
     model = class_of(learner)(task, learner, average=average, n_features=5)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
@@ -134,7 +133,7 @@ def test_losses_that_are_none_of_the_task(task, name):
         loss_of(task, name)
 
 
-def test_unknown_learners_and_settings():
+def test_unknown_learners_and_settings(for_classes_only):
     with pytest.raises(ModelError, match="unknown learner"):
         Model("classification", "sgd")
     with pytest.raises(ModelError, match="no setting"):
@@ -146,4 +145,4 @@ def test_unknown_learners_and_settings():
     with pytest.raises(ModelError, match="logistic"):
         Model("classification", loss="hinge")
     with pytest.raises(ModelError, match="classes only"):
-        Model("regression", "perceptron")
+        Model("regression", for_classes_only)

@@ -105,7 +105,7 @@ def test_a_sweep_costs_what_its_passes_cost():
     assert sweeps["learners_and_rates"] == (1 + RATES, seconds["scinol2"] + RATES * seconds["adagrad"])
     assert sweeps[POOL] == (1, seconds[POOL])
     assert {name for name in ALL if has_rate(name)} >= {"adagrad", "nag"} and has_rate("ogd") and has_rate("adam")
-    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton", "perceptron"))
+    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton"))
 
 
 def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
@@ -121,18 +121,18 @@ def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
     assert told == [(name, rows) for rows in (0, 400) for name in FEW]
 
 
-def test_who_cannot_take_part_is_left_out():
-    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), ["perceptron", "scinol2"])
+def test_who_cannot_take_part_is_left_out(for_classes_only):
+    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), [for_classes_only, "scinol2"])
     assert ([contestant.name for contestant in compared.contestants], list(compared.left_out)) == (
         ["scinol2"],
-        ["perceptron"],
+        [for_classes_only],
     )
-    assert "classes only" in compared.left_out["perceptron"]
+    assert "classes only" in compared.left_out[for_classes_only]
     assert compared.leaders() == {}
     hinge = compare(open_source(people(100)), Plan(target="rich", loss="hinge"), FEW)
     assert "logistic" in hinge.left_out[POOL]
     with pytest.raises(ModelError, match="no learner is left.*classes only"):
-        compare(open_source(people(100)), Plan(target="pay"), ["perceptron"])
+        compare(open_source(people(100)), Plan(target="pay"), [for_classes_only])
 
 
 @pytest.mark.parametrize(
@@ -167,16 +167,16 @@ def test_json_on_the_command_line(run, data):
     assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}
 
 
-def test_table_on_the_command_line(run, data):
+def test_table_on_the_command_line(run, data, for_classes_only):
     few = [word for name in FEW for word in ("--learner", name)]
-    status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
+    status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", for_classes_only)
     assert status == 0, err
     assert "regression of 'pay'" in err
     assert " ".join(out.splitlines()[1].split()) == "learner progressive square loss absolute error seconds"
     assert {line.split()[0] for line in out.splitlines()[2:5]} == set(FEW)
     for words in (
         "Left out",
-        "perceptron",
+        for_classes_only,
         "2,000",
         "weights in the pool at the end",
         "each learner once",

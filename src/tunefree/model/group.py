@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.part import Part
 from tunefree.core.rows import part
 from tunefree.core.schema import FROM_ZERO
 
@@ -62,8 +63,7 @@ class Family(NamedTuple):
     config_header: dict[str, Any]  # what files hold of it
     settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
     banks: Callable[[Any, int, int], list[Any]]  # by options, outputs and classes
-    bank_header: dict[str, Any]  # what files hold of a bank
-    bank_arrays: Callable[..., dict[str, Any]]  # by prefix, header, names of learners, and the names of arrays
+    bank: type[Part]  # the class of a bank
 
 
 class Further(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.part import restored, under
+from tunefree.core.part import restored
 from tunefree.learners import family_of
 from tunefree.model.members import Setting
 
@@ -28,7 +28,7 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         of_part, header[name] = part.save_state()
         arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
     for number, bank in enumerate(model.banks):
-        of_bank, header_of_bank = bank.save_state(model.n_features)
+        of_bank, header_of_bank = bank.save_state()
         arrays |= {f"bank{number}.{name}": array for name, array in of_bank.items()}
         header["banks"].append(header_of_bank)
     return arrays, header
@@ -48,4 +48,4 @@ def restore(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     for name, part in model.parts().items():
         restored(part, name, arrays, header[name])
     for number, (bank, saved) in enumerate(zip(model.banks, header["banks"], strict=True)):
-        bank.restore(under(f"bank{number}.", arrays), saved)
+        restored(bank, f"bank{number}", arrays, saved)

@@ -38,7 +38,7 @@ def check(trained: Any) -> None:
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
     for bank in model.ensemble.banks:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        bank.check(model)
+        bank.check_fit(model)
     only_predicts = False
     if isinstance(model, PoolModel):
         _check_pool(model.pool)

@@ -182,17 +182,6 @@ ENCODED = {
     "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
-BANKS = {  # by patterns, in which * stands for anything and # for a number
-    "model.bank#.#.calibration.*": Array("float64"),
-    "model.*.waiting.y": Array("float64", ("n",)),
-    "model.*.waiting.weight": Array("float64", ("n",), 0),
-    "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
-    "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
-    "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
-    "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
-    "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-}
-
 HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
@@ -211,7 +200,7 @@ class Kind(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
+    """Those that the parts of a model declare, its banks among them."""
     model = header["model"]
     parts: dict[str, Any] = {"model.linear": LinearGroup, "model.record": FirstPassRecord}
     parts["model.aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
@@ -221,15 +210,15 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     declared: dict[str, Array] = {}
     for name, part in parts.items():
         declared |= declared_arrays(part, model.get(name[6:]) if name.startswith("model.") else header[name], name)
+    declared |= _arrays_of_banks(model)
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    declared |= _arrays_of_banks(model, arrays)
     _check_members(model, arrays)
     return declared | HELD | ENCODED
 
 
-def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of members that are not linear, whose headers are checked as their family declares them."""
+def _arrays_of_banks(model: dict[str, Any]) -> dict[str, Array]:
+    """Those of members that are not linear, as their family declares them."""
     declared: dict[str, Array] = {}
     family = family_of(model["learner"])
     if family is None:
@@ -237,20 +226,9 @@ def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> di
             raise ModelError(f"model.banks: {model['learner']} has none")
         return declared
     check_header(model["config"], family.config_header, "model.config")
-    learners = {setting["learner"] for setting in model["member_settings"]}
-    others = {learner for learner in learners if family_of(learner) is not None}
     for number, bank in enumerate(model["banks"]):
-        check_header(bank, family.bank_header, f"model.banks.{number}")
-        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
-    patterns = {
-        re.escape(p).replace(r"\*", ".*").replace(r"\#", r"\d+"): kind for p, kind in (declared | BANKS).items()
-    }
-    of_banks = {
-        name: [kind for pattern, kind in patterns.items() if re.fullmatch(pattern, name, re.DOTALL)]
-        for name in arrays
-        if name.startswith("model.bank")
-    }
-    return {name: kinds[0] for name, kinds in of_banks.items() if kinds}
+        declared |= declared_arrays(family.bank, bank, f"model.bank{number}")
+    return declared
 
 
 def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
@@ -280,7 +258,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
 def _check_members(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
+        pattern = re.compile(rf"model\.bank{number}\.members\.(\d+)\.")
         if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
             raise ModelError(f"model.bank{number} has not the members that the header tells")
     n_linear = len(model["linear"]["members"])

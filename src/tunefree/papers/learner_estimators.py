@@ -13,9 +13,8 @@ from tunefree.estimators.linear import LinearClassifier, LinearRegressor, Single
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
-from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.kernel_certificates import KernelCertificate
+from tunefree.papers.kernel.kernels import check_effect, kernel_of
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 
@@ -283,9 +282,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
-        bank = self._learned.model.banks[0]
-        certificates = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
-        return [certificate for certificate in certificates if certificate is not None]
+        return [certificate for _, certificate in self._learned.model.banks[0].certificates()]
 
     def bound(self, norm: float) -> Bound:
         """The bound of the learner's own theorem on the regret of the first pass, against every function of a norm.

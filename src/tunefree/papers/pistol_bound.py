@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,15 @@ def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, 
     """
     norm, alpha = np.asarray(norm, np.float64), a * (1.0 + np.asarray(slopes, np.float64))
     return norm * np.sqrt(2.0 * alpha * np.log1p(np.sqrt(alpha) * norm / b)) + pistol_overhead(growth, a, b)
+
+
+def pistol_regret(state: Any, norms: ArrayLike) -> float:
+    """:func:`growing_pistol_bound`, of a state of PiSTOL, summed over outputs; norms are in the units of its rows."""
+    largest, slopes = state.largest[0], state["slopes"]
+    if largest == 0.0:
+        return 0.0
+    norms, growth = np.asarray(norms, np.float64) * largest, slopes / state.first[0]
+    return float(growing_pistol_bound(norms, slopes / largest, growth, state.a[0], state.b[0]).sum())
 
 
 def pistol_overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.kernel.kernels import KernelFunction, Width
-from tunefree.papers.kernel.pairs import DotProduct, inner_products, squared_norms
+from tunefree.papers.kernel.kernels import KernelFunction, Width, inner_products, squared_norms
 
 
 class Gaussian(Width, KernelFunction):
     """exp(-gamma ||x - z||^2)."""
 
-    pair = DotProduct()
     is_ladder = True
     distance = "euclidean"
 

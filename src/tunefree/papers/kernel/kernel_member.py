@@ -33,7 +33,7 @@ class KernelMember(HasObjective):
     """
 
     setting = argument()
-    state = child(KernelPiSTOL, LEARNED)
+    state = child(KernelPiSTOL, LEARNED, axes={OUTPUT: "K"})
     calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
     evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
 

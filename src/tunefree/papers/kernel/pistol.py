@@ -122,8 +122,8 @@ def learning_of(functions: Functions) -> Callable[..., None]:
         state: Any,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        values: Annotated[np.ndarray, "float64[block, block]"],
-        known: Annotated[np.ndarray, "float64[block, outputs]"],
+        values: Annotated[np.ndarray, "float64[rows, block]"],
+        known: Annotated[np.ndarray, "float64[rows, outputs]"],
         first: int,
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
@@ -138,8 +138,8 @@ def learning_of(functions: Functions) -> Callable[..., None]:
         n_outputs, margins = len(coefficients), state.margins
         for i in range(len(targets)):
             t, y, weight = first + i, targets[i], weights[i]
-            begin(state, values[t, t], scale_of(numbers, weight))
-            write_margins(state, values[t], known[t], coefficients, t)
+            begin(state, values[i, t], scale_of(numbers, weight))
+            write_margins(state, values[i], known[i], coefficients, t)
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight > 0.0:
                 differentiate(codes, numbers, y, weight, n_outputs, margins, state.gradient, state.curvature)
@@ -147,7 +147,7 @@ def learning_of(functions: Functions) -> Callable[..., None]:
                 for k in range(n_outputs):
                     clock = bounded(state.average_clocks[k] + factor_of(state, k) * weight)
                     state.average_clocks[k] = clock
-                    coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], values[t, t])
+                    coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], values[i, t])
                     lags[k, t] = coefficients[k, t] * clock
 
     return learn

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.papers.kernel.kernels import KernelFunction
-from tunefree.papers.kernel.pairs import DotProduct, inner_products
+from tunefree.papers.kernel.kernels import KernelFunction, inner_products
 
 MOST = {4: 1e30, 8: 1e250}  # of values in a Gram matrix, by the bytes of a number: sums of such are numbers
 
@@ -23,8 +22,6 @@ class Parameters(NamedTuple):
 
 class Polynomial(Parameters, KernelFunction):
     """(gamma x.z + constant)^degree; the linear kernel is one of them."""
-
-    pair = DotProduct()
 
     @classmethod
     def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Polynomial:

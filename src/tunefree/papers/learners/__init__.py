@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from tunefree.compiled.functions import Compiled
 
-NAMES = (
-    *("sfmd", "kotlowski", "ogd", "adam", "perceptron"),
-    *("scinol1", "pistol", "coordinate-pistol", "cocob-original"),
-)
+NAMES = ("kotlowski", "ogd", "adam", "scinol1", "pistol", "coordinate-pistol", "cocob-original")
 
 
 def all_compiled() -> list[Compiled]:

@@ -22,7 +22,7 @@ import numpy as np
 from tunefree.core.fields import EVEN, per_coordinate, per_feature, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
 from tunefree.learners.contract import Learner, Traits
-from tunefree.papers.pistol_bound import growing_pistol_bound
+from tunefree.papers.pistol_bound import growing_pistol_bound, pistol_regret
 
 
 class PiSTOL(Learner):
@@ -90,11 +90,7 @@ class PiSTOL(Learner):
         M may grow. Then alpha grows in the same round, which lowers the potential, so the proof holds with
         ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T); M_1 is that of the first row learned.
         """
-        largest, slopes = self.largest[0], self["slopes"]
-        if largest == 0.0:
-            return 0.0
-        norms, growth = np.sqrt(((weights * self.unit[0]) ** 2).sum(0)), slopes / self.first[0]
-        return float(growing_pistol_bound(norms * largest, slopes / largest, growth, self.a[0], self.b[0]).sum())
+        return pistol_regret(self, np.sqrt(((weights * self.unit[0]) ** 2).sum(0)))
 
 
 def relative(value, unit):
