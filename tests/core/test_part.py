@@ -27,10 +27,9 @@ from tunefree.core.part import (
 from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model.meetings import SavedMeetings
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.published import published
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
@@ -136,9 +135,9 @@ def models():
     X[N // 2 :] = X[: N - N // 2]
     labels = Labels.of(np.where(X[:, 0] * X[:, 1] > 0.0, "yes", "no").tolist())
     pool, counts, numbers = (
-        PoolModel("classification"),
-        PoolModel("regression", loss="poisson"),
-        PoolModel("regression"),
+        Model("classification"),
+        Model("regression", loss="poisson"),
+        Model("regression"),
     )
     pool.learn(dense(X), labels, np.ones(N))
     pool.predict(dense(X[:3] + 1.0))

@@ -17,8 +17,8 @@ from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.model import calibration
 from tunefree.model.calibration import Calibration
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train

@@ -25,7 +25,7 @@ from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.slots import WHOLE
 from tunefree.report import page
 from tunefree.report.compared import FAR, INCHES, NAMED, chart_of_losses, compared, named
@@ -217,7 +217,7 @@ def test_curves_on_the_command_line(run, tmp_path):
 
 
 def test_the_weights_of_generations_are_a_figure_of_reports():
-    model = PoolModel("classification", classes=["no", "yes"])
+    model = Model("classification", classes=["no", "yes"])
     numbers = np.random.default_rng(0).normal(size=(600, 2))
     labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
     assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []

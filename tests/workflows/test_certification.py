@@ -101,7 +101,7 @@ def test_the_theorem_knows_features_that_were_met_once(tmp_path):
     words, label = rng.integers(0, 5000, 3000), rng.choice([-1, 1], 3000)
     columns = {"word": [f"w{word}" for word in words], "label": np.where(label > 0, "yes", "no")}
     trained = train(open_source(columns), Plan(target="label", learner="scinol2", categorical=("word",)))
-    assert trained.model.ensemble.linear.meetings.n_without_slot > 0
+    assert trained.model.linear.meetings.n_without_slot > 0
     found, counts = np.unique(words, return_counts=True)
     by_heart = {word: 5.0 * label[words == word][0] for word in found[counts == 1][:500]}
     lines = [f"word=w{word},{weight}\n" for word, weight in by_heart.items()]
@@ -174,7 +174,7 @@ def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
     path = tmp_path / "model"
     trained = train(open_source(numbers()), Plan(target="label"))
     trained.save(path)
-    selection = trained.model.selection()
+    selection = trained.model.pool.selection()
     shown = CliRunner().invoke(app, ["inspect", str(path)]).output
     for name, loss, rows in zip(selection.members, selection.losses, selection.rows, strict=True):
         assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())

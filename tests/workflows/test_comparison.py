@@ -13,8 +13,8 @@ from tests.workflows.test_training import people
 from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
-from tunefree.model.model import Model
 from tunefree.model_files.plan import POOL, Plan
+from tunefree.pool.model import Model
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import blank
 from tunefree.training.training import train
@@ -230,7 +230,7 @@ def test_models_that_are_large_are_announced(monkeypatch, capfd):
         assert ("--hash-bits" in capfd.readouterr().err) == told
     states = [member.state for contestant in compared.contestants for member in contestant.model.members]
     (pool,) = (one.model for one in compared.contestants if one.name == POOL)
-    assert compared.bytes >= pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
+    assert compared.bytes >= pool.pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
 
 
 def test_the_command_has_an_example_in_its_help(run):

@@ -95,14 +95,14 @@ def with_change(parts, tmp_path, change):
     trained.save(tmp_path / "sound")
     arrays, header = storage.load(tmp_path / "sound")
     arrays = {name: np.array(array) for name, array in arrays.items()}
-    change(arrays, header["model"]["pool"])
+    change(arrays, header["model"]["predictor"])
     storage.save(tmp_path / "other", arrays, header)
     return tmp_path / "other"
 
 
 def put(name, place, value):
     def change(arrays, pool):
-        arrays[f"model.pool.{name}"][place] = value
+        arrays[f"model.predictor.{name}"][place] = value
 
     return change
 

@@ -14,7 +14,7 @@ from tests.interruptions import resumed
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.pool import Pool
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -36,13 +36,13 @@ def homes(n=N, of_each=7, seed=0):
 @pytest.fixture
 def handed(monkeypatch):
     """The groups of the rows of each call of ``learn``."""
-    calls, learn = [], PoolModel.learn
+    calls, learn = [], Model.learn
 
-    def spied(self, X, y, weight, evaluation_weight=None, groups=None):
-        calls.append(None if groups is None else groups.tolist())
-        return learn(self, X, y, weight, evaluation_weight, groups=groups)
+    def spied(self, X, y, weight, evaluation_weight=None, **of_rows):
+        calls.append(of_rows["groups"].tolist() if "groups" in of_rows else None)
+        return learn(self, X, y, weight, evaluation_weight, **of_rows)
 
-    monkeypatch.setattr(PoolModel, "learn", spied)
+    monkeypatch.setattr(Model, "learn", spied)
     return calls
 
 
@@ -152,7 +152,7 @@ def test_plans_in_which_groups_have_no_effect(options, problem):
 
 
 def test_groups_that_come_again_and_known_rows_are_reported(monkeypatch):
-    monkeypatch.setattr(PoolModel, "known_rows", lambda self: (70, 600))
+    monkeypatch.setattr(Pool, "known_rows", (70, 600))
     monkeypatch.setattr(Pool, "known_share", 70 / 600)
     with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before; sort the rows by home"):
         train(open_source(homes()), PLAN)

@@ -10,10 +10,9 @@ import pytest
 from tunefree import Plan, open_source
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool import growth
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.report.learned import facts_of_rows
 from tunefree.training.memory_limit import MemoryLimit, held, limit_of
@@ -132,10 +131,10 @@ def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
 def test_what_predicts_least_for_its_memory_is_given_up_first():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = PoolModel("classification", n_features=4)
+    model = Model("classification", n_features=4)
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
     names = []
-    while (name := model.put_to_sleep()) is not None:
+    while (name := model.pool.put_to_sleep()) is not None:
         names.append(name)
         model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
     trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
@@ -144,21 +143,21 @@ def test_what_predicts_least_for_its_memory_is_given_up_first():
     model.freeze()
     predicted = model.predict(dense(X))
     assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(PoolModel.restore(*model.save_state()).predict(dense(X)), predicted)
+    np.testing.assert_array_equal(Model.restore(*model.save_state()).predict(dense(X)), predicted)
 
 
 def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so(monkeypatch):
     monkeypatch.setattr(growth, "FEWEST_KEPT", 500)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = PoolModel("classification", n_features=4)
+    model = Model("classification", n_features=4)
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
     before = held(model)
-    assert model.kept_rows() == (1500, 1500)
-    assert model.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
-    assert model.put_to_sleep() == "the windows of the latest rows" and held(model) < before
+    assert model.pool.kept_rows == (1500, 1500)
+    assert model.pool.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
+    assert model.pool.put_to_sleep() == "the windows of the latest rows" and held(model) < before
     model.learn(dense(X[1500:]), Labels.of(y[1500:]), np.ones(500))
-    assert PoolModel.restore(*model.save_state()).kept_rows() == model.kept_rows() == (750, 2000)
+    assert Model.restore(*model.save_state()).pool.kept_rows == model.pool.kept_rows == (750, 2000)
     model.freeze()
     newest = model.pool.members.growth.awake[WHOLE, TREES[0]][0]
     assert newest.rows == 2000 and len(newest.observations) == 750
@@ -168,8 +167,8 @@ def test_the_summary_tells_of_how_many_rows_trees_were_grown(monkeypatch):
     monkeypatch.setattr(growth, "FEWEST_KEPT", 100)
     table = {"x": np.arange(900.0), "y": np.arange(900.0) ** 0.5}
     trained = train(open_source(table), Plan(target="y"))
-    (whole,), kept = ([f for f in facts_of_rows(trained) if f.name == "rows learned"], trained.model.kept_rows())
+    (whole,), kept = ([f for f in facts_of_rows(trained) if f.name == "rows learned"], trained.model.pool.kept_rows)
     assert whole.value == 900 and kept == (900, 900)
-    trained.model.put_to_sleep()
+    trained.model.pool.put_to_sleep()
     (fact,) = [fact for fact in facts_of_rows(trained) if fact.key == "kept_rows"]
     assert (fact.name, fact.value, fact.text()) == ("trees are grown on", 450, "a sample of 450 of 900 rows")

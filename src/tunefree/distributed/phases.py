@@ -26,7 +26,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.training import class_weights
 
 SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
@@ -169,4 +169,4 @@ def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:
     progressive = RunningMetrics(**end.metrics)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
-    return Trained(PoolModel.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)
+    return Trained(Model.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)

@@ -29,7 +29,7 @@ from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.growth import Growth
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.training.one_pass import blank, one_pass
 from tunefree.training.pieces import Piece
 
@@ -90,7 +90,7 @@ def started(
     Where the sample is all rows, they keep their order, and the pass is that of one machine.
     """
     known = list(beginning.classes if is_all else classes)
-    model = PoolModel(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
+    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
@@ -110,7 +110,7 @@ def started(
 
 def following(start: Start) -> ModelState:
     """What shards go on from: the members of the start that learn, without what was recorded of rows so far."""
-    model = PoolModel.restore(*start.model)
+    model = Model.restore(*start.model)
     targets = model.record.targets
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
     model.record.targets = targets
@@ -127,7 +127,7 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     rows = shard.rest
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
-    model, metrics = PoolModel.restore(*state), RunningMetrics()
+    model, metrics = Model.restore(*state), RunningMetrics()
     for growth in _growths(model):
         growth.only_newest()
     pool, known = model.pool, RunningMean(**asdict(model.record.targets))
@@ -160,9 +160,9 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 
-def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[PoolModel, RunningMetrics]:
+def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[Model, RunningMetrics]:
     """A joined model that has learned the last rows, and how it predicted these."""
-    model, metrics = PoolModel.restore(*start.model), RunningMetrics()
+    model, metrics = Model.restore(*start.model), RunningMetrics()
     if total.proved is not None:
         evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows, adds_sums)
@@ -181,19 +181,19 @@ def shuffled(rows: Encoded) -> Encoded:
     return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
 
 
-def _growths(model: PoolModel) -> list[Growth]:
+def _growths(model: Model) -> list[Growth]:
     """What grows the generations of a model; none where rows are too wide for these."""
     return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
-def _learn(model: PoolModel, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
+def _learn(model: Model, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
     """Let a model learn rows, whose numbers are those of some classes, and add how it predicted each before."""
     trained = blank(model)
     trained.progress.progressive = [metrics]
     one_pass(trained, _pieces(model, rows, classes))
 
 
-def _pieces(model: PoolModel, rows: Encoded, classes: Sequence[Any]) -> Iterator[Piece]:
+def _pieces(model: Model, rows: Encoded, classes: Sequence[Any]) -> Iterator[Piece]:
     """The rows, some thousand at a time."""
     for start in range(0, len(rows.y), BLOCK):
         block = rows.part(start, start + BLOCK)

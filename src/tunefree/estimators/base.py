@@ -1,4 +1,4 @@
-"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.model.model.Model`."""
+"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.pool.model.Model`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
-from tunefree.model.model import Model
-from tunefree.model.pool import special_about
+from tunefree.model.options import special_about
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 from tunefree.theory.evidence import Certificate
 from tunefree.training.one_pass import blank, end, one_pass
 from tunefree.training.pieces import Observer, Piece, Step
@@ -74,7 +73,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
-        return class_of(learner)(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
+        return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
 
     def _config(self) -> Any:
         """What a learner that is not linear needs beside its settings."""
@@ -96,7 +95,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _check_memory(self, X: Any) -> None:
         """Whether there is memory for a support of all rows, where learners have one."""
         some = validation.block(X[: validation.BLOCK], intercept=False)
-        resources.check_memory(self._learned.model.banks, some, X.shape[0])
+        resources.check_memory(self._learned.model.bank, some, X.shape[0])
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
@@ -116,7 +115,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        return validation.blocks(X, rounds, self._intercept(), self._learned.model.ensemble.is_sparse)
+        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
@@ -194,7 +193,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         check_is_fitted(self)
         with self._turn():
             X, model = self._prepared(validation.features(self, X)), self._learned.model
-            in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
+            in_sparse, starts = model.is_sparse, range(0, X.shape[0], validation.BLOCK)
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
             return np.concatenate([of_block(model, block) for block in blocks])

@@ -179,7 +179,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     if X is not None:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
-        rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
+        rows = validation.block(X, estimator._intercept(), model.is_sparse)  # type: ignore[attr-defined]
     encoder = tables.encoder_of(estimator)
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

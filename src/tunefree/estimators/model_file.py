@@ -22,7 +22,7 @@ from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
-from tunefree.model.pool import usual_view
+from tunefree.model.options import usual_view
 from tunefree.model.targets import Labels
 from tunefree.model_files.trained import Trained, ended
 from tunefree.stream.columns import Number

@@ -22,8 +22,9 @@ from tunefree.estimators.parameters import documented, estimator, loss_of_task, 
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
-from tunefree.model.pool import POOL
-from tunefree.pool.estimated_loss import EstimatedLoss
+from tunefree.model.options import POOL
+from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
+from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 
 
 @estimator
@@ -89,7 +90,7 @@ class Pooled(OnlineEstimator):
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
-        for line in self._learned.model.unseen():
+        for line in self._learned.model.pool.unseen:
             warnings.warn(line, DataWarning, stacklevel=4)
 
     def _at(
@@ -126,7 +127,7 @@ class Pooled(OnlineEstimator):
         True
         """
         check_is_fitted(self)
-        estimate: EstimatedLoss | None = self._learned.model.estimated_loss()
+        estimate: EstimatedLoss | None = estimated_loss(self._learned.model.pool)
         if estimate is None:
             raise AttributeError("there is too little evidence to estimate the loss; the progressive loss is known")
         return estimate
@@ -140,7 +141,7 @@ class Pooled(OnlineEstimator):
         its ``standard_error``, which is of groups if there are any; and the number of these ``rows``.
         """
         check_is_fitted(self)
-        selection = self._learned.model.selection()
+        selection = self._learned.model.pool.selection()
         return {
             "member": np.array(selection.members, object),
             "weight": selection.weights,
@@ -233,7 +234,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._at("coverage", coverage, X, lambda model, *of_rows: model.sets(*of_rows, by_class))
+        sets = self._at("coverage", coverage, X, partial(class_sets, by_class=by_class))
         sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
         if not as_labels:
             return sets
@@ -312,7 +313,10 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
             return predictions
         exposed = self._exposures(X, exposure)
         return self._at(
-            "quantiles", quantiles, X, lambda model, block, *of_rows: model.quantiles(block, *of_rows, exposed(block))
+            "quantiles",
+            quantiles,
+            X,
+            lambda model, block, *of_rows: target_quantiles(model, block, of_rows[0], of_rows[1], exposed(block)),
         )
 
     def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
@@ -360,5 +364,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         exposed = self._exposures(X, exposure)
         return self._at(
-            "coverage", coverage, X, lambda model, block, *of_rows: model.intervals(block, *of_rows, exposed(block))
+            "coverage",
+            coverage,
+            X,
+            lambda model, block, *of_rows: target_intervals(model, block, of_rows[0], of_rows[1], exposed(block)),
         )

@@ -37,11 +37,12 @@ def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
 
-def check_memory(banks: list[Any], X: Any, n: int) -> None:
-    """Whether the machine could hold the support of kernel banks if ``n`` rows like those of a block all joined it."""
-    most, bytes_needed = machine.memory(), 0
-    for bank in banks:
-        bytes_needed += needed(X, n, len(bank.members), bank.n_outputs)
+def check_memory(bank: Any, X: Any, n: int) -> None:
+    """Whether the machine could hold the support of a kernel bank if ``n`` rows like those of a block all joined it.
+
+    ``bank``: None of a model without one.
+    """
+    most, bytes_needed = machine.memory(), 0 if bank is None else needed(X, n, len(bank.members), bank.n_outputs)
     if most and bytes_needed > most:
         raise ModelError(
             f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "

@@ -28,9 +28,9 @@ from tunefree.explanation.reference import Reference
 from tunefree.generations.columns import features_of, is_bundle
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
-from tunefree.model.model import Model
 from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.model import Model
 from tunefree.stream.layout import Layout
 
 CONSTANT = "(constant)"
@@ -54,8 +54,8 @@ class Decomposition:
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> from tunefree.pool.model import PoolModel
-    >>> model, X = PoolModel("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
+    >>> from tunefree.pool.model import Model
+    >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
     >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
     >>> margins = decomposition.contributions(X).sum(axis=1)
@@ -64,7 +64,7 @@ class Decomposition:
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:
-        if not model.ensemble.linear.members:
+        if not model.linear.members:
             raise ModelError("models of kernels alone have no terms of columns; explain a pool or a linear learner")
         self.model, self.layout = model, layout
         columns = list(dict.fromkeys(part.column for part in layout.parts))
@@ -72,12 +72,10 @@ class Decomposition:
         number = {column: 1 + k for k, column in enumerate(columns)}
         self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
         self.reference = reference or Reference.of(model, bool(layout.columns), rows)
-        if not model.options.is_pool:
-            self._linear = LinearTerms(
-                model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows
-            )
+        if model.pool is None:
+            self._linear = LinearTerms(model.linear, self.term_of_feature, len(self.names), self.reference.rows)
             return
-        pool: Any = model.pool  # type: ignore[attr-defined]
+        pool: Any = model.pool
         self._rules = [ContextRule.of(pool, number) for number in (NEW, KNOWN)]
         places = sorted({place for rule in self._rules for place in rule.places})
         terms_of = self.term_of_feature, self.terms_of_keys, len(self.names)
@@ -103,9 +101,9 @@ class Decomposition:
 
     def margins(self, X: Any) -> np.ndarray:
         """The margins (n, K) that the model has for rows."""
-        if not self.model.options.is_pool:
+        if self.model.pool is None:
             return identified(self.model.objective, self.model.predict(X))
-        pool = self.model.pool  # type: ignore[attr-defined]
+        pool = self.model.pool
         pieces, offsets = [np.empty((0, self.model.n_outputs))], pool.offsets
         for start in range(0, n_rows(X), PIECE):
             piece = part(X, start, start + PIECE)
@@ -123,13 +121,13 @@ class Decomposition:
 
     def _contexts(self, X: Any) -> np.ndarray:
         """The contexts (n,) of rows."""
-        members = self.model.pool.members  # type: ignore[attr-defined]
+        members = self.model.pool.members
         return members.contexts_of(members.digests(X, members.matrix(X)), n_rows(X))
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
-        explained = self._of_pool if self.model.options.is_pool else self._of_learner
-        n_parts = len(self._pool_terms.used) if self.model.options.is_pool else 1
+        explained = self._of_pool if self.model.pool is not None else self._of_learner
+        n_parts = len(self._pool_terms.used) if self.model.pool is not None else 1
         of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.model.n_outputs) * self.model.n_outputs
         step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
         pieces = [explained(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
@@ -142,7 +140,7 @@ class Decomposition:
 
     def _of_pool(self, X: Any) -> np.ndarray:
         contexts = self._contexts(X)
-        pool, contributions = self.model.pool, by_context(contexts, partial(self._of_context, X))  # type: ignore[attr-defined]
+        pool, contributions = self.model.pool, by_context(contexts, partial(self._of_context, X))
         if pool.members.predicts_logarithms:
             contributions[:, 0] += pool.offsets[contexts, None]
             return contributions

@@ -44,7 +44,7 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
     contributions over the reference.
     """
     model = decomposition.model
-    later = LaterRows.of(model.pool) if model.options.is_pool else None  # type: ignore[attr-defined]
+    later = None if model.pool is None else LaterRows.of(model.pool)
     return _by_contributions(decomposition, output) if later is None else _by_loss(decomposition, later, output)
 
 

@@ -269,9 +269,9 @@ class PoolTerms:
         self.pool, self.n_terms = pool, n_terms
         members = pool.members
         self.used = set(places) & set(members.places_awake)
-        self.linear = LinearTerms(members.ensemble.linear, term_of_feature, n_terms, reference.rows)
+        self.linear = LinearTerms(members.linear, term_of_feature, n_terms, reference.rows)
         self.generations: list[tuple[Any, Any, Any]] = []
-        for clock, kind, age, generation in [] if members.growth is None else members.growth.generations():
+        for clock, kind, age, generation in members.generations():
             columns = members.growth.columns.places(generation.keys)
             of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
             known = _columns(reference.matrix, columns), term_of_feature

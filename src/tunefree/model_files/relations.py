@@ -11,7 +11,6 @@ from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
-from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
 from tunefree.pool.windows import LENGTHS
 
@@ -34,19 +33,20 @@ def check(trained: Any) -> None:
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
-    for view in model.ensemble.linear.views.values():
+    for view in model.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.banks:
-        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        bank.check_fit(model)
-    only_predicts = False
-    if isinstance(model, PoolModel):
+    if model.bank is not None:
+        _fit(model.bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        model.bank.check_fit(model)
+    if model.pool is not None:
         _check_pool(model.pool)
         _check_balance(model.pool.balance, model)
-        only_predicts = model.pool.only_predicts
-    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
-    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
-    for part in [model.aggregation, *model.members]:
+    is_fixed = [member.fixed is not None for member in model.linear.members]
+    _fit(
+        is_fixed == [model.only_predicts] * len(is_fixed),
+        "members learn in a model that only predicts, or the other way",
+    )
+    for part in [model.predictor, *model.members]:
         calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
@@ -69,7 +69,7 @@ def _check_pool(pool: Any) -> None:
     """Members have places in the mixture, and generations the columns of the rows that are kept."""
     members = pool.members
     n_online, n_classes = len(members.names) - len(members.slots), members.width
-    _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
+    _fit(len(members.online_places) == len(members.linear.members), "online members have not a place each")
     _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.copies.copy
@@ -92,7 +92,7 @@ def _check_balance(balance: Any, model: Any) -> None:
     for X, weights in balance.parts if balance is not None else ():
         _fit(n_rows(X) == len(weights) and len(weights), "rows of a sample have not a weight each")
         _fit(reach(X) <= model.n_features, "rows of a sample have features that the model does not have")
-        views = model.ensemble.linear.views.values()
+        views = model.linear.views.values()
         _fit(all(len(view.centres) == X.numbers.shape[1] for view in views), "rows of a sample have other columns")
 
 

@@ -5,7 +5,6 @@ Parts of models declare what files have of them (:mod:`tunefree.core.part`). Wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,11 +31,10 @@ from tunefree.core.schema import (
     check_header,
 )
 from tunefree.learners import family_of
-from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
+from tunefree.model.options import POOL as POOLED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOL as POOLED
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
@@ -46,6 +44,7 @@ from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
+from tunefree.pool.single import Single
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -121,11 +120,9 @@ MODEL = {
     "replays": Flag(),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "config": Anything(),  # these two as families have them
-    "banks": Sequence(Anything(), MOST_MEMBERS),
+    "config": Anything(),  # as families have it
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
-    "pool": Optional(Anything()),
+    **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
@@ -200,44 +197,27 @@ class Kind(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, its banks among them."""
-    model = header["model"]
-    parts: dict[str, Any] = {"model.linear": LinearGroup, "model.record": FirstPassRecord}
-    parts["model.aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
-    if model["learner"] == POOLED:
-        parts["model.pool"] = Pool
-    parts |= {name: part for name, part in OF_STREAM.items() if name in header}
+    """Those that the parts of a model declare."""
+    model, family = header["model"], family_of(header["model"]["learner"])
+    if family is not None:
+        check_header(model["config"], family.config_header, "model.config")
+    elif model["config"] is not None:
+        raise ModelError(f"model.config: {model['learner']} has none")
+    predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
+    parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
-        declared |= declared_arrays(part, model.get(name[6:]) if name.startswith("model.") else header[name], name)
-    declared |= _arrays_of_banks(model)
+        declared |= declared_arrays(part, model[name], f"model.{name}")
+    for name, part in OF_STREAM.items():
+        declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    _check_members(model, arrays)
+    _check_members(model)
     return declared | HELD | ENCODED
 
 
-def _arrays_of_banks(model: dict[str, Any]) -> dict[str, Array]:
-    """Those of members that are not linear, as their family declares them."""
-    declared: dict[str, Array] = {}
-    family = family_of(model["learner"])
-    if family is None:
-        if model["banks"] or model["config"] is not None:
-            raise ModelError(f"model.banks: {model['learner']} has none")
-        return declared
-    check_header(model["config"], family.config_header, "model.config")
-    for number, bank in enumerate(model["banks"]):
-        declared |= declared_arrays(family.bank, bank, f"model.bank{number}")
-    return declared
-
-
-def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings of linear members."""
-    return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
-
-
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, occurrences and members."""
+    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, and occurrences."""
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -249,21 +229,16 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "W": OF_ROW + n_outputs,
         "L": min(meetings["counts"][1], LOGGED),
         "S": n_slots,
-        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
-        "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
     }
 
 
-def _check_members(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
-    for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.members\.(\d+)\.")
-        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
-            raise ModelError(f"model.bank{number} has not the members that the header tells")
-    n_linear = len(model["linear"]["members"])
-    n_members = n_linear + sum(len(bank["members"]) for bank in model["banks"])
-    if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
+def _check_members(model: dict[str, Any]) -> None:
+    """Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes."""
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 

@@ -41,7 +41,7 @@ class Trained:
 
     Parameters
     ----------
-    model : Model, PoolModel or PathModel
+    model : Model or PathModel
         It has a ``kind``, one of ``KINDS``.
     encoder : encoder of the rows
     kind : str

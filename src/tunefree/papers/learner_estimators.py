@@ -256,7 +256,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         with its view and its kernel fixed by them.
         """
         check_is_fitted(self)
-        if not self._learned.model.banks[0].waiting:
+        if not self._learned.model.bank.waiting:
             return super().progressive_loss_
         settled = copy.deepcopy(self)
         settled._learned.model.freeze()
@@ -267,7 +267,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     def gamma_(self) -> float:
         """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.banks[0].gamma
+        return self._learned.model.bank.gamma
 
     @property
     def n_support_(self) -> int:
@@ -282,7 +282,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
-        return [certificate for _, certificate in self._learned.model.banks[0].certificates()]
+        return [certificate for _, certificate in self._learned.model.bank.certificates()]
 
     def bound(self, norm: float) -> Bound:
         """The bound of the learner's own theorem on the regret of the first pass, against every function of a norm.

@@ -1,6 +1,6 @@
 """The frozen mixture: generations as they were born, mixed by weights that stand still after training.
 
-A copy of the pool (:mod:`tunefree.pool.copies`) predicts rows that come after it was taken, so it is judged as far
+A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so it is judged as far
 ahead as it is old. The frozen mixture has the rule of the mixture that follows the stream, and as members the
 generations of all rows. It stands still, too: the rows of a copy are predicted by the weights that were learned from
 the rows of earlier copies. Rows to come are predicted by the mixture that follows the stream, but by the frozen one, or
@@ -46,11 +46,6 @@ class Predicted(NamedTuple):
     contexts: Annotated[np.ndarray, "uint8[n]", Limits(below=2)]  # see tunefree.pool.contexts
     units: Annotated[np.ndarray, "float64[n]"]
     draws: Annotated[np.ndarray, "float64[n]"]
-
-    @classmethod
-    def joined(cls, parts: list[Predicted]) -> Predicted:
-        """Rows one after the other, of which there are some."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def of_context(self, number: int) -> Predicted:
         """The rows of a context."""

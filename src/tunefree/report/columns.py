@@ -8,7 +8,6 @@ import numpy as np
 
 from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
 from tunefree.report.rows import notes_of
@@ -77,7 +76,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 def missing_shares(trained: Trained) -> dict[str, float]:
     """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept."""
-    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    growth = None if trained.model.pool is None else trained.model.pool.members.growth
     if growth is None or not growth.whole.rows:
         return {}
     layout, matrix = Layout.of_encoder(trained.encoder), growth.columns.features(growth.whole.kept()["columns"])

@@ -12,7 +12,7 @@ from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, TWO, first, is_absent
@@ -121,24 +121,24 @@ def facts_of_stop(model: Any) -> list[Fact]:
 
 def _known_rows(trained: Trained) -> list[Fact]:
     """Rows of a pool that were known."""
-    model = trained.model
-    if not isinstance(model, PoolModel) or model.only_predicts:
+    pool = trained.model.pool
+    if pool is None or pool.only_predicts:
         return []
-    known, rows = model.known_rows()
-    title = "rows whose group was known" if model.pool.members.has_groups else "rows whose columns equal earlier ones"
+    known, rows = pool.known_rows
+    title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
     return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
 
 
 def _kept_rows(trained: Trained) -> list[Fact]:
     """The rows on which trees of a pool were grown, where these are not all."""
-    kept, rows = trained.model.kept_rows() if isinstance(trained.model, PoolModel) else (0, 0)
+    kept, rows = (0, 0) if trained.model.pool is None else trained.model.pool.kept_rows
     sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {rows:,} rows", "kept_rows")
     return [sample] if kept < rows else []
 
 
 def _settings_of_trees(trained: Trained) -> list[Fact]:
     """What rows chose for trees of a pool that came after them."""
-    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    growth = None if trained.model.pool is None else trained.model.pool.members.growth
     return [
         Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
         for kind, settings in (growth.settings() if growth else {}).items()
@@ -158,7 +158,7 @@ def losses(trained: Trained) -> list[Fact]:
 
 def _estimated(model: Any) -> list[Fact]:
     """The loss to expect of new rows."""
-    estimate = model.estimated_loss() if isinstance(model, PoolModel) else None
+    estimate = None if model.pool is None else estimated_loss(model.pool)
     if estimate is None:
         return []
     (name, in_figures), _ = names_of_losses(model)

@@ -85,7 +85,7 @@ def _sample(trained: Trained) -> Sample | None:
     sample of all rows is compared with the latest ones.
     """
     model: Any = trained.model
-    growth = model.pool.members.growth if model.options.is_pool else None
+    growth = None if model.pool is None else model.pool.members.growth
     if growth is None or not growth.whole.rows:
         return None
     layout, kept = Layout.of_encoder(trained.encoder), growth.whole.kept()

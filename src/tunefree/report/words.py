@@ -8,7 +8,6 @@ import numpy as np
 
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.report.formats import first
 
 
@@ -55,7 +54,7 @@ def describe(trained: Trained) -> str:
 
 def without_weights(model: Any) -> str:
     """Why features have no weights in a model, as a sentence."""
-    if isinstance(model, PoolModel):
+    if model.pool is not None:
         return "Features have no weights: the model is a mixture of trees and linear learners."
     return f"Features have no weights: the model is made of {model.n_support:,} rows, in the space of a kernel."
 

@@ -48,8 +48,8 @@ def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Obse
     Examples
     --------
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.pool.model import PoolModel
-    >>> trained = blank(PoolModel("regression"))
+    >>> from tunefree.pool.model import Model
+    >>> trained = blank(Model("regression"))
     >>> X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
     >>> one_pass(trained, [Piece(dense(X), y, np.ones(3), np.ones(3))])
     >>> trained.progress.rows

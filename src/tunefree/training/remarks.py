@@ -187,13 +187,14 @@ def remark_on_known_rows(trained: Any) -> list[str]:
         At the end of its pass.
     """
     plan = trained.plan
-    if not trained.model.options.is_pool:
+    pool = trained.model.pool
+    if pool is None:
         return []
-    known, rows = trained.model.known_rows()
+    known, rows = pool.known_rows
     if plan.group is not None:
         text = f"{known:,} of {rows:,} rows are of groups that came before; sort the rows by {plan.group}"
         return [text] if known else []
-    share = trained.model.pool.known_share
+    share = pool.known_share
     remedy = "; if rows belong to subjects, name their column by `group`" if trained.kind == "table" else ""
     text = f"{share:.0%} of the latest rows have the columns of earlier ones{remedy}"
     return [text] if share >= MANY_KNOWN else []
@@ -207,7 +208,7 @@ def remark_on_columns(trained: Any) -> list[str]:
     trained : Trained
         At the end of its pass.
     """
-    return list(trained.model.unseen()) if trained.model.options.is_pool else []
+    return [] if trained.model.pool is None else list(trained.model.pool.unseen)
 
 
 def remark_on_weights(trained: Any) -> list[str]:

@@ -13,12 +13,11 @@ from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
-from tunefree.model.model import Model
-from tunefree.model.pool import usual_view
+from tunefree.model.options import usual_view
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.formats import TABLE
 from tunefree.stream.lines import use_lines_as_they_come
@@ -378,7 +377,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
     ) -> Model:
         chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return class_of(plan.learner)(*chosen, n_features, config, settings, replays=replays)
+        return Model(*chosen, n_features, config, settings, replays=replays)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None

@@ -19,7 +19,6 @@ from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.mixing import mixing_excess
@@ -85,10 +84,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     }
     if weights is not None:
         certified["weights"] = of_weights(trained, read_weights(trained, weights), mean)
-    contexts = model.pool.contexts if isinstance(model, PoolModel) else [model.aggregation]
-    certified |= _of_mixing([context.mixture for context in contexts if context.mixture is not None])
-    if isinstance(model, PoolModel):
-        certified |= _of_intervals([context.conformal for context in contexts])
+    certified |= _of_mixing(model.predictor.mixtures)
+    if model.pool is not None:
+        certified |= _of_intervals([context.conformal for context in model.pool.contexts])
     if kernels := _of_kernels(trained):
         certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
@@ -159,7 +157,7 @@ def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
     model = trained.model
-    kernels = [entry for bank in model.banks for entry in bank.certified(NORMS)]
+    kernels = [] if model.bank is None else model.bank.certified(NORMS)
     shares = model.shares_by_member()
     return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 
@@ -187,7 +185,7 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
         return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
-    linear = model.ensemble.linear.taught()
+    linear = model.linear.taught()
     if linear is None:
         return no_bound("some first occurrences of features are not known any more")
     (member,), by_slot = linear.members, linear.by_slot(weights)

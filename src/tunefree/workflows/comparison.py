@@ -22,12 +22,11 @@ from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
-from tunefree.model.model import Model
-from tunefree.model.pool import check_settings
+from tunefree.model.options import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel, class_of
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
@@ -105,7 +104,7 @@ class Contestant:
     def bytes(self) -> int:
         """Memory of what has been learned."""
         of_linear = sum(size_of(member.state) for member in self.model.members)
-        return of_linear + (self.model.nbytes if isinstance(self.model, PoolModel) else 0)
+        return of_linear + (0 if self.model.pool is None else self.model.pool.nbytes)
 
 
 class Sweep(NamedTuple):
@@ -277,7 +276,7 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
 
 
 def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) -> Model:
-    return class_of(name)(task, name, plan.loss, classes=list(classes), n_features=n_features)
+    return Model(task, name, plan.loss, classes=list(classes), n_features=n_features)
 
 
 def _one_pass(

@@ -22,7 +22,7 @@ from tunefree.intervals.conformal import checked_parts
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.model import PoolModel
+from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
@@ -116,7 +116,7 @@ class OutputColumns:
         if self.conditional is not None and not self.set:
             raise ModelError("`conditional` has no effect without `set`; leave it out, or ask for sets")
 
-    def check(self, model: ScoredModel) -> None:
+    def check(self, model: Any) -> None:
         """Raise a ModelError if the predictions of a model cannot be written so."""
         if model.task == "regression" and (self.threshold is not None or self.top is not None):
             option = "threshold" if self.top is None else "top"
@@ -124,7 +124,7 @@ class OutputColumns:
         if self.threshold is not None and len(model.classes) != 2:
             raise ModelError(f"`threshold` is for two classes, and the model has {len(model.classes)}; leave it out")
         asked = [name for name in CONFORMAL if getattr(self, name)]
-        if asked and not isinstance(model, PoolModel):
+        if asked and model.pool is None:
             raise ModelError(f"`{asked[0]}` needs the evidence that the pool has; train without `learner`")
         for name in asked:
             if (name == "set") != (model.task == "classification"):
@@ -179,13 +179,13 @@ def sureness(
     That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
     """
     if layout.interval:
-        bounds = model.intervals(rows, predictions, np.array(layout.interval), exposure)
+        bounds = target_intervals(model, rows, predictions, np.array(layout.interval), exposure)
         yield from (("interval", level, bounds[:, k]) for k, level in enumerate(layout.interval))
     if layout.quantiles:
-        bounds = model.quantiles(rows, predictions, np.array(layout.quantiles), exposure)
+        bounds = target_quantiles(model, rows, predictions, np.array(layout.quantiles), exposure)
         yield from (("quantiles", level, bounds[:, k]) for k, level in enumerate(layout.quantiles))
     if layout.set:
-        sets = model.sets(rows, predictions, np.array(layout.set), layout.conditional is not None)
+        sets = class_sets(model, rows, predictions, np.array(layout.set), layout.conditional is not None)
         order = np.argsort(-model.probabilities(predictions), axis=1, kind="stable").tolist()
         for level, of_level in zip(layout.set, np.moveaxis(sets, 1, 0), strict=True):
             pairs = zip(order, of_level, strict=True)

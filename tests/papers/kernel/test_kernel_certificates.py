@@ -13,11 +13,11 @@ from tests.papers.kernel.test_learners import total_loss
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.pistol_risk import pistol_bound
+from tunefree.pool.model import Model
 from tunefree.workflows.certification import findings
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
@@ -71,7 +71,7 @@ def test_after_a_late_class_no_function_is_claimed_to_be_worse():
     model = Model("classification", "kernel-pistol", "logistic", settings={"width": 1.0}, n_features=3)
     for part in (slice(0, 1300), slice(1300, 1500)):
         model.learn(rows.dense(X[part]), Labels.of(y[part]), np.ones(part.stop - part.start))
-    assert certificate_of(model.banks[0].members[0]) is None
+    assert certificate_of(model.bank.members[0]) is None
 
 
 def test_estimators_show_what_they_know_of_functions():

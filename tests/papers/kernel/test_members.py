@@ -7,8 +7,8 @@ import pytest
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, family_of
 from tunefree.model.members import Setting
-from tunefree.model.pool import check_settings, settings_of_members
-from tunefree.papers.kernel.family import WIDTHS
+from tunefree.model.options import check_settings
+from tunefree.papers.kernel.family import WIDTHS, settings_of_members
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 

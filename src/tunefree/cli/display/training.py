@@ -13,9 +13,9 @@ from tunefree.core.console import ProgressLine, plain_console
 from tunefree.core.parameters import as_options
 from tunefree.core.rows import entries_of, part
 from tunefree.losses.objectives import chosen
-from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
+from tunefree.pool.model import Model
 from tunefree.report import terminal
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.report.words import describe

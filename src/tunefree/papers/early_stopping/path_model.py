@@ -89,6 +89,7 @@ class PathModel(ScoredModel):
     estimator: Any
 
     kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
+    pool: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         estimator = self.estimator

@@ -16,7 +16,7 @@ from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 
 
 class Method(NamedTuple):
@@ -67,9 +67,7 @@ def margins_along(
     """
     n_outputs = 1 if len(labels) == 2 else len(labels)
     if method.is_ours:
-        model = class_of(method.learner)(
-            "classification", method.learner, view=method.view, n_features=n_features, classes=list(labels)
-        )
+        model = Model("classification", method.learner, view=method.view, n_features=n_features, classes=list(labels))
         for rows, codes, again, ends_pass in stream:
             ones = np.ones(len(codes))
             model.learn(rows, Labels(labels, codes), ones, ones * (not again), again=again)

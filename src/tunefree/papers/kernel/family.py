@@ -6,10 +6,12 @@ from typing import Any
 
 from tunefree.core.schema import FINITE, SIZE, Number, Text
 from tunefree.model.group import Family
+from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
+from tunefree.papers.kernel.predictor import Kernels
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 
@@ -46,11 +48,12 @@ def settings_of_members(
     return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 
-def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
-    """The bank of all members; in a mixture they predict with averages, and of classes they predict log-odds."""
+def predictor(options: ModelOptions, linear: LinearGroup, n_outputs: int, n_classes: int) -> Kernels:
+    """All members in a bank; in a mixture they predict with averages, and of classes they predict log-odds."""
     classes = n_classes if options.is_mixed and options.task == "classification" else None
     of_bank = options.config, options.objective(n_outputs), n_outputs, classes
-    return [KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)]
+    bank = KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)
+    return Kernels(options, linear, bank, n_classes)
 
 
 FAMILY = Family(
@@ -59,6 +62,6 @@ FAMILY = Family(
     restored_config=lambda saved: KernelConfig(**saved),
     config_header=CONFIG,
     settings_of_members=settings_of_members,
-    banks=banks,
-    bank=KernelBank,
+    predictor=predictor,
+    predictor_class=Kernels,
 )

@@ -21,7 +21,7 @@ from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.schema import FROM_ZERO, SIZE, Number
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, WarmupPredictions
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
 from tunefree.model_files.schemas import MOST_FEATURES
@@ -51,6 +51,14 @@ class WarmupRows(NamedTuple):
     y: Annotated[np.ndarray, "float64[n]"]
     weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
     evaluation_weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
+
+
+class WarmupPredictions(NamedTuple):
+    """What members predicted of rows that were kept back, each before it was learned."""
+
+    y: np.ndarray  # (n,) targets
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
+    predictions: np.ndarray  # (M, n, K)
 
 
 class KernelBank(Part):
@@ -119,8 +127,6 @@ class KernelBank(Part):
     def n_warmup(self) -> int:
         """Number of rows that are kept back."""
         return 0 if self.waiting is None else len(self.waiting.y)
-
-    uses_threads = False
 
     @property
     def n_support(self) -> int:
