@@ -20,7 +20,7 @@ from tunefree.core.schema import COUNT, Flag
 from tunefree.generations.columns import Columns
 from tunefree.stream.profile import GOLDEN, LARGEST
 from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
-from tunefree.theory.rises import Rise
+from tunefree.theory.rises import LATEST, Rise
 
 SAMPLE = 512  # rows before, and rows after
 NO_ROWS = np.empty(0, np.int64)
@@ -212,7 +212,9 @@ class ColumnSamples(Part):
         for holds, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
             (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),
+            (len(self.columns.keys) <= MOST_COLUMNS, "samples have more columns than are compared"),
             (self.values.shape[1] == 1 + len(self.columns.keys), "samples have columns that are not named"),
+            (len(self.waiting) <= LATEST + 1, "more rises wait than are compared"),
             (np.isin(of_samples, self.numbers).all(), "a row of a sample is not held"),
             (np.isin(after, self.numbers).all(), "a row after a rise is not held"),
         ):
