@@ -21,12 +21,14 @@ from sklearn.svm import SVC
 
 from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.targets import Labels
 from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
+from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, pistol_parameter, smooth_regret_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
 from tunefree.pool.model import Model

@@ -11,6 +11,7 @@ from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, joining, phases, shard_pass
 from tunefree.distributed.engines import Engine
+from tunefree.distributed.local_rows import Beginning
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -149,7 +150,8 @@ def shard_of(rows):
 def start_of(task, rows):
     """The common start of two classes, or of numbers, with two columns."""
     classes = ["a", "b"] if task == "classification" else []
-    return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
+    beginning = Beginning(Plan(), "table", ({}, {}), task, classes)
+    return shard_pass.started(beginning, classes, 3, [rows], False)
 
 
 @pytest.mark.parametrize("adds_sums", [True, False])

@@ -85,7 +85,7 @@ def count_members(arrays, header):
         (set_features, "model.n_features is 1099511627776, not a whole number from 2 to"),
         (set_more_features, r"has the shape .*, where other parts ask for 1024"),
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
-        (set_plan, "plan.learner is a list, not a string"),
+        (set_plan, "`learner` must be a string, not \\['scinol2'\\]"),
         (reduce_members, "members learn in a model that only predicts, or the other way"),
         (add_ids, "the encoder has features that the model does not have"),
         (cut_weights, "model.linear.members.0.state.wealth has the shape 2 x 3, where other parts ask for"),

@@ -17,7 +17,7 @@ from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
-from tunefree.learners import Averaged, averaged
+from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.contract import Scale
 from tunefree.losses import objectives
 from tunefree.model import passes

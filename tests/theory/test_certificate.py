@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averaged
+from tunefree.learners.averaging import averaged
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import objectives
 from tunefree.model.targets import Labels
+from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.papers.learners.scinol1 import ScInOL1
+from tunefree.papers.pistol_bound import log_phi
 from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
 from tunefree.pool.model import Model
-from tunefree.theory.bounds import log_phi, paper_bound
+from tunefree.theory.bounds import paper_bound
 
 LOSS = losses.Logistic()
 OBJECTIVE = objectives.Binary(LOSS, 0.0)

@@ -96,21 +96,8 @@ def with_change(parts, tmp_path, change):
     arrays, header = storage.load(tmp_path / "sound")
     arrays = {name: np.array(array) for name, array in arrays.items()}
     change(arrays, header["model"]["predictor"])
-    storage.save_parts(
-        tmp_path / "other",
-        {
-            "model": (_under("model.", arrays), header["model"]),
-            "encoder": (_under("encoder.", arrays), header["encoder"]),
-            "order": (_under("order.", arrays), header["order"]),
-            **{name: (_under(f"{name}.", arrays), header[name]) for name in ("rises", "samples")},
-        },
-        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises", "samples")},
-    )
+    storage.save(tmp_path / "other", arrays, header)
     return tmp_path / "other"
-
-
-def _under(prefix, arrays):
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def put(name, place, value):

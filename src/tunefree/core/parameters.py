@@ -139,7 +139,8 @@ def _is_of(kind: Any, value: Any) -> bool:
     if kind in (str, dict):
         return isinstance(value, kind)
     abstract: Any = numbers.Integral if kind is int else numbers.Real
-    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < math.inf
+    limit = 2**64 if kind is int else math.inf
+    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < limit
 
 
 def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
@@ -205,7 +206,8 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        for name, kind in types_of(type(self)).items():
+        group: Any = type(self)
+        for name, (kind, _) in _fields_of(group).items():
             if kind == tuple[str, ...]:
                 object.__setattr__(self, name, texts_in(getattr(self, name)))
         check(self)
@@ -240,11 +242,6 @@ def texts_in(names: Any) -> tuple[str, ...]:
 def default_of(entry: Field[Any]) -> Any:
     """The default of a field; MISSING if it has none."""
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
-
-
-def types_of(group: Any) -> dict[str, Any]:
-    """The types of a group's fields."""
-    return {name: kind for name, (kind, _) in _fields_of(group).items()}
 
 
 def records_of(group: Any) -> dict[str, Parameter]:

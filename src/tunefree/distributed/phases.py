@@ -18,7 +18,7 @@ from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
-from tunefree.distributed.shard_pass import Blank, Passed, Start
+from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
@@ -154,9 +154,8 @@ def _prepare(
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:
     """Let a worker learn the sample; the handle of the start."""
     sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
-    of_rows = whole.classes, len(beginning.classes), whole.encoder.n_features
-    blank = Blank(beginning.task, beginning.plan.loss, *of_rows)
-    return engine.one("start", shard_pass.started, blank, sample, sizes.sample == sizes.rows)
+    of_rows = whole.classes, whole.encoder.n_features
+    return engine.one("start", shard_pass.started, beginning, *of_rows, sample, sizes.sample == sizes.rows)
 
 
 def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:

@@ -24,6 +24,7 @@ from tunefree.distributed import evidence, joining
 from tunefree.distributed.encoded import Encoded, Prepared, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
+from tunefree.distributed.local_rows import Beginning
 from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
@@ -34,16 +35,6 @@ from tunefree.training.pieces import Piece
 
 BLOCK = 2**13  # rows that a model is handed at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
-
-
-class Blank(NamedTuple):
-    """What the model of a training is before its first row."""
-
-    task: str
-    loss: str | None
-    classes: Sequence[Any]  # of all shards
-    n_first_classes: int  # those of the first rows, which come first
-    n_features: int
 
 
 class Start(NamedTuple):
@@ -91,17 +82,19 @@ def metrics_of(passed: Start | Passed) -> RunningMetrics:
     return RunningMetrics(**passed.metrics)
 
 
-def started(blank_model: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
-    """The common start, from the parts of the sample that the shards have.
+def started(
+    beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Encoded], is_all: bool
+) -> Start:
+    """The common start, from the parts of the sample that the shards have, of the features and classes of all.
 
     Where the sample is all rows, they keep their order, and the pass is that of one machine.
     """
-    classes = list(blank_model.classes[: blank_model.n_first_classes] if is_all else blank_model.classes)
-    model = Model(blank_model.task, "pool", blank_model.loss, classes=classes, n_features=blank_model.n_features)
+    known = list(beginning.classes if is_all else classes)
+    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
-            _learn(model, rows, blank_model.classes, metrics)
+            _learn(model, rows, classes, metrics)
             model.freeze()
         else:
             for growth in _growths(model):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.part import Part
 from tunefree.core.rows import part
 from tunefree.core.schema import FROM_ZERO
 
@@ -54,7 +55,7 @@ class Family(NamedTuple):
     config_header: dict[str, Any]  # what files hold of it
     settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
     predictor: Callable[[Any, Any, int, int], Any]  # by options, linear members, outputs and classes; it has a ``bank``
-    predictor_class: type
+    predictor_class: type[Part]
 
 
 class Further(NamedTuple):

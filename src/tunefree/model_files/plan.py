@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -210,7 +210,7 @@ class Plan(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_loss()
-        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
+        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value <= sys.float_info.max]
         labels = f"`classes={list(self.classes)}`"
         for is_wrong, message in (
             (wrong, f"`settings`: {', '.join(wrong)}: give finite numbers of at least 0"),

@@ -9,8 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.model.targets import MANY_CLASSES
-from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
@@ -23,43 +21,11 @@ def check(trained: Any) -> None:
     Parameters
     ----------
     trained : Trained
-        Models of kinds that others registered check what they read.
 
     Raises
     ------
     ModelError
     """
-    if trained.model.kind == "linear":
-        _check_linear(trained)
-    elif hasattr(trained.model, "check_parts"):
-        trained.model.check_parts(trained)
-
-
-def _fit(holds: Any, problem: str) -> None:
-    if not holds:
-        raise ModelError(problem)
-
-
-def _check_samples(trained: Any) -> None:
-    rises, samples = trained.rises, trained.samples
-    _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
-    if samples is not None:
-        _fit(len(samples.numbers) == len(samples.values), "a row that is held has no number, or the other way")
-        _fit((np.diff(samples.numbers) > 0).all(), "rows that are held are not in their order")
-        _fit(samples.numbers.max(initial=-1) < samples.rows, "a row is held that did not come yet")
-        _fit(len(samples.columns.keys) == len(samples.columns.fills), "a column of a sample has no fill")
-        _fit(0 < samples.values.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
-        of_samples = np.concatenate([samples.sample, *(one.before for one in samples.waiting)])
-        _fit(np.isin(of_samples, samples.numbers).all(), "a row of a sample is not held")
-        for one in samples.waiting:
-            _fit(one.start <= one.stop <= one.start + SAMPLE, "rows after a rise are not in their order, or too many")
-            after = np.arange(one.start, min(one.stop, samples.rows))
-            _fit(np.isin(after, samples.numbers).all(), "a row after a rise is not held")
-        rows = {rise.row for rise in rises.rises}
-        _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
-
-
-def _check_linear(trained: Any) -> None:
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
     _check_samples(trained)
@@ -84,9 +50,19 @@ def _check_linear(trained: Any) -> None:
         calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
-    if trained.order is not None and not trained.order.numbers:
-        for codes in (trained.order.first, trained.order.spaced):
-            _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _fit(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ModelError(problem)
+
+
+def _check_samples(trained: Any) -> None:
+    rises, samples = trained.rises, trained.samples
+    _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
+    if samples is not None:
+        rows = {rise.row for rise in rises.rises}
+        _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
 
 
 def _check_pool(pool: Any) -> None:

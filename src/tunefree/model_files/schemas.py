@@ -17,13 +17,14 @@ from tunefree.core.rows import Block
 from tunefree.core.schema import (
     COUNT,
     FINITE,
-    SIZE,
     Anything,
     Array,
     Flag,
+    Label,
     Mapping,
     Number,
     Optional,
+    Record,
     Sequence,
     Text,
     check_arrays,
@@ -35,26 +36,79 @@ from tunefree.model.meetings import LOGGED
 from tunefree.model.options import POOL as POOLED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.record import FirstPassRecord
-from tunefree.model_files.column_samples import MOST_COLUMNS
-from tunefree.model_files.schema_parts import (
-    CLASSES,
-    COLUMNS,
-    ENCODERS,
-    LATE,
-    METRICS,
-    MOST_FEATURES,
-    NAME,
-    NAMES,
-    PLAN,
-    SETTING,
-    TASK,
-)
+from tunefree.model.targets import MANY_CLASSES
+from tunefree.model.views import ALL as VIEWS
+from tunefree.model_files import relations
+from tunefree.model_files.column_samples import ColumnSamples
+from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
+from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
-from tunefree.stream.tally import MOST_REASONS
-from tunefree.theory.column_changes import MOST_CHANGES
-from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
+
+MOST_FEATURES = 2**31 - 1
+NAME, NAMES = Text(may_be_none=True), Sequence(Text())
+TASK = Text(("classification", "regression"))
+SEEN = ("raw", *VIEWS)
+CLASSES = Sequence(Label(), MANY_CLASSES)
+SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
+
+
+COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
+    "number": {
+        "decimal": Optional(Text((".", ","))),
+        "thousands": Optional(Text()),
+        "unit": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
+    "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
+    "moment": {
+        "zone": Optional(NAME),
+        "hours": Optional(Flag()),
+        "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
+        "format": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "time": {"na_values": Optional(NAMES)},
+    "text": {},
+    "bag": {},
+    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
+}
+LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
+
+ENCODERS: dict[str, Any] = {  # formats of others check what they read
+    "table": {
+        "columns": Sequence({"name": Text(), "kind": Text(tuple(COLUMNS))}),
+        "target": NAME,
+        "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
+        "weight": NAME,
+        "group": Optional(Text()),
+        "exposure": Optional(Text()),
+        "hash_bits": Number(0, 30, whole=True),
+        "na_values": Optional(NAMES),
+        "typed": Optional(Flag()),
+        "kept": Optional(NAMES),
+        "labels": Optional(NAMES),
+        "notations": Optional(Mapping(NAMES)),
+        "notes": Optional(Sequence(NAMES)),
+        "forgotten": Optional(COUNT),
+        "most": Optional(COUNT),
+        "further": Optional(
+            {
+                "ignored": NAMES,
+                "decimal": Text((".", ","), may_be_none=True),
+                "thousands": NAME,
+                "left_out": Mapping(Text()),
+                "rows": COUNT,
+            }
+        ),
+    },
+    "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
+    "vw": {"hash_bits": Number(0, 30, whole=True)},
+}
 
 MODEL = {
     "task": TASK,
@@ -69,51 +123,6 @@ MODEL = {
     "config": Anything(),  # as families have it
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
-}
-
-REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
-
-OCCURRENCES = {
-    "rows": COUNT,
-    "first": Sequence(Anything(), 3),
-    **{name: Optional(SIZE) for name in ("weight", "predicted")},
-}
-
-CHANGE = {
-    "key": Number(-MOST_FEATURES, MOST_FEATURES, whole=True),
-    "is_relation": Flag(),
-    **dict.fromkeys(("distance", "error"), SIZE),
-    "bin": Sequence(Anything(), 3, may_be_none=True),
-    **dict.fromkeys(("before", "after"), Number(0, 1, may_be_none=True)),
-}
-
-RISES = {
-    "rises": Sequence(
-        {
-            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
-            **dict.fromkeys(("loss", "loss_before"), SIZE),
-            "file": Text(),
-            "time": Text(may_be_none=True),
-            "comparison": Optional(
-                {
-                    **dict.fromkeys(("rows_before", "rows_after", "columns"), COUNT),
-                    "changes": Sequence(CHANGE, MOST_CHANGES),
-                },
-                may_be_none=True,
-            ),
-        },
-        MOST_KEPT,
-    ),
-    "count": COUNT,
-    "place": Sequence(Anything(), 4),
-}
-
-SAMPLES = {
-    "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
-    "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
-    "waiting": Sequence(dict.fromkeys(("row", "start", "stop"), COUNT), LATEST + 1),
-    "is_of_classes": Flag(),
-    "rows": COUNT,
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
@@ -142,31 +151,17 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": PLAN,
-    "progress": {
-        "complete": Flag(),
-        "number": COUNT,
-        "position": Sequence(COUNT, 3),
-        "rows": COUNT,
-        "progressive": Sequence(METRICS),
-        "held_out": Sequence(METRICS),
-        # Of estimators that were saved nothing more is known.
-        **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
-        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "read")},
-        "read_digests": Optional(NAMES),
-        **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
-        "curve": Optional(Sequence(METRICS)),
-        "occurrences": Optional(Sequence(OCCURRENCES)),
-    },
+    "plan": Mapping(Anything()),  # as it checks its values
+    "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as its source has it
 }
 
-LINEAR = FILE | {
+OF_STREAM = {"order": TargetSample, "rises": LossRises, "samples": ColumnSamples}  # what is kept beside the model
+
+HEADER = FILE | {
     "model": MODEL,
-    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
-    "rises": Optional(RISES),
-    "samples": Optional(SAMPLES),
+    **dict.fromkeys(OF_STREAM, Optional(Anything())),  # as these parts declare them
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
@@ -184,32 +179,21 @@ ENCODED = {
     "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
-MODEL_ARRAYS = {
-    "order.*": Array("float64|int16", (None,)),
-    "rises.counts": Array("int64", (CELLS,), 0),
-    "rises.capital": Array("float64", (len(BETS),), 0),
-    "rises.gain": Array("float64", (1,)),
-    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
-    "rises.start": Array("float64", (4,), may_be_infinite=True),
-    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
-    "rises.targets": Array("float64", (2,)),
-    "samples.numbers": Array("int64", (None,), 0),
-    "samples.values": Array("float32", (None, None), may_be_infinite=True),
-    "samples.sample": Array("int64", (None,), 0),
-    "samples.before.#": Array("int64", (None,), 0),
+HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
     **arrays_of("held.X", Block, {}),
 }
 
 
-class Schema(NamedTuple):
-    """What a kind of file holds."""
+class Kind(NamedTuple):
+    """A kind of model in files."""
 
-    header: dict[str, Any]
+    header: dict[str, Any]  # of its files
     arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
     lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
-    relate: Callable[[dict[str, Any], dict[str, np.ndarray]], None]  # raises a ModelError if parts do not fit together
+    restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model of these arrays, and the file's header
+    check: Callable[[Any], None]  # raises a ModelError if the parts of a Trained that was restored do not fit together
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
@@ -224,14 +208,12 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     declared: dict[str, Array] = {}
     for name, part in parts.items():
         declared |= declared_arrays(part, model[name], f"model.{name}")
+    for name, part in OF_STREAM.items():
+        declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | MODEL_ARRAYS | ENCODED
-
-
-def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings of linear members."""
-    return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
+    _check_members(model)
+    return declared | HELD | ENCODED
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
@@ -252,25 +234,25 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each member that is to be made is in the file, so that no header asks for more memory than its file takes."""
-    model = header["model"]
-    of_bank = model["predictor"].get("bank", {}).get("members", [])
-    n_linear = len(model["linear"]["members"])
-    if n_linear != len(_linear(model)) or n_linear + len(of_bank) != len(model["member_settings"]):
+def _check_members(model: dict[str, Any]) -> None:
+    """Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes."""
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 
-SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
-SCHEMAS.register("linear", Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members))
+LINEAR = Kind(HEADER, _arrays_of_models, _lengths_of_models, restored, relations.check)
+KINDS = Registry("kind of model", {}, "tunefree.models")
+KINDS.register("linear", LINEAR)
 
 
-def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do. Kinds of others check what they read.
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file holds what files of its kind do.
 
     Parameters
     ----------
-    kind : str
+    kind : Kind
     arrays : dict
         By their names in the file.
     header : dict
@@ -279,14 +261,9 @@ def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     ------
     ModelError
     """
-    if kind not in SCHEMAS:
-        return
-    schema = SCHEMAS[kind]
-    check_header(header, schema.header)
+    check_header(header, kind.header)
     check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
     if header["source"] == "table":
         for number, column in enumerate(header["encoder"]["columns"]):
             check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
-    declared = schema.arrays(header, arrays)
-    check_arrays(arrays, declared, schema.lengths(header))
-    schema.relate(header, arrays)
+    check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

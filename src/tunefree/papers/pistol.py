@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.papers.pistol_bound import growing_pistol_bound, log_phi
 from tunefree.papers.pistol_risk import pistol_bound, pistol_parameter
 from tunefree.papers.spaces import KernelAlgorithm
-from tunefree.theory.bounds import Bound, growing_pistol_bound, log_phi, no_bound
+from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Orabona 2014"
 LARGEST_NORM = 1.0 + 1e-12  # that counts as 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
-from tunefree.model_files.progress import Occurrences
+from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Origin
@@ -72,7 +72,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         if known[k].rows >= FEWEST_ROWS:
             known[k].first = []
         elif count:
-            known[k].first += [origin(batch.file, row) for row in batch.numbers[codes == k].tolist()]
+            known[k].first += [Occurrence(*origin(batch.file, row)) for row in batch.numbers[codes == k].tolist()]
     if trained.plan.class_weight and trained.model.loss_is_log_loss:
         _sum_probabilities(trained.model.probabilities(step.predictions), codes, batch.weight, known)
 

@@ -65,7 +65,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     def place(row: int) -> Place:
         first = int(starts[row])
         file, number = origin(batch.file, int(batch.numbers[first]))
-        return before + first + 1, file, number, time_of(trained.encoder, batch, first)
+        return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
 
     outcome = rises.add(losses, weight, scale, place)
     rows, chosen = starts[outcome.rows], {rise.row for rise in rises.of_interest()}
@@ -153,7 +153,7 @@ def end(trained: Any) -> None:
     if trained.rises is not None:
         compare(trained)
         row, *_, time = trained.rises.place
-        trained.rises.place = (row, EARLIER, row, time)
+        trained.rises.place = Place(row, EARLIER, row, time)
 
 
 def warnings_of_rises(trained: Any) -> list[str]:

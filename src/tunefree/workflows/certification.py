@@ -15,6 +15,8 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.learners import ALL
+from tunefree.learners.contract import traits_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
@@ -24,12 +26,6 @@ from tunefree.theory.mixing import mixing_excess
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
-THEOREMS = {  # of learners, by their names
-    "scinol1": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.1",
-    "scinol2": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.2",
-    "pistol": "Orabona 2014, Theorem 1, with a growing norm of the rows",
-    "coordinate-pistol": "Orabona 2014, Corollary 3, with growing values",
-}
 PROGRESSIVE = "each predicted before it was learned"
 DELTA = 0.05  # probability that the bound on the risk fails
 
@@ -184,8 +180,9 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     model = trained.model
     if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
         return no_bound("theorems are of one linear learner on the columns as they are")
-    if model.members[0].setting.learner not in THEOREMS:
-        return no_bound(f"no theorem of the papers bounds the regret of {model.members[0].setting.learner}")
+    learner = model.members[0].setting.learner
+    if not (theorem := traits_of(ALL[learner]).theorem):
+        return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
     linear = model.linear.taught()
@@ -200,7 +197,7 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     bound = paper_bound(member.state, member.objective, room)
     if bound == math.inf:
         return no_bound("no theorem covers this loss with these parameters, or its bound is beyond all numbers")
-    return Bound(bound, THEOREMS[member.setting.learner])
+    return Bound(bound, theorem)
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:

@@ -18,8 +18,7 @@ from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.schema_parts import CLASSES, TASK
-from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
+from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
@@ -41,7 +40,11 @@ HEADER = FILE | {
 ARRAYS = ENCODED | {
     "model.coefficients": Array("float64", ("t", "p", "o")),
     "model.path.iteration": Array("int64", ("t",), 1),
-    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
+    **{
+        f"model.path.{name}": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True)
+        for name in COLUMNS
+        if name != "iteration"
+    },
     "model.standards.unit": Array("float64", ("d",), 5e-324),
     "model.standards.centre": Array("float64", ("d",)),
     "model.standards.spread": Array("float64", ("d",), 5e-324),
@@ -51,7 +54,6 @@ ARRAYS = ENCODED | {
     "model.support.pointers": Array("int32|int64", (None,), ascends_to="e"),
     "model.support.shape": Array("int64", (2,), 0),
 }
-SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
@@ -214,3 +216,12 @@ def _support_of(arrays: dict[str, np.ndarray]) -> Any:
     if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
         raise ModelError("the support has not the rows and columns that its shape tells")
     return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)
+
+
+KIND = Kind(
+    HEADER,
+    lambda header, arrays: ARRAYS,
+    lambda header: {},
+    restored,
+    lambda trained: trained.model.check_parts(trained),
+)

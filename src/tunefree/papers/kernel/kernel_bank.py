@@ -24,7 +24,7 @@ from tunefree.model import views
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
-from tunefree.model_files.schema_parts import MOST_FEATURES
+from tunefree.model_files.schemas import MOST_FEATURES
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
@@ -44,14 +44,6 @@ class KernelConfig(NamedTuple):
     constant: float = 1.0
 
 
-class WarmupPredictions(NamedTuple):
-    """What members predicted of rows that were kept back, each before it was learned."""
-
-    y: np.ndarray  # (n,) targets
-    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
-    predictions: np.ndarray  # (M, n, K)
-
-
 class WarmupRows(NamedTuple):
     """Labelled rows that are kept back, see :class:`tunefree.model.group.LabelledRows`."""
 
@@ -59,6 +51,14 @@ class WarmupRows(NamedTuple):
     y: Annotated[np.ndarray, "float64[n]"]
     weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
     evaluation_weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
+
+
+class WarmupPredictions(NamedTuple):
+    """What members predicted of rows that were kept back, each before it was learned."""
+
+    y: np.ndarray  # (n,) targets
+    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
+    predictions: np.ndarray  # (M, n, K)
 
 
 class KernelBank(Part):

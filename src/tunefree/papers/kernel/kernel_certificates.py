@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.kernel.pistol import KernelPiSTOL
-from tunefree.theory.bounds import pistol_regret
+from tunefree.papers.pistol_bound import pistol_regret
 from tunefree.theory.evidence import Certificate, certify
 
 

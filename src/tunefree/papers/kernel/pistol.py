@@ -8,8 +8,8 @@ Algorithm 3.
 
 One value g_{t-1}(x_t) gives both the prediction and the norm, ||g_t||^2 = ||g_{t-1}||^2 - 2 s_t g_{t-1}(x_t) +
 s_t^2 k(x_t, x_t). The paper assumes k(x, x) <= 1; here M = max bound_t ||k(x_t, .)|| takes the place of L, as for the
-linear learner (:mod:`tunefree.learners.pistol`), and slopes come divided by the loss's Lipschitz constant: a and b are
-the paper's a / L and b / L.
+linear learner (:mod:`tunefree.papers.learners.pistol`), and slopes come divided by the loss's Lipschitz constant: a and
+b are the paper's a / L and b / L.
 
 The paper's experiments set b = sqrt(2 a L T) for T rounds. Where T is not known b grows as sqrt(2 a L t): that only
 multiplies f_t by a slowly growing number.
@@ -32,9 +32,9 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
-from tunefree.learners.pistol import factor_of
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
+from tunefree.papers.learners.pistol import factor_of
 
 
 class KernelPiSTOL(State):

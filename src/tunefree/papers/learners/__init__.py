@@ -1,4 +1,4 @@
-"""Compiled linear learners that papers compare with; found by their names through entry points."""
+"""Compiled linear learners of the papers, and those that they compare with; entry points name them."""
 
 from __future__ import annotations
 
