@@ -321,15 +321,15 @@ def unless_standard(output: Path | str | None) -> Path | None:
 
 def tell_of_rows(bad: BadRows) -> None:
     """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
-    from tunefree.report.rows import oddity_lines
+    from tunefree.workflows.findings import of_reasons
 
     if bad.count:
         typer.echo(as_options(f"{bad.count} rows skipped, the first: {bad.first[0]}"), err=True)
     reasons = bad.tally.reasons()
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
-    for line in oddity_lines(bad.tally.oddities()):
-        typer.echo(as_options(f"note: {line}"), err=True)
+    for finding in of_reasons(bad.tally.oddities()):
+        typer.echo(as_options(f"note: {finding}"), err=True)
 
 
 def tell_of_table(what: str, rows: int, output: Path, bad: BadRows, as_json: bool, decomposition: Any = None) -> None:

@@ -11,9 +11,10 @@ from tunefree.model_files.plan import POOL
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, EndLabel, counts, escaped, label_ends, simplify
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table
 from tunefree.report.formats import COUNT, PERCENT
-from tunefree.report.rows import notes_of, oddity_lines
+from tunefree.report.suspicions import notes_of
 from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
+from tunefree.workflows.findings import of_reasons
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
 NAMED = 4  # contestants besides the pool that have labels, where there are more than colours
@@ -82,7 +83,7 @@ def costs(comparison: Comparison) -> list[Block]:
         Facts(facts),
         Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
         Table("Left out", [Column("learner"), Column("because")], left_out),
-        *notes_of(oddity_lines(comparison.oddities)),
+        *notes_of(of_reasons(comparison.oddities)),
     ]
 
 

@@ -16,8 +16,8 @@ from tunefree.plotting.style import BLUE, LEADER, span
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
 from tunefree.report.words import sentence, weights_named
-from tunefree.training.remarks import order_warning
 from tunefree.workflows.certification import findings, of_weights
+from tunefree.workflows.findings import of_order
 
 KERNELS = 3  # that people see
 FINE = 41  # radii of the curve
@@ -141,10 +141,9 @@ def _kernels(certified: dict[str, Any]) -> list[Block]:
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Bounds on the loss of rows to come, or why there are none."""
-    warning = order_warning(trained)
-    if warning is not None:
+    if found := of_order(trained):
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(warning)} {said}", "warning")]
+        return [Note(f"{sentence(str(found[0]))} {said}", "warning")]
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []

@@ -17,14 +17,14 @@ from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, TWO, first, is_absent
 from tunefree.report.guarantees import bounds
-from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
-from tunefree.report.suspicions import remarks_on_columns, warnings_of
+from tunefree.report.rows import tables_of_reasons
+from tunefree.report.suspicions import notes_of
 from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
-from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
+from tunefree.workflows.findings import findings
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
@@ -54,14 +54,14 @@ def learned(trained: Trained) -> Section:
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
-    ``for_programs``: with what was told before the end, where the loss rose, and the bounds of the certificate.
+    ``for_programs``: with where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=not for_programs)]
+    blocks += tables_of_reasons(trained.progress.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
-    return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
+    return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
 def story(trained: Trained, top: int) -> list[Block]:
@@ -72,7 +72,7 @@ def story(trained: Trained, top: int) -> list[Block]:
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
     facts += [*_settings_of_trees(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
-    blocks += [] if trained.model.kind == "path" else [*warnings_of(trained), *blocks_of_drifts(trained)]
+    blocks += [] if trained.model.kind == "path" else [*notes_of(findings(trained)), *blocks_of_drifts(trained)]
     return [*blocks, *table_of_columns(trained, top)]
 
 
@@ -254,14 +254,6 @@ def _losses_at_stop(trained: Trained) -> list[Fact]:
         for name, what, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
     ]
     return [fact for fact in facts if not is_absent(fact.value)] + [Fact("norm", float(record["norm"]), in_figures)]
-
-
-def _remarks(trained: Trained) -> list[str]:
-    """What is odd about columns and about rows that were used: on the way, and as the end shows it."""
-    lines = oddity_lines([*trained.progress.oddities, *doubts_of_columns(trained)])
-    if getattr(trained.encoder, "has_queries", False):
-        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
-    return lines + remarks_on_columns(trained)
 
 
 def command_of(plan: Plan) -> str:

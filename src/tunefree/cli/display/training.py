@@ -17,11 +17,12 @@ from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
 from tunefree.report import terminal
-from tunefree.report.rows import notes_of, oddity_lines
+from tunefree.report.suspicions import notes_of
 from tunefree.report.words import describe
 from tunefree.stream.source import Source
 from tunefree.training.pieces import Step
 from tunefree.training.watching import Watcher
+from tunefree.workflows.findings import of_reasons
 
 
 class TrainingDisplay(Watcher):
@@ -39,7 +40,7 @@ class TrainingDisplay(Watcher):
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
         of_columns = [oddity for oddity in trained.progress.oddities if not oddity.rows]
-        terminal.show(self.console, notes_of(oddity_lines(of_columns)))
+        terminal.show(self.console, notes_of(of_reasons(of_columns)))
         self.share = source.progress()
         if self.powers:
             self.powers.header()
