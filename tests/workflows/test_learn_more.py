@@ -107,7 +107,6 @@ def test_what_a_model_cannot_go_on_with(run, days, tmp_path):
     for arguments, word in (
         ((days[1], "--learner", "nag"), "--learner"),
         ((days[1], "-t", "age"), "--target"),
-        ((days[1], "--passes", 2), "--passes"),
         ((tmp_path / "d.svm",), "svmlight"),
     ):
         status, _, err = run("train", *arguments, "--from", model, "-o", model)

@@ -262,8 +262,8 @@ def killed_and_resumed(arguments, output, n_kills):
 @pytest.mark.slow  # the pool is killed and resumed by `test_generations.py`
 def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
-    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2", "--passes", "3"]
-    plan, output = Plan(target="rich", learner="scinol2", passes=3), tmp_path / "model"
+    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2"]
+    plan, output = Plan(target="rich", learner="scinol2"), tmp_path / "model"
     whole = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole")
     for _ in killed_and_resumed([*arguments, "--save-every", "7000"], output, 2):
         assert not output.exists() or output.read_bytes() == whole

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tunefree.core.parameters import OF_PYTHON, words_of
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
@@ -257,12 +258,18 @@ def _losses_at_stop(trained: Trained) -> list[Fact]:
 
 
 def command_of(plan: Plan) -> str:
-    """The command that trains by a plan.
+    """The command that trains by a plan, or the call in Python where a parameter has no option.
 
-    >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
-    "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
+    >>> print(command_of(Plan(target="the income", learner="adagrad")))
+    tunefree train DATA --target 'the income' --learner adagrad -o MODEL
+    >>> print(command_of(Plan(learner="adagrad", settings={"eta": 0.5})))
+    tunefree.train(DATA, learner='adagrad', settings={'eta': 0.5}).save(MODEL)
     """
-    return shlex.join(["tunefree", "train", "DATA", *plan.words(), "-o", "MODEL"])
+    changed = plan.changed()
+    if changed.keys() & set(OF_PYTHON):
+        return f"tunefree.train(DATA, {', '.join(f'{name}={value!r}' for name, value in changed.items())}).save(MODEL)"
+    words = [word for name, value in changed.items() for word in words_of(name, value)]
+    return shlex.join(["tunefree", "train", "DATA", *words, "-o", "MODEL"])
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:

@@ -31,7 +31,7 @@ from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 from tunefree.training.stopping import SIGNALS
-from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns
+from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread

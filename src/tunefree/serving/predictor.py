@@ -23,7 +23,7 @@ from tunefree.serving.requests import Counts, without_frames
 from tunefree.serving.rows import Reader, add_sureness, answers_of
 from tunefree.serving.settings import Keeping
 from tunefree.stream.batch import Refused
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
 FEW = 8  # rows that are predicted faster one by one, as single rows have a way of their own

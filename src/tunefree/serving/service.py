@@ -20,7 +20,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 
 def _silent(event: str, **said: Any) -> None:
