@@ -93,11 +93,6 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _check_memory(self, X: Any) -> None:
-        """Whether there is memory for a support of all rows, where learners have one."""
-        some = validation.block(X[: validation.BLOCK], intercept=False)
-        resources.check_memory(self._learned.model.banks, some, X.shape[0])
-
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
         model, encoder = self._learned.model, tables.encoder_of(self)
@@ -280,7 +275,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             if not again:
                 self._begin(X.shape[1], known.tolist())
             self._know(known, closed)
-            self._check_memory(X)
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)

@@ -16,7 +16,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, TWO, first, is_absent
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TWO, first
 from tunefree.report.guarantees import bounds
 from tunefree.report.rows import tables_of_reasons
 from tunefree.report.suspicions import notes_of
@@ -24,7 +24,6 @@ from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.findings import findings
 
 MOST = 400  # columns that are listed
@@ -70,11 +69,12 @@ def story(trained: Trained, top: int) -> list[Block]:
 
     ``top``: columns that people see; 0 for all.
     """
+    if hasattr(trained.model, "facts"):  # of another kind than those of this package
+        return [Facts(trained.model.facts(trained)), *table_of_columns(trained, top)]
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
     facts += [*_settings_of_trees(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
-    blocks += [] if trained.model.kind == "path" else [*notes_of(findings(trained)), *blocks_of_drifts(trained)]
-    return [*blocks, *table_of_columns(trained, top)]
+    return [*blocks, *notes_of(findings(trained)), *blocks_of_drifts(trained), *table_of_columns(trained, top)]
 
 
 def facts_of_goal(trained: Trained) -> list[Fact]:
@@ -82,10 +82,6 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     model = trained.model
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += [Fact("loss", loss_name(model))]
-    if model.kind == "path":
-        kernel = model.estimator.kernel
-        facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
-        return facts + ([] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)])
     averaged = ", averaged" if model.options.average else ""
     facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))
     is_complete = trained.progress.complete
@@ -95,11 +91,11 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
 def facts_of_rows(trained: Trained) -> list[Fact]:
     """Of which rows, classes and columns a model was learned."""
     model, progress, plan = trained.model, trained.progress, trained.plan
-    is_path = model.kind == "path"
-    facts = [Fact("rows learned", progress.rows if is_path else progress.progressive[0].rows, COUNT, "rows")]
+    rows = progress.progressive[0].rows if progress.progressive else progress.rows
+    facts = [Fact("rows learned", rows, COUNT, "rows")]
     facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
     facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
-    held_out = 0 if is_path else progress.held_out[0].rows
+    held_out = progress.held_out[0].rows if progress.held_out else 0
     facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
     skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
     facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
@@ -107,17 +103,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     facts += [Fact("features forgotten", forgotten, COUNT, "n_forgotten")] if forgotten else []
     facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
-    facts += [*facts_of_columns(trained), *_kept_rows(trained)]
-    if not is_path:
-        return facts
-    return [*facts, *facts_of_stop(model)]
-
-
-def facts_of_stop(model: Any) -> list[Fact]:
-    """How long a path is, and where it is stopped."""
-    n = len(model.path)
-    stop = Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
-    return [Fact("iterations", n, COUNT), stop]
+    return [*facts, *facts_of_columns(trained), *_kept_rows(trained)]
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
@@ -147,9 +133,7 @@ def _settings_of_trees(trained: Trained) -> list[Fact]:
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Losses and errors of the passes, or at the iteration at which a path is stopped."""
-    if trained.model.kind == "path":
-        return _losses_at_stop(trained)
+    """Losses and errors of the passes."""
     progress = trained.progress
     facts = [*_of_metrics(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
     if len(progress.held_out) == 1 and progress.held_out[0].rows:
@@ -198,7 +182,7 @@ def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
 def tables_of_passes(trained: Trained) -> list[Table]:
     """Losses and errors of each pass, if there were several."""
     progress = trained.progress
-    if trained.model.kind == "path" or len(progress.progressive) < 2:
+    if len(progress.progressive) < 2:
         return []
     (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
     kinds = {"progressive": progress.progressive}
@@ -241,20 +225,6 @@ def blocks_of_drifts(trained: Trained) -> list[Block]:
         for rise in known
     ]
     return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
-
-
-def _losses_at_stop(trained: Trained) -> list[Fact]:
-    """Losses, errors and the norm at the chosen iteration; of rows held out too if there are any."""
-    model = trained.model
-    record = model.path[model.stop - 1]
-    of_error = PERCENT if model.task == "classification" else in_figures
-    loss, error = "log-loss" if model.loss_is_log_loss else "loss", names_of_losses(model)[1][0]
-    facts = [
-        Fact(f"{kind} {name}", float(record[f"{key}_{what}"]), of_value, f"{key}_{what}")
-        for kind, key in (("training", "training"), ("held-out", "validation"))
-        for name, what, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
-    ]
-    return [fact for fact in facts if not is_absent(fact.value)] + [Fact("norm", float(record["norm"]), in_figures)]
 
 
 def command_of(plan: Plan) -> str:

@@ -9,7 +9,6 @@ that is frozen on the rows so far. The end of a pass freezes it, too.
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
-from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
 from tunefree.papers.kernel.pistol import factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, points
@@ -137,18 +135,6 @@ class KernelBank:
         for stored in (self.expansion.store.packed(self.expansion.n), self.expansion.block):
             highest = stored.features.max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
-
-    def certified(self, norms: tuple[float, ...]) -> list[dict[str, Any]]:
-        """Bounds of each learner on the functions of its space, for JSON."""
-        certificates = [certificate_of(member, self.gamma_of(member)) for member in self.members if self.frozen]
-        known = []
-        for member, certificate in zip(self.members, certificates, strict=False):
-            if certificate is not None:
-                mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(norms))
-                known.append({"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds})
-                theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in norms}
-                known[-1] |= {"theorem": theorem} if theorem[norms[0]] < math.inf else {}
-        return known
 
     def gamma_of(self, member: KernelMember) -> float:
         """gamma of a member's kernel."""
