@@ -174,7 +174,7 @@ class Application:
         """Change what is served, or save it now."""
         service, (wanted, is_one) = self._service, await self._rows_of(request)
         changes: dict[str, tuple[type, Callable[..., Any]]] = {
-            "roll back to": (int, service.roll_back),
+            "roll_back_to": (int, service.roll_back),
             "take": (str, service.take),
             "save": (bool, service.save),
         }

@@ -180,7 +180,7 @@ class Predictor:
                 add_sureness(answers, published.model, batch, predictions, of, asked.layout)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
-                answer["unknown columns"] = names
+                answer["unknown_columns"] = names
         have_ids = any(id is not None for asked in group for id in asked.ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
         self._counts.predicted += len(rows)
@@ -208,4 +208,4 @@ class Predictor:
             for asked in group:
                 for answer in asked.answers:
                     if "id" in answer:
-                        answer["waits for its label"] = False
+                        answer["waits_for_label"] = False
