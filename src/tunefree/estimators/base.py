@@ -84,10 +84,6 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The view of the learner."""
         return str(getattr(self, "view", "raw"))
 
-    def _prepared(self, X: Any) -> Any:
-        """Rows to predict, as blocks are made of them."""
-        return X
-
     def _check_parameters(self) -> None:
         check(self)
         loss_of(self._task, self.loss)
@@ -188,7 +184,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
         with self._turn():
-            X, model = self._prepared(validation.features(self, X)), self._learned.model
+            X, model = validation.features(self, X), self._learned.model
             in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)

@@ -72,7 +72,7 @@ class Explaining:
     def _explained(self, X: Any) -> tuple[list[str], np.ndarray]:
         """What :meth:`explain` returns, while nothing is learned."""
         decomposition = decomposition_of(self)
-        X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
+        X = validation.features(self, X)
         names, n_outputs = decomposition.names, decomposition.model.n_outputs
         if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
             raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")

@@ -18,7 +18,7 @@ from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
 from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.parameters import COEF0, DEGREE, check_effect
 from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
@@ -223,8 +223,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         choices=GAMMAS,
         above=0,
     )
-    degree: int = shared("degree", 3)
-    coef0: float = shared("coef0", 1.0)
+    degree: int = parameter(3, DEGREE, low=1)
+    coef0: float = parameter(1.0, COEF0, low=0)
     view: str = shared(
         "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
     )

@@ -8,6 +8,8 @@ from typing import Any
 from tunefree.core.parameters import refuse
 from tunefree.papers.kernel.kernels import kernel_of
 
+DEGREE = "Exponent of the polynomial kernel (gamma x.z + coef0)^degree."
+COEF0 = "Constant of the polynomial kernel (gamma x.z + coef0)^degree."
 OF_KERNELS = ("gamma", "degree", "coef0", "precision")
 
 
