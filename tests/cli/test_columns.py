@@ -231,7 +231,7 @@ def test_columns_says_what_training_says(written):
 def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
     told = [
         tunefree.train(str(written), target="claim", learner="nag", **how).trained_.progress.oddities
-        for how in ({}, {"passes": 2}, {"shuffle": True, "seed": 3})
+        for how in ({}, {"passes": 2}, {"shuffle": True, "random_state": 3})
     ]
     assert told[0] and all(own == told[0] for own in told)
 

@@ -165,7 +165,10 @@ def test_a_message_in_the_words_of_a_command():
         ("pass `ignore='a`b'`; go on by `earlier`", "pass --ignore 'a`b'; go on by --from"),
         ("`date='day=FORMAT'` decides, or `threshold=P`", "--date day=FORMAT decides, or --threshold P"),
         ("of `tunefree train --ignore x`", "of `tunefree train --ignore x`"),
-        ("name it by `settings`, or `seed=3`", "name it by `settings` in Python, or `seed=3` in Python"),
+        (
+            "name it by `settings`, or `random_state=3`",
+            "name it by `settings` in Python, or `random_state=3` in Python",
+        ),
     ],
 )
 def test_a_message_on_the_command_line(message, options):
@@ -174,10 +177,10 @@ def test_a_message_on_the_command_line(message, options):
 
 def test_what_has_a_parameter_is_named():
     with (
-        pytest.raises(ModelError, match=r"pass `text`, or `seed=3` of train; not '`ignore`'"),
+        pytest.raises(ModelError, match=r"pass `text`, or `random_state=3` of train; not '`ignore`'"),
         naming("train", ["text"]),
     ):
-        raise ModelError("pass `text`, or `seed=3`; not '`ignore`'")
+        raise ModelError("pass `text`, or `random_state=3`; not '`ignore`'")
 
 
 @pytest.mark.parametrize(

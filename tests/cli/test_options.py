@@ -45,7 +45,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "classes": ("no", "yes, but"),
     "holdout": 0.25,
     "shuffle": True,
-    "seed": 7,
+    "random_state": 7,
     "kernel": "laplacian",
     "loss": "huber:2",
     "learner": "nag",
@@ -56,7 +56,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "hash_bits": 12,
 }
 NEEDED = {  # other values that some need to have an effect
-    "seed": {"shuffle": True},
+    "random_state": {"shuffle": True},
     "exposure": {"loss": "poisson", "task": "regression"},
     **{name: {"learner": "adagrad"} for name in ("settings", "view", "average", "passes")},
     "kernel": {"learner": "kernel-pistol"},

@@ -131,7 +131,7 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):
     with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
     shuffled = train(
-        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, seed=1)
+        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
     )
     assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)
 

@@ -345,7 +345,10 @@ def test_settings_that_cannot_be_are_refused(options, message):
         ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
         ({"view": "steady"}, "`view` is for single learners"),
         ({"average": True}, "`average` is for single learners"),
-        ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
+        (
+            {"random_state": 3},
+            "`random_state` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`",
+        ),
         ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for learners in a kernel's space"),
     ],
 )

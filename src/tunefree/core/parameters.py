@@ -44,7 +44,7 @@ NAMED = re.compile(
 )
 OTHER_OPTIONS = {"earlier": "--from", "ids": "--id"}  # of parameters whose option has another name
 # Parameters that have no option on the command line: those of a plan, and others.
-OF_PLANS = "settings", "view", "average", "kernel", "passes", "seed"
+OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
 OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
 NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {

@@ -37,7 +37,7 @@ NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are writt
 TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
 # Parameters that say what is to be learned from which rows. The others are for learning row by row.
 PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
-READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
+READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # how rows are read
 EXCLUSIVE = (
     ("target", "weight", "exposure", "group", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
@@ -152,7 +152,7 @@ class Plan(Parameters):
         LEARNING,
         scopes=(ONE_MACHINE,),
     )
-    seed: int = parameter(0, "Of the random order of `shuffle`.", low=0, scopes=(DRAWN,))
+    random_state: int = parameter(0, "Of the random order of `shuffle`.", low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
         "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space.",

@@ -257,7 +257,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         if earlier is None
         else in_its_notation(source, earlier.encoder, bad, grows=True)
     )
-    return shuffled(source, plan.seed, bad, chunks, known)
+    return shuffled(source, plan.random_state, bad, chunks, known)
 
 
 @dataclass
