@@ -115,7 +115,7 @@ def details(data: Data) -> Results:
     model, small, X = fitted(data.name), saved(fitted(data.name), only_for_prediction=True), data.new_rows
     names, parts = model.explain(X.slice(0, 20))
     told = {"columns": np.array(names, object)[:20], "parts": parts, "importances": model.feature_importances_}
-    told |= {f"members: {name}": column for name, column in model.selection_.items()}
+    told |= {f"members: {name}": column.to_numpy() for name, column in model.selection_.to_pandas().items()}
     if data.task == "classification":
         told |= {"sets": model.predict_set(X, [0.5, 0.8])} if data.name != "wide" else {}
         return told | {"small": small.predict_proba(X), "one": small.predict_proba(X.slice(7, 1))}

@@ -150,7 +150,7 @@ def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
 def test_signals_before_the_first_row(tmp_path):
-    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m", "-v"]
+    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=-1, stderr=-1, text=True)
     assert process.stdin is not None and process.stderr is not None
     time.sleep(5.0)

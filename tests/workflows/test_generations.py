@@ -77,7 +77,9 @@ def test_what_takes_more_than_the_limit_sleeps_and_is_an_error_at_last(monkeypat
 
 def test_the_order_of_rows_is_drawn_by_the_seed():
     source = open_source(people(N))
-    found = [train(source, replace(PLAN, shuffle=True, seed=seed)).progress.progressive[0].loss for seed in (0, 0, 1)]
+    found = [
+        train(source, replace(PLAN, shuffle=True, random_state=seed)).progress.progressive[0].loss for seed in (0, 0, 1)
+    ]
     assert found[0] == found[1] != found[2]
 
 

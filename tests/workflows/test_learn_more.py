@@ -107,7 +107,6 @@ def test_what_a_model_cannot_go_on_with(run, days, tmp_path):
     for arguments, word in (
         ((days[1], "--learner", "nag"), "--learner"),
         ((days[1], "-t", "age"), "--target"),
-        ((days[1], "--passes", 2), "--passes"),
         ((tmp_path / "d.svm",), "svmlight"),
     ):
         status, _, err = run("train", *arguments, "--from", model, "-o", model)
@@ -126,8 +125,7 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
     watcher = Stop()
     trained = train(source, plan, watcher, checkpoint, resume=True)
     assert trained.progress.progressive[0].rows == 1540
-    assert "1.csv has grown by 560 bytes" in watcher.told[0]
-    assert len(watcher.told) == 2 and "the loss rose at about row" in watcher.told[1]  # a class is new, and rows repeat
+    assert len(watcher.told) == 1 and "1.csv has grown by 560 bytes" in watcher.told[0]
     with open(days[0], "a") as file:
         file.write("33,cook 9,yes\n")
     with pytest.raises(ModelError, match="have changed"):  # rows that the checkpoint has passed would be ignored

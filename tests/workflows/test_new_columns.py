@@ -90,7 +90,7 @@ def test_new_columns_of_files_of_a_directory(tmp_path):
 
 
 def test_a_shuffled_stream_keeps_all_columns(days):
-    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, seed=1))
+    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, random_state=1))
     assert {column.name for column in trained.encoder.columns} == {"x", "late", "o.city", "tags", "v"}
 
 

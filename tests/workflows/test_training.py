@@ -260,8 +260,8 @@ def killed_and_resumed(arguments, output, n_kills):
 @pytest.mark.slow  # the pool is killed and resumed by `test_generations.py`
 def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
-    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2", "--passes", "3"]
-    plan, output = Plan(target="rich", learner="scinol2", passes=3), tmp_path / "model"
+    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2"]
+    plan, output = Plan(target="rich", learner="scinol2"), tmp_path / "model"
     whole = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole")
     for _ in killed_and_resumed([*arguments, "--save-every", "7000"], output, 2):
         assert not output.exists() or output.read_bytes() == whole
@@ -343,7 +343,10 @@ def test_settings_that_cannot_be_are_refused(options, message):
         ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
         ({"view": "steady"}, "`view` is for single learners"),
         ({"average": True}, "`average` is for single learners"),
-        ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
+        (
+            {"random_state": 3},
+            "`random_state` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`",
+        ),
         ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for learners in a kernel's space"),
     ],
 )

@@ -27,13 +27,12 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import names_in
 
 # Panels of the help of a command, in this order.
-PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, CLUSTER, OUTPUT, EXPERTS = (
+PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, OUTPUT, EXPERTS = (
     "The data",
     "The target and rows",
     "Columns",
     "Learning",
-    "Stop and resume",
-    "Cluster",
+    "Resuming and clusters",
     "Output",
     "For experts",
 )
@@ -43,12 +42,10 @@ NAMED = re.compile(
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
-# Parameters whose option has another name, or that follow the name of a learner.
-OTHER_OPTIONS = {
-    "earlier": "--from",
-    "settings": "--learner NAME:SETTING",
-    **{name: f"--learner NAME:{name}" for name in ("view", "average")},
-}
+OTHER_OPTIONS = {"earlier": "--from", "ids": "--id"}  # of parameters whose option has another name
+# Parameters that have no option on the command line: those of a plan, and others.
+OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
+OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
 NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {
     int: "a whole number",
@@ -272,8 +269,8 @@ def words_of(name: str, value: Any) -> list[str]:
 
     Examples
     --------
-    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("seed", 3)
-    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--seed', '3'])
+    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("holdout", 0.2)
+    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--holdout', '0.2'])
     """
     if value is True:
         return [option(name)]
@@ -293,10 +290,14 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
     --------
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'
+    >>> as_options("pass `passes=1`")
+    'pass `passes=1` in Python'
     """
 
     def replaced(match: re.Match[str]) -> str:
         name, text = match.groups()
+        if name in OF_PYTHON:
+            return write(name, f"{match[0]} in Python")
         if text is None:
             return write(name, option(name))
         try:

@@ -83,19 +83,10 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The view of the learner."""
         return str(getattr(self, "view", "raw"))
 
-    def _prepared(self, X: Any) -> Any:
-        """Rows to predict, as blocks are made of them."""
-        return X
-
     def _check_parameters(self) -> None:
         check(self)
         loss_of(self._task, self.loss)
         self._learner()
-
-    def _check_memory(self, X: Any) -> None:
-        """Whether there is memory for a support of all rows, where learners have one."""
-        some = validation.block(X[: validation.BLOCK], intercept=False)
-        resources.check_memory(self._learned.model.bank, some, X.shape[0])
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
@@ -192,7 +183,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
         with self._turn():
-            X, model = self._prepared(validation.features(self, X)), self._learned.model
+            X, model = validation.features(self, X), self._learned.model
             in_sparse, starts = model.is_sparse, range(0, X.shape[0], validation.BLOCK)
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
@@ -279,7 +270,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             if not again:
                 self._begin(X.shape[1], known.tolist())
             self._know(known, closed)
-            self._check_memory(X)
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)

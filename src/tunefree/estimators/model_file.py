@@ -192,7 +192,7 @@ def _of_plan(trained: Trained) -> dict[str, Any]:
         "categorical": list(plan.categorical) or None,
         "text": list(plan.text) or None,
         "shuffle": plan.shuffle,
-        "random_state": plan.seed,
+        "random_state": plan.random_state,
     }
     if not plan.is_pool:
         parameters |= {

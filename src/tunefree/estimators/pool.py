@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -133,22 +134,18 @@ class Pooled(OnlineEstimator):
         return estimate
 
     @property
-    def selection_(self) -> dict[str, np.ndarray]:
+    def selection_(self) -> pa.Table:
         """The members that predict, those with the largest weights first, and what they were judged by.
 
-        Arrays of one entry a member: ``member``, its name; ``weight`` in the mean that the mixture corrects, of sum 1;
-        ``loss``, the mean of the rows that were evidence, each predicted before it was learned (NaN if there was none);
-        its ``standard_error``, which is of groups if there are any; and the number of these ``rows``.
+        A table as :meth:`history` returns it, with a row for each member: ``member``, its name; ``weight`` in the mean
+        that the mixture corrects, of sum 1; ``loss``, the mean of the rows that were evidence, each predicted before it
+        was learned (NaN if there was none); its ``standard_error``, which is of groups if there are any; and the number
+        of these ``rows``.
         """
         check_is_fitted(self)
         selection = self._learned.model.pool.selection()
-        return {
-            "member": np.array(selection.members, object),
-            "weight": selection.weights,
-            "loss": selection.losses,
-            "standard_error": selection.standard_errors,
-            "rows": selection.rows,
-        }
+        judged = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
+        return pa.table({"member": selection.members, "weight": selection.weights, **judged})
 
 
 @estimator

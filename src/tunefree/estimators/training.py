@@ -13,13 +13,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import (
-    alike_classes,
-    doubts_of_columns,
-    order_warning,
-    rare_classes,
-    remark_on_columns,
-)
+from tunefree.workflows.findings import findings
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -99,8 +93,8 @@ def train(
     Warns
     -----
     DataWarning
-        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given; if
-        rows were learned that are sorted by the target; and for whatever is odd about rows that are used.
+        For each of :func:`tunefree.workflows.findings.findings`: rare classes, rows that are sorted by the target, a
+        loss that rises, columns that may give the target away, and whatever else is odd about rows that are used.
 
     Examples
     --------
@@ -116,11 +110,8 @@ def train(
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)
     trained = training.train(source, plan, **on_the_way)
-    is_sorted = trained.order is not None and trained.order.finding().is_sorted
-    doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
-    doubts = [str(order_warning(trained)), *doubts] if is_sorted else doubts
-    for line in [*alike_classes(trained), *rare_classes(trained), *remark_on_columns(trained), *doubts]:
-        warnings.warn(line, DataWarning, stacklevel=2)
+    for finding in findings(trained):
+        warnings.warn(str(finding), DataWarning, stacklevel=2)
     return estimator_of(trained)
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate
-from tunefree.papers.kernel.kernels import check_effect, kernel_of
+from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of
+from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 
@@ -218,8 +222,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         choices=GAMMAS,
         above=0,
     )
-    degree: int = shared("degree", 3)
-    coef0: float = shared("coef0", 1.0)
+    degree: int = parameter(3, DEGREE, low=1)
+    coef0: float = parameter(1.0, COEF0, low=0)
     view: str = shared(
         "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
     )
@@ -242,6 +246,11 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     def _config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
+
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        some = validation.block(X[: validation.BLOCK], intercept=False)
+        check_memory(self._learned.model.bank, some, X.shape[0])
+        super()._passes(X, y, weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -22,8 +22,6 @@ def goal_of(trained: Trained, so_far: str = "") -> str:
 
 def loss_name(model: Any) -> str:
     """The name of the loss that is minimised."""
-    if model.kind == "path":
-        return str(model.loss)
     return str(model.options.loss or ("square" if model.task == "regression" else "logistic"))
 
 

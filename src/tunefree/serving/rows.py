@@ -32,7 +32,8 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
-from tunefree.workflows.prediction import OutputColumns, numbers_of, sureness
+from tunefree.workflows.output_columns import OutputColumns
+from tunefree.workflows.prediction import numbers_of, sureness
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name

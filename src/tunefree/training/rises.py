@@ -17,14 +17,9 @@ from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.theory.column_changes import TARGET, Bin
-from tunefree.theory.rises import LEVEL, Place, Rise
+from tunefree.theory.rises import Place, Rise
 from tunefree.training.pieces import Step
 
-RISE = (
-    "the loss rose at about row {row:,} ({where}): {loss:.4g} on {rows:,} rows from there,"
-    " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
-    "{others}"
-)
 MOST_NAMED = 3  # columns in a line
 VALUES, RELATION = "values", "relation to the target"  # what of a column changed
 
@@ -154,24 +149,6 @@ def end(trained: Any) -> None:
         compare(trained)
         row, *_, time = trained.rises.place
         trained.rises.place = Place(row, EARLIER, row, time)
-
-
-def warnings_of_rises(trained: Any) -> list[str]:
-    """A line on the largest rise of the loss, and how many others there were; none otherwise.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
-    known = drifts_of(trained)
-    if not known:
-        return []
-    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
-    others = trained.rises.count - 1
-    rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
-    time = f", {rise['time']}" if rise["time"] else ""
-    where = f"{rise['file']}, row {rise['row_in_file']}{time}"
-    return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=rest)]
 
 
 def changed_most(rise: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import remarks, rises
+from tunefree.training import occurrences, rises
 from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
@@ -129,7 +129,7 @@ def train(
 
 
 def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
-    """End a training whose rows have all been learned, unless they were too few, and tell what is odd about them."""
+    """End a training whose rows have all been learned, unless they were too few."""
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
     check(plan, model.task, getattr(model, "classes", ()), complete=True)
@@ -137,13 +137,6 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
     end(trained)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
-    for line in [
-        *remarks.remark_on_known_rows(trained),
-        *remarks.remark_on_columns(trained),
-        *remarks.remark_on_weights(trained),
-        *rises.warnings_of_rises(trained),
-    ]:
-        watcher.tell(line)
     watcher.end(trained)
 
 
@@ -246,7 +239,7 @@ def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
     progress, read = trained.progress, step.piece.read
     progress.position, progress.tally = read.batch.position, read.skipped
     if progress.number == 0:
-        remarks.follow(trained, step, origin)
+        occurrences.follow(trained, step, origin)
         rises.follow(trained, step, origin)
 
 
@@ -263,7 +256,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         if earlier is None
         else in_its_notation(source, earlier.encoder, bad, grows=True)
     )
-    return shuffled(source, plan.seed, bad, chunks, known)
+    return shuffled(source, plan.random_state, bad, chunks, known)
 
 
 @dataclass

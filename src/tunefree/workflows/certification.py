@@ -24,13 +24,12 @@ from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.mixing import mixing_excess
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
 PROGRESSIVE = "each predicted before it was learned"
 DELTA = 0.05  # probability that the bound on the risk fails
 
 
-def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """All that the sums kept during the pass prove.
 
     Parameters
@@ -48,9 +47,6 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
         - ``weights``: bounds for the given weights: ``regret_at_most`` and ``loss_at_least``, computed from the slopes,
           and ``theorem``, the bound on the regret of the learner's own theorem, where one covers it.
-        - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
-          every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
-          where it covers the learner's parameters.
         - ``mixing``: of several members that are mixed: ``rows`` that the mixtures of new and of known rows learned;
           the mean ``loss`` on these, where a row counts as its weight over the mean of those so far;
           that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
@@ -75,7 +71,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         raise ModelError("the model has seen no rows; train it first")
     of_evidence = certificate.loss / certificate.weight
     mean = _mean_loss(trained, of_evidence)
-    certified: dict[str, Any] = {
+    proved: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
         "predictions": PROGRESSIVE,
@@ -83,18 +79,16 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
     }
     if weights is not None:
-        certified["weights"] = of_weights(trained, read_weights(trained, weights), mean)
-    certified |= _of_mixing(model.predictor.mixtures)
+        proved["weights"] = of_weights(trained, read_weights(trained, weights), mean)
+    proved |= _of_mixing(model.predictor.mixtures)
     if model.pool is not None:
-        certified |= _of_intervals([context.conformal for context in model.pool.contexts])
-    if kernels := _of_kernels(trained):
-        certified["kernels"] = kernels
+        proved |= _of_intervals([context.conformal for context in model.pool.contexts])
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    certified |= order_of(trained)
-    refuted = "order" in certified and certified["order"]["depends_on_rows"]
+    proved |= order_of(trained)
+    refuted = "order" in proved and proved["order"]["depends_on_rows"]
     if not refuted and any(bound is not None for bound in risks.values()):
-        certified["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
-    return certified
+        proved["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
+    return proved
 
 
 def _mean_loss(trained: Trained, of_evidence: float) -> float:
@@ -152,14 +146,6 @@ def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
         )
         coverages[asked] = {"covered": covered, "at_least": bound}
     return {"coverage": {"rows": rows, "asked": coverages}}
-
-
-def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
-    """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
-    model = trained.model
-    kernels = [] if model.bank is None else model.bank.certified(NORMS)
-    shares = model.shares_by_member()
-    return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 
 
 def of_weights(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:

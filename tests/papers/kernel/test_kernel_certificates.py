@@ -18,7 +18,7 @@ from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.pool.model import Model
-from tunefree.workflows.certification import findings
+from tunefree.workflows.certification import certified
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
 
@@ -93,7 +93,7 @@ def test_the_loss_that_is_certified_is_the_progressive_one(n):
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     with frozen_after(200):
         model = KernelPiSTOLClassifier(passes=1).fit(X, y)
-    known = findings(model.trained_)
+    known = certified(model.trained_)
     assert known["rows"] == n
     assert known["loss"] == model.progressive_loss_ < 0.65
     assert ("risk" in known) == (n > 200)

@@ -33,7 +33,7 @@ from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
 from tunefree.papers.kernel import kernels
-from tunefree.papers.kernel.kernels import check_effect, kernel_of, median_gamma, squared_norms
+from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of, median_gamma, squared_norms
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
 from tunefree.theory.bounds import Bound, no_bound
 
@@ -79,9 +79,9 @@ class IterativeRegularization(Saving, BaseEstimator):
         "in regression of any two rows; 1 / m for 'laplacian'; 1 over the mean square length of rows for 'poly'.",
         above=0,
     )
-    degree: int = shared("degree", 3)
-    coef0: float = shared("coef0", 1.0)
-    precision: str = shared("precision", "single")
+    degree: int = parameter(3, DEGREE, low=1)
+    coef0: float = parameter(1.0, COEF0, low=0)
+    precision: str = parameter("single", "Precision of the kernel's values.", choices=("single", "double"))
     standardize: bool = parameter(
         True,
         "Whether to standardise columns to mean 0 and variance 1; sparse columns are scaled but not centred.",

@@ -23,6 +23,10 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
 from tunefree.papers.subgradient import RECORD, Path
+from tunefree.report.document import Fact
+from tunefree.report.formats import COUNT, PERCENT, THREE, is_absent
+from tunefree.report.learned import facts_of_rows, names_of_losses
+from tunefree.workflows.comparison import in_figures
 
 COLUMNS = RECORD.names or ()
 HEADER = FILE | {
@@ -122,6 +126,25 @@ class PathModel(ScoredModel):
         coefficients = np.atleast_2d(self.estimator.coef_)
         weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
         return Weights(["(constant)", *names], weights)
+
+    def facts(self, trained: Any) -> list[Fact]:
+        """What is known of a training: rows, where the path is stopped, and losses there."""
+        kernel, record = self.estimator.kernel, self.path[self.stop - 1]
+        facts = [Fact("task", self.task), Fact("target", trained.plan.target or "the label"), Fact("loss", self.loss)]
+        facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
+        facts += [] if kernel is None else [Fact("gamma", self.estimator.gamma_, THREE)]
+        n = len(self.path)
+        stopped = Fact("stopped at", self.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
+        facts += [*facts_of_rows(trained), Fact("iterations", n, COUNT), stopped]
+        of_error = PERCENT if self.task == "classification" else in_figures
+        loss, error = "log-loss" if self.loss_is_log_loss else "loss", names_of_losses(self)[1][0]
+        at_stop = [
+            Fact(f"{kind} {name}", float(record[f"{key}_{column}"]), of_value, f"{key}_{column}")
+            for kind, key in (("training", "training"), ("held-out", "validation"))
+            for name, column, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
+        ]
+        known = [fact for fact in at_stop if not is_absent(fact.value)]
+        return [*facts, *known, Fact("norm", float(record["norm"]), in_figures)]
 
     def reduce(self) -> None:
         """There is no smaller model."""

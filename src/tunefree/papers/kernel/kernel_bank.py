@@ -9,7 +9,6 @@ that is frozen on the rows so far. The end of a pass freezes it, too.
 from __future__ import annotations
 
 import copy
-import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -148,16 +147,6 @@ class KernelBank(Part):
         if self.expansion is None:
             return
         _fit(np.isfinite(self._factors()).all(), "a kernel learner has no finite factor")
-
-    def certified(self, norms: tuple[float, ...]) -> list[dict[str, Any]]:
-        """Bounds of each learner on the functions of its space, for JSON."""
-        known = []
-        for member, certificate in self.certificates():
-            mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(norms))
-            known.append({"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds})
-            theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in norms}
-            known[-1] |= {"theorem": theorem} if theorem[norms[0]] < math.inf else {}
-        return known
 
     def certificates(self) -> list[tuple[KernelMember, KernelCertificate]]:
         """Members that have a certificate, and it."""

@@ -22,6 +22,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.parameters import refuse
 from tunefree.core.registry import Registry
 
+DEGREE = "Exponent of the polynomial kernel (gamma x.z + coef0)^degree."
+COEF0 = "Constant of the polynomial kernel (gamma x.z + coef0)^degree."
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 
 ALL = Registry(
