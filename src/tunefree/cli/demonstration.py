@@ -86,7 +86,8 @@ def _compiled(train_file: Path) -> None:
 def _train_and_predict(folder: Path, train_file: Path, test_file: Path) -> tuple[Trained, float, float]:
     """What `tunefree train`, `predict` and `evaluate` do."""
     plan = Plan(target=TARGET)
-    trained = training.train(open_source(train_file), plan, TrainingDisplay())
+    display = TrainingDisplay()
+    trained = training.train(open_source(train_file), plan, [display], tell=display.tell)
     trained.save(folder / "adult.model")
     prediction.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
     metrics = evaluation.evaluate(trained, open_source(test_file), BadRows()).metrics

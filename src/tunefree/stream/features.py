@@ -341,7 +341,8 @@ class TableEncoder:
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
         if learning and self.further is not None:
             self.further.rows += n_rows
-        return Batch(*encoded, chunk.position, **of_rows, forgotten=self.ids.take_forgotten())
+        of_rows |= {"forgotten": self.ids.take_forgotten(), "n_features": self.n_features}
+        return Batch(*encoded, chunk.position, **of_rows)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""

@@ -16,7 +16,7 @@ from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
 from tunefree.theory.exchangeability import LEVEL
-from tunefree.training.pieces import Step
+from tunefree.training.callbacks import Step
 
 MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
 QUOTES = "\"'`\u2018\u2019\u201c\u201d "
@@ -58,7 +58,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
-    y, batch = step.piece.y, step.piece.read.batch
+    y, batch = step.learned.target, step.batch
     is_of_classes = trained.model.task == "classification"
     codes = trained.model.codes(y)[0] if is_of_classes else y
     if trained.order is not None:

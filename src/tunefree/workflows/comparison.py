@@ -32,11 +32,10 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
 from tunefree.training.one_pass import blank, end, learn
-from tunefree.training.pieces import Piece
 from tunefree.training.reading import begin, check_learned
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import target_of
-from tunefree.training.usable_targets import as_learned
+from tunefree.training.usable_targets import with_rates
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 RATES = 9  # learning rates that a careful user tries: half decades over four decades
@@ -88,11 +87,11 @@ class Contestant:
         points = [RunningMetrics(), *self.trained.progress.points()]
         return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
 
-    def learn(self, piece: Piece, n_features: int) -> None:
+    def learn(self, batch: Batch, n_features: int) -> None:
         """Predict and learn rows, which is timed."""
         began = time.perf_counter()
         self.model.reserve_features(n_features)
-        learn(self.trained, piece)
+        learn(self.trained, batch)
         self.seconds += time.perf_counter() - began
 
     def finish(self) -> None:
@@ -287,15 +286,15 @@ def _one_pass(
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
-        has_several = len(_classes(first, y)) > 2  # outputs, of which compiled code depends on no more
+        batch = with_rates(comparison.plan, batch._replace(target=target_of(first.task, batch)))
+        has_several = len(_classes(first, batch.target)) > 2  # outputs, of which compiled code depends on no more
         if len(batch.weight) and has_several not in compiled:
             compiled.add(has_several)
             for contestant in comparison.contestants:
                 watcher.prepare(contestant)
-                _compile(comparison, contestant.name, batch, y, encoder.n_features)
+                _compile(comparison, contestant.name, batch, encoder.n_features)
         for contestant in comparison.contestants:
-            contestant.learn(Piece(batch.rows, y, batch.weight, batch.weight), encoder.n_features)
+            contestant.learn(batch, encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
         comparison.oddities = bad.tally.oddities()
         watcher.step(comparison, batch)
@@ -314,8 +313,9 @@ def _classes(model: Model, y: Any) -> list[Any]:
     return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
 
 
-def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
+def _compile(comparison: Comparison, name: str, batch: Batch, n_features: int) -> None:
     """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
+    y = batch.target
     classes = _classes(comparison.contestants[0].model, y)
     model = _new(comparison.plan, comparison.task, name, classes, n_features)
     n = min(REHEARSED, len(batch.weight))

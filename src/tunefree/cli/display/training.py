@@ -20,11 +20,10 @@ from tunefree.report import terminal
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.report.words import describe
 from tunefree.stream.source import Source
-from tunefree.training.pieces import Step
-from tunefree.training.watching import Watcher
+from tunefree.training.callbacks import Callback, Step
 
 
-class TrainingDisplay(Watcher):
+class TrainingDisplay(Callback):
     """A progress bar with rows, rows a second and progressive loss.
 
     ``verbose``: whether to print a table as Vowpal Wabbit does instead.
@@ -107,20 +106,21 @@ class PowersOfTwo:
             start = stop
 
     def _add(self, step: Step, start: int, stop: int) -> None:
-        weight, losses = step.piece.counts[start:stop], step.row_losses[start:stop]
+        learned, losses = step.learned, step.row_losses[start:stop]
+        weight = (learned.weight if learned.counts is None else learned.counts)[start:stop]
         self.weight += float(weight.sum())
         for metrics in (self.metrics, self.recent):
             metrics.add(weight, losses, losses)
 
     def _line(self, model: Model, step: Step, i: int) -> None:
         average, since = (of.mean_loss() if of.weight > 0.0 else math.nan for of in (self.metrics, self.recent))
-        self.recent = RunningMetrics()
+        self.recent, y = RunningMetrics(), step.learned.target
         if model.task == "regression":
-            label, predicted = f"{step.piece.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
+            label, predicted = f"{y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
         else:
-            label = str(step.piece.y.values[step.piece.y.codes[i]])
+            label = str(y.values[y.codes[i]])
             predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
-        features = np.count_nonzero(entries_of(part(step.piece.X, i, i + 1)).values)
+        features = np.count_nonzero(entries_of(part(step.learned.rows, i, i + 1)).values)
         counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
         self._print(f"{_of_loss(average)} {_of_loss(since)} {counter}")
 
