@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def train(
     data: Any,
     plan: Plan | None = None,
-    callbacks: Sequence[training.Callback] = (),
+    callbacks: Sequence[training.Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,

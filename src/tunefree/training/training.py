@@ -51,7 +51,7 @@ PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 def train(
     source: Source,
     plan: Plan,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
@@ -67,7 +67,7 @@ def train(
     ----------
     source : Source
     plan : Plan
-    callbacks : sequence of Callback
+    callbacks : sequence of Callback, optional
         Called as the training goes on.
     checkpoint : path, optional
         File to which the model is saved on the way.
@@ -104,7 +104,8 @@ def train(
     >>> trained.model.classes, trained.progress.progressive[0].rows
     (['no', 'yes'], 200)
     """
-    stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell, callbacks)
+    stop, callbacks = stop or Stop(), callbacks or ()
+    checkpoints = Checkpoints(checkpoint, save_every, resume, tell, callbacks)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
