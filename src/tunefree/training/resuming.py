@@ -46,10 +46,6 @@ class RunningDigests:
     (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
     left out: it cannot be read again.
 
-    Parameters
-    ----------
-    source : Source
-
     Examples
     --------
     >>> import tempfile, pathlib

@@ -84,10 +84,6 @@ def train(
     tell : function, optional
         Called with what the user should know; by default it is a warning.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     Interrupted
@@ -180,10 +176,6 @@ def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *argu
         By default they are read as they come, and none is skipped.
     *arguments, **options
         Those of :func:`train` that follow the plan.
-
-    Returns
-    -------
-    Trained
 
     Raises
     ------
