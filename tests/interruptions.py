@@ -6,6 +6,7 @@ import pytest
 
 from tunefree.model_files.trained import Trained
 from tunefree.training.callbacks import Callback
+from tunefree.training.resuming import Checkpoints
 from tunefree.training.training import train
 
 
@@ -18,6 +19,19 @@ class Stop(Callback):
     def step(self, trained, step):
         if trained.progress.rows >= self.rows:
             raise KeyboardInterrupt
+
+
+def saves_noted(patch):
+    """A list to which the number of rows is added whenever a training is saved on the way."""
+    rows, save = [], Checkpoints._save
+
+    def noted(checkpoints, encoder=None):
+        learned = checkpoints._latest[0].progress.rows
+        save(checkpoints, encoder)
+        rows.append(learned)
+
+    patch.setattr(Checkpoints, "_save", noted)
+    return rows
 
 
 class Crash(Exception):

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.interruptions import saves_noted
 from tests.waiting import until
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
@@ -57,19 +58,16 @@ def as_numbers() -> list[bytes]:
 
 
 class Learning(Callback):
-    """Counts pieces and rows that were learned, and notes saves."""
+    """Counts batches and rows that were learned."""
 
     def __init__(self) -> None:
-        self.pieces, self.rows, self.saves = 0, 0, []
+        self.pieces, self.rows = 0, 0
 
     def step(self, trained, step):
         self.pieces, self.rows = self.pieces + 1, self.rows + len(step.row_losses)
 
     def has_learned(self, rows):
         return self.rows >= rows
-
-    def saved(self, path, rows):
-        self.saves.append(rows)
 
 
 @pytest.fixture
@@ -131,20 +129,20 @@ def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, for
     assert learning.pieces > 10
 
 
-def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe):
-    rows, learning, kept = as_csv(), Learning(), tmp_path / "kept"
+def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypatch):
+    rows, learning, kept, saves = as_csv(), Learning(), tmp_path / "kept", saves_noted(monkeypatch)
 
     def in_turn(file):
         file.write(b"".join(rows[: WIDE + 1]))
         for row in range(WIDE + 1, WIDE + 4):
             until(partial(learning.has_learned, row - 1))
-            until(lambda saved=row - 1: learning.saves[-1:] == [saved])
+            until(lambda saved=row - 1: saves[-1:] == [saved])
             file.write(rows[row][:9])
             file.write(rows[row][9:])
 
     pipe(in_turn)
     training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, "0.2s")
-    assert learning.rows == WIDE + 3 and learning.saves == sorted(set(learning.saves))
+    assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 
 @pytest.mark.slow

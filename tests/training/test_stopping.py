@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.interruptions import saves_noted
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -47,18 +48,15 @@ def joined(paths: list[Path], path: Path) -> Path:
 
 
 class Asking(Callback):
-    """Asks the training to end after so many batches, and notes after which rows it was saved."""
+    """Asks the training to end after so many batches."""
 
     def __init__(self, stop: Stop, batches: int) -> None:
-        self.stop, self.left, self.rows = stop, batches, []
+        self.stop, self.left = stop, batches
 
     def step(self, trained, step):
         self.left -= 1
         if self.left == 0:
             self.stop.ask(signal.SIGTERM)
-
-    def saved(self, path, rows):
-        self.rows.append(rows)
 
 
 @pytest.mark.parametrize("learner", ["pool", "scinol2"])
@@ -93,19 +91,19 @@ def test_a_checkpoint_of_rows_in_random_order_takes_no_others(tmp_path):
         learn_more(Trained.load(tmp_path / "kept"), source)
 
 
-def test_saving_by_time(tmp_path):
-    source, asking = open_source(parts(tmp_path)), Asking(Stop(), 0)
-    train(source, PLAN, [asking], tmp_path / "kept", "0.000001s")
-    assert asking.rows == [100 * number for number in range(1, PIECES + 1)]
-    train(source, PLAN, [asking], tmp_path / "kept", "100h")
-    assert len(asking.rows) == PIECES
+def test_saving_by_time(tmp_path, monkeypatch):
+    source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
+    train(source, PLAN, (), tmp_path / "kept", "0.000001s")
+    assert saves == [100 * number for number in range(1, PIECES + 1)]
+    train(source, PLAN, (), tmp_path / "kept", "100h")
+    assert len(saves) == PIECES
     for wrong in ("10 minutes", "-5", "0s", "m", "5d", True):
         with pytest.raises(ModelError, match="`save_every` must be"):
             Interval.of(wrong)
 
 
 def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
-    source, asking = open_source(parts(tmp_path)), Asking(Stop(), 0)
+    source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
     flush, calls, told = os.fsync, [], []
 
     def full(handle):
@@ -115,8 +113,8 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    trained = train(source, PLAN, [asking], tmp_path / "kept", 600, tell=told.append)
-    assert asking.rows == [600, 1800, 2400] and trained.progress.complete
+    trained = train(source, PLAN, (), tmp_path / "kept", 600, tell=told.append)
+    assert saves == [600, 1800, 2400] and trained.progress.complete
     assert [line for line in told if "not saved" in line and "No space" in line] == told[:1]
     assert not list(tmp_path.glob("*.part"))
 

@@ -42,9 +42,6 @@ class Callback:
     def step(self, trained: Any, step: Step) -> None:
         """A batch was learned."""
 
-    def saved(self, path: Any, rows: int) -> None:
-        """The training was saved to a checkpoint after so many rows."""
-
     def end(self, trained: Any) -> None:
         """Training has ended."""
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
@@ -154,23 +154,16 @@ class Checkpoints(Callback):
         Whether to go on from the file, if there is one.
     tell : function
         Called with what the user should know, such as that it could not be saved.
-    callbacks : sequence of Callback
-        Their ``saved`` is called after each save.
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str] | None,
-        interval: int | str,
-        resume: bool,
-        tell: Callable[[str], None],
-        callbacks: Sequence[Callback] = (),
+        self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
     ) -> None:
         self.interval = Interval.of(interval)
         for name, value in (("save_every", any(self.interval)), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.tell, self.callbacks = path, tell, callbacks
+        self.path, self.tell = path, tell
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
@@ -260,15 +253,10 @@ class Checkpoints(Callback):
             self.tell(f"not saved: {error}")
 
     def _try_to_save(self, encoder: Any = None) -> None:
-        assert self._latest is not None
-        rows = self._latest[0].progress.rows
         try:
             self._save(encoder)
         except ModelError as error:
             self.tell(f"not saved: {error}; learning goes on, and the next save tries again")
-        else:
-            for callback in self.callbacks:
-                callback.saved(self.path, rows)
 
     def _save(self, encoder: Any = None) -> None:
         """Save the training, with a state of the encoder if the reader is ahead of the rows learned."""

@@ -100,8 +100,7 @@ def train(
     >>> trained.model.classes, trained.progress.progressive[0].rows
     (['no', 'yes'], 200)
     """
-    stop, callbacks = stop or Stop(), callbacks or ()
-    checkpoints = Checkpoints(checkpoint, save_every, resume, tell, callbacks)
+    stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
@@ -110,7 +109,7 @@ def train(
         rows = stoppable(in_order, stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
-        callbacks = [Notes(rows.origin), *callbacks, checkpoints, stop]
+        callbacks = [Notes(rows.origin), *(callbacks or ()), checkpoints, stop]
         try:
             trained, reader = _begun(_Reader(rows, unread, checkpoints, limit, stop), plan, earlier)
             for callback in callbacks:

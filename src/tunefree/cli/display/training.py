@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 import typer
@@ -57,10 +56,6 @@ class TrainingDisplay(Callback):
         line += f"progressive loss {progress.progressive[-1].mean_loss():.4g}{_rises(trained)}"
         share = self.share(progress.position) if self.console.is_terminal else None
         self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
-
-    def saved(self, path: Any, rows: int) -> None:
-        if self.powers:
-            self.console.print(f"{path} holds the training after {rows:,} rows")
 
     def end(self, trained: Trained) -> None:
         self.close()
