@@ -57,7 +57,7 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     source, checkpoint = open_source(damaged), tmp_path / "checkpoint"
     whole = train(source, PLAN)
     with pytest.raises(KeyboardInterrupt):
-        train(source, PLAN, Stop(500), checkpoint, 100)
+        train(source, PLAN, [Stop(500)], checkpoint, 100)
     kept = Trained.load(checkpoint).progress
     assert 0 < kept.skipped == kept.position.row - kept.rows
     resumed = train(source, PLAN, None, checkpoint, 100, resume=True)

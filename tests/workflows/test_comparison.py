@@ -111,13 +111,14 @@ def test_a_sweep_costs_what_its_passes_cost():
 def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
     """Each learner rehearses before the first batch, and again before the first with a third class."""
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
-    told = []
+    told, compile_code = [], comparison._compile
 
-    class Listener(comparison.ComparisonWatcher):
-        def prepare(self, contestant):
-            told.append((contestant.name, contestant.metrics.rows))
+    def noted(compared, name, *arguments):
+        told.append((name, compared.rows))
+        compile_code(compared, name, *arguments)
 
-    compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW, Listener())
+    monkeypatch.setattr(comparison, "_compile", noted)
+    compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW)
     assert told == [(name, rows) for rows in (0, 400) for name in FEW]
 
 
@@ -218,7 +219,7 @@ def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
     compare(open_source(people(300)), Plan(target="rich"), FEW, display.ComparisonDisplay())
     err = capfd.readouterr().err
     assert "classification of 'rich'" in err
-    assert "preparing scinol2" in err
+    assert "preparing the learners" in err
     assert "300 rows" in err
 
 

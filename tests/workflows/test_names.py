@@ -88,7 +88,7 @@ def test_an_ignored_column_that_is_none_is_an_error_or_told(run, tmp_path, file)
 
 def test_weights_of_classes_in_python():
     balanced, *given = (
-        tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, watcher=None)
+        tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, callbacks=None)
         for weights in ("balanced", {"yes": 5}, ["yes=5"], "yes=5")
     )
     assert [text.partition("=")[0] for text in balanced.trained_.plan.class_weight] == ["no", "yes"]

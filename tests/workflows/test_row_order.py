@@ -84,7 +84,7 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, random_state=3)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stop(1000), checkpoint, 300)
+        train(source, plan, [Stop(1000)], checkpoint, 300)
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()

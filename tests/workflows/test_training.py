@@ -27,7 +27,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.pieces import held_out_rows
+from tunefree.training.batches import held_out_rows
 from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate

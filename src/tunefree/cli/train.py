@@ -21,8 +21,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
+    from tunefree.cli.display.training import TrainingDisplay
     from tunefree.model_files.trained import Trained
-    from tunefree.training.watching import Watcher
 
 
 def train(
@@ -140,6 +140,7 @@ def _client(run: Run) -> Iterator[Any]:
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
+    from tunefree.training.callbacks import silent
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
@@ -155,11 +156,13 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop, watcher = Stop(), _watcher(run)
+    stop, display = Stop(), _display(run)
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            trained: Trained = learn(source, plan, watcher, checkpoint, run.save_every or 0, run.resume, **on_the_way)
+            on_the_way |= {"tell": silent} if display is None else {"tell": display.tell, "callbacks": [display]}
+            kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
+            trained: Trained = learn(source, plan, **kept, **on_the_way)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
@@ -171,17 +174,16 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             raise TunefreeError(f"{error}. {left}") from None
         raise
     finally:
-        watcher.close()
+        if display is not None:
+            display.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
 
 
-def _watcher(run: Run) -> Watcher:
-    """What shows how a training goes."""
-    from tunefree.training.watching import SilentWatcher
-
+def _display(run: Run) -> TrainingDisplay | None:
+    """What shows how a training goes, if that is to be shown."""
     if run.quiet:
-        return SilentWatcher()
+        return None
     from tunefree.cli.display.training import TrainingDisplay
 
     return TrainingDisplay()

@@ -30,8 +30,8 @@ from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.growth import Growth
 from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, one_pass
-from tunefree.training.pieces import Piece
 
 BLOCK = 2**13  # rows that a model is handed at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
@@ -190,12 +190,12 @@ def _learn(model: Model, rows: Encoded, classes: Sequence[Any], metrics: Running
     """Let a model learn rows, whose numbers are those of some classes, and add how it predicted each before."""
     trained = blank(model)
     trained.progress.progressive = [metrics]
-    one_pass(trained, _pieces(model, rows, classes))
+    one_pass(trained, _batches(model, rows, classes))
 
 
-def _pieces(model: Model, rows: Encoded, classes: Sequence[Any]) -> Iterator[Piece]:
+def _batches(model: Model, rows: Encoded, classes: Sequence[Any]) -> Iterator[Batch]:
     """The rows, some thousand at a time."""
     for start in range(0, len(rows.y), BLOCK):
         block = rows.part(start, start + BLOCK)
         y: Any = block.y if model.task == "regression" else Labels(list(classes), block.y.astype(np.int64))
-        yield Piece(block.X, y, block.weight, block.weight)
+        yield Batch(block.X, y, block.weight)

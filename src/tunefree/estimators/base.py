@@ -28,9 +28,20 @@ from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.theory.evidence import Certificate
+from tunefree.training.callbacks import Callback, Step
 from tunefree.training.one_pass import blank, end, one_pass
-from tunefree.training.pieces import Observer, Piece, Step
+
+
+class _Rounds(Callback):
+    """Counts the rounds of an estimator."""
+
+    def __init__(self, estimator: OnlineEstimator) -> None:
+        self.estimator = estimator
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.estimator.t_ += len(step.row_losses)
 
 
 @estimator
@@ -88,21 +99,19 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
         model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
             model.reserve_features(encoder.n_features)
-        one_pass(self._learned, self._pieces(X, y, rounds), (self._count, *observers))
+        one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
 
-    def _count(self, trained: Trained, step: Step) -> None:
-        self.t_ += len(step.row_losses)
-
-    def _pieces(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Piece]:
+    def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time."""
         for place, block in self._blocks(X, rounds):
             here = rounds.at(place)
-            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group, mass=here.mass)
+            others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
+            yield Batch(block, self._targets(y, here.row), here.weight, **others)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""

@@ -87,7 +87,7 @@ class Pooled(OnlineEstimator):
         else:
             rounds = validation.as_given(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, lambda trained, step: display.advance(len(step.row_losses)))
+            self._pass(X, y, rounds, display)
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")

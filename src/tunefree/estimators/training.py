@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from tunefree.core.errors import DataWarning, ModelError
@@ -56,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def train(
     data: Any,
     plan: Plan | None = None,
-    watcher: training.Watcher | None = None,
+    callbacks: Sequence[training.Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
@@ -75,7 +76,7 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    watcher, checkpoint, save_every, resume, memory_limit
+    callbacks, checkpoint, save_every, resume, memory_limit
         As in :func:`tunefree.training.training.train`.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
@@ -105,7 +106,7 @@ def train(
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
-    on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
+    on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)

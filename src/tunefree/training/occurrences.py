@@ -8,7 +8,7 @@ from tunefree.model.targets import FEWEST_ROWS
 from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import Origin
-from tunefree.training.pieces import Step
+from tunefree.training.callbacks import Step
 
 
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
@@ -25,7 +25,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
-    y, batch = step.piece.y, step.piece.read.batch
+    y, batch = step.learned.target, step.batch
     is_of_classes = trained.model.task == "classification"
     codes = trained.model.codes(y)[0] if is_of_classes else y
     if trained.order is not None:

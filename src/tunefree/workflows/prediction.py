@@ -26,7 +26,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.pieces import Step
+from tunefree.training.callbacks import Step
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
@@ -72,7 +72,7 @@ def predict(
     batches = ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live))
     if learn is not None:
         for step in learn(continued(replace(trained, encoder=encoder)), batches):
-            yield Predicted(step.piece.read.batch, step.predictions)
+            yield Predicted(step.batch, step.predictions)
         return
     for batch in batches:
         yield Predicted(batch, trained.model.predict(batch.rows))

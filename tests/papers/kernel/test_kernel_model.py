@@ -16,8 +16,8 @@ from tunefree.model.targets import Labels
 from tunefree.papers.kernel.family import WIDTHS
 from tunefree.papers.kernel.predictor import Kernels
 from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
-from tunefree.training.pieces import Piece
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
@@ -169,8 +169,8 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
         monkeypatch.setattr(Kernels, "_mixed", mix_and_note)
         with frozen_after(256):
             pieces = [
-                Piece(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
-                      weight[slice(*of)], np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                Batch(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
+                      weight[slice(*of)], counts=np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
                 for of in zip(cuts[:-1], cuts[1:], strict=True)
             ]  # fmt: skip
             one_pass(trained, pieces)

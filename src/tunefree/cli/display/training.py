@@ -11,12 +11,11 @@ from tunefree.report import terminal
 from tunefree.report.suspicions import notes_of
 from tunefree.report.words import describe
 from tunefree.stream.source import Source
-from tunefree.training.pieces import Step
-from tunefree.training.watching import Watcher
+from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import of_reasons
 
 
-class TrainingDisplay(Watcher):
+class TrainingDisplay(Callback):
     """A progress bar with rows, rows a second and progressive loss."""
 
     def __init__(self) -> None:
