@@ -15,12 +15,12 @@ from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.learners.reading import read
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.adam import Adam
 from tunefree.papers.learners.gradient import GradientDescent
 from tunefree.papers.learners.perceptron import Perceptron
 
-LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
+LOGISTIC = Objective("classification", losses.Logistic())
 seeds = given(seed=st.integers(0, 2**32))
 
 
@@ -48,7 +48,7 @@ def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
 def test_the_perceptron_keeps_its_mistake_bound(loss, seed):
     rng, X, y = problem(seed, n=400)
     X /= np.linalg.norm(X, axis=1).max()
-    margins = run(Perceptron(5), objectives.Binary(loss, 0.0), as_dense(X), y, np.ones(400), 1)[2][:, 0]
+    margins = run(Perceptron(5), Objective("classification", loss), as_dense(X), y, np.ones(400), 1)[2][:, 0]
     mistakes = (y * margins <= 0).sum()
     for _ in range(200):
         u = rng.normal(size=4) * 10.0 ** rng.uniform(-2, 3)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from tunefree import losses
-from tunefree.losses import objectives
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.relative import RelativeWeights
 
-LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
-SQUARE = objectives.regression(losses.Square())
+LOGISTIC = Objective("classification", losses.Logistic())
+SQUARE = Objective("regression", losses.Square())
 N = 300
 
 
@@ -33,7 +32,7 @@ def rules(kind):
     if kind == "calibrated":
         return Leader(3, 2), LOGISTIC, drawn(0)
     if kind == "classes":
-        return Mixed(3, 3), objectives.Multinomial(1.0), drawn(0, 3)
+        return Mixed(3, 3), Objective("classification"), drawn(0, 3)
     y, weight, predictions = drawn(0)
     return Mixed(3, 0, losses.Square()), SQUARE, (7.0 * y + 100.0, weight, 5.0 * predictions + 100.0)
 

@@ -15,7 +15,7 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
 from tunefree.explanation.reference import Reference
 from tunefree.generations.columns import features_of, is_bundle
-from tunefree.losses.objectives import Multinomial
+from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
 from tunefree.pool.contexts import KNOWN, NEW, by_context
@@ -255,12 +255,6 @@ class Line:
         return means
 
 
-@singledispatch
-def identified(objective: Any, margins: np.ndarray) -> np.ndarray:
-    """Margins (..., K) as far as the objective distinguishes them."""
-    return margins
-
-
-@identified.register(Multinomial)
-def identified_differences(objective: Multinomial, margins: np.ndarray) -> np.ndarray:
-    return margins - margins.mean(axis=-1, keepdims=True)
+def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
+    """Margins (..., K) as far as the objective distinguishes them: those of a softmax without their mean."""
+    return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins

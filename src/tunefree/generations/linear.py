@@ -21,7 +21,7 @@ from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.losses import Square
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 
 MOST_WEIGHTS = 512  # of all outputs together, where second derivatives of all pairs are computed
 MOST_OF_NEWTON = 128  # likewise of classes, beyond which L-BFGS is faster
@@ -191,7 +191,7 @@ def _scoring(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.n
     q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
 
     def objective(b: np.ndarray) -> float:
-        losses = measured(regression(problem.loss), y, (X @ b)[:, None])
+        losses = measured(Objective("regression", problem.loss), y, (X @ b)[:, None])
         return float(np.sum(row_weights * np.minimum(losses, 1e200)) + 0.5 * np.sum(penalty * b**2))
 
     value = objective(b)

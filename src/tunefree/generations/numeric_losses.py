@@ -12,10 +12,9 @@ from tunefree.compiled.functions import Compiled, compiled
 from tunefree.compiled.programs import Call
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
-from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import Objective
 from tunefree.losses.places import IS_LOG, LOSS
-from tunefree.losses.regression import regression
 from tunefree.losses.tweedie_loss import power_of_e
 
 LONGEST_STEP = 2.0  # of a logarithm
@@ -105,8 +104,8 @@ def minimising(work: Any, loss: Any, nodes: np.ndarray, of_rows: tuple[np.ndarra
 
     ``of_rows`` are the margins (n, 1), the targets and the weights of all rows, ``results`` the rate and the steps.
     """
-    arrays = arrays_of(regression(loss))
-    of_loss = int(arrays.codes[LOSS]), arrays.numbers
+    objective = Objective("regression", loss)
+    of_loss = objective.codes.item(LOSS), objective.numbers
     return _minimise.compiled(), work.rows, work.first, work.last, *of_loss, nodes, *of_rows, *results
 
 
@@ -115,8 +114,8 @@ def differentiating(loss: Any, of_rows: tuple[np.ndarray, ...], steep: float, *r
 
     Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
     """
-    arrays = arrays_of(regression(loss))
-    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *of_rows, steep, *results
+    objective = Objective("regression", loss)
+    return _differentiate.compiled(), objective.codes.item(LOSS), objective.numbers, *of_rows, steep, *results
 
 
 @compiled

@@ -4,9 +4,9 @@ A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants:
 slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
 fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.switch`), and
-called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where the
-true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
+``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`),
+and called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where
+the true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
 
 Growth: Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016),
 Assumption 1. With all targets in [-b, b] (b = 1 for labels), (4) asks for a q and a c_q with

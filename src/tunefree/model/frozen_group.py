@@ -9,8 +9,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, LEARNED, Part, argument, children, number
-from tunefree.core.schema import COUNT, Mapping, Number, Sequence
-from tunefree.losses.kinds import numbers_of
+from tunefree.core.schema import COUNT, Sequence
+from tunefree.losses.objectives import Objective
 from tunefree.model import views
 from tunefree.model.group import Read, ReadWeights
 
@@ -31,7 +31,7 @@ class FrozenGroup(Part):
     ----------
     views : dict of str to view
         By name.
-    objectives : list of objective
+    objectives : list of Objective
         Of each member.
     counts : (int, int)
         Slots of features, and rows in which some features were met first.
@@ -40,30 +40,19 @@ class FrozenGroup(Part):
     group = argument()
     reads = children(ReadWeights, LEARNED)
     views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], FIXED)
-    objectives: list[Any] = argument()
-    numbers = number(
-        FIXED,
-        Sequence(Mapping(Number())),
-        lambda frozen: [numbers_of(objective) for objective in frozen.objectives],
-        lambda frozen, numbers: frozen._have_numbers(numbers),
-    )
+    objectives: list[Objective] = children(Objective, FIXED)
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
     def __init__(self, group: Any, reads: list[Read]) -> None:
         self.group, self.reads = group, [ReadWeights(*read) for read in reads]
         self.views = copy.deepcopy(group.views)
-        self.objectives = [member.objective for member in group.members]
+        self.objectives = [member.objective.copied() for member in group.members]
         self.counts = group.counts
-
-    def _have_numbers(self, numbers: list[dict[str, float]]) -> None:
-        """Have these numbers in the objectives."""
-        pairs = zip(self.objectives, numbers, strict=True)
-        self.objectives = [objective._replace(**of_member) for objective, of_member in pairs]
 
     def check(self) -> None:
         """Raise a ModelError unless there are weights of all members, of as many outputs."""
         members, n_outputs = self.group.members, self.group.n_outputs
-        if len(self.reads) != len(members) or len(self.counts) != 2:
+        if {len(self.reads), len(self.objectives)} != {len(members)} or len(self.counts) != 2:
             raise ModelError("a copy has not the members")
         if any(weights.shape[1] != n_outputs for weights, _ in self.reads):
             raise ModelError("a copy has not the weights of its members")

@@ -94,7 +94,7 @@ class Copy(Part):
 def _blank_group(members: Members) -> FrozenGroup:
     """The linear members, whose weights are to be taken over."""
     group = members.ensemble.linear
-    return FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
+    return FrozenGroup.bare(group=group, objectives=[member.objective.copied() for member in group.members])
 
 
 class Copies(Part):

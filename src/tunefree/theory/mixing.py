@@ -97,7 +97,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from tunefree.losses.logistic import Logistic
-from tunefree.losses.objectives import Binary
+from tunefree.losses.objectives import Objective
 from tunefree.theory.bounds import paper_bound
 
 N_CANDIDATES = 3
@@ -175,4 +175,4 @@ def correction_excess(correction: Any, weights: ArrayLike) -> float:
     >>> correction_excess(ScInOL2(3), [0.0, 1.0, -5.0])  # which has seen nothing
     0.0
     """
-    return paper_bound(correction, Binary(Logistic(), 0.0), weights)
+    return paper_bound(correction, Objective("classification", Logistic()), weights)

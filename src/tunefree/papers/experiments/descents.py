@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.losses import Hinge
-from tunefree.losses.objectives import Binary
+from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Claim, Point, Report, Results, moments
@@ -62,7 +62,9 @@ def path_of(kernel: Any, train: Sample, test: Sample, eta: float, theta: float, 
         Rows(gram, sample.y, np.full(len(sample.y), 1.0 / max(len(sample.y), 1)))
         for gram, sample in zip(grams, (train, test), strict=True)
     )
-    problem = Problem(learned, others, kernel.diagonal(train.x), True, Binary(Hinge(), 0.0), wrong_classes)
+    problem = Problem(
+        learned, others, kernel.diagonal(train.x), True, Objective("classification", Hinge()), wrong_classes
+    )
     return descend(problem, steps_of(eta, theta, iterations))
 
 

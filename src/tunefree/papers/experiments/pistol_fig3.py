@@ -22,7 +22,7 @@ from scipy import sparse
 from tunefree import losses
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing, matrices
@@ -179,7 +179,7 @@ def fit(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> dict[str
     # The learner divides slopes by L, hence a / L and b / L.
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
-    objective = objectives.Binary(losses.SmoothedHinge(), 0.0)
+    objective = Objective("classification", losses.SmoothedHinge())
     bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
     bank.learn(LabelledRows(block(X, True), y, np.ones(len(y)), np.ones(len(y))), np.empty((1, len(y), 1)))
     bank.freeze()

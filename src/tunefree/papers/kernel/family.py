@@ -30,7 +30,7 @@ BANK = {
     "gamma": SIZE,
     "frozen": Flag(),
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
-    "members": Sequence({"objective_numbers": Mapping(Number())}, MOST_MEMBERS),
+    "members": Sequence({"objective": Mapping(Number())}, MOST_MEMBERS),
     "waiting": Optional(Flag()),
 }
 

@@ -20,7 +20,7 @@ from tunefree.core.part import restored, size_of, under
 from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
-from tunefree.losses.objectives import OneAgainstAll
+from tunefree.losses.objectives import Objective
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.members import Setting
@@ -52,7 +52,7 @@ class KernelBank:
     settings : list of Setting
         The members, each with its ``width``: a power of two by which the bank's gamma is multiplied; one view for all.
     kernel_config : KernelConfig
-    objective : objective
+    objective : Objective
     n_outputs, n_classes : int
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
@@ -63,7 +63,7 @@ class KernelBank:
         self,
         settings: list[Setting],
         kernel_config: KernelConfig,
-        objective: Any,
+        objective: Objective,
         n_outputs: int,
         n_classes: int | None,
         average: bool,
@@ -194,7 +194,7 @@ class KernelBank:
             for m, member in enumerate(self.members):
                 of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                learn(member.state, *member.arrays, *of_rows, *written)
+                learn(member.state, *member.objective.arrays, *of_rows, *written)
             if expansion.filled == BLOCK:
                 expansion.close()
             start = stop
@@ -231,7 +231,7 @@ class KernelBank:
     def _fix_kernel(self, first: LabelledRows) -> None:
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
-        labels = self.members[0].objective.labels_of(first.y[usable])
+        labels = first.y[usable] if self.members[0].objective.task == "classification" else halves(first.y[usable])
         seen = self._points(first.X)
         rows = seen.as_matrix()[usable]
         has_widths = self._kernel(1.0).distance is not None
@@ -298,7 +298,7 @@ class KernelBank:
         for member in self.members:
             member.begin_pass()
 
-    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+    def add_class(self, objective: Objective, n_outputs: int, n_classes: int) -> None:
         """Know one more class.
 
         Where one margin becomes one of each class, it was that of class 1; and minus that of class 0, if each class is
@@ -306,7 +306,7 @@ class KernelBank:
         """
         placed = np.eye(n_outputs, self.n_outputs)
         if self.n_outputs == 1 < n_outputs:
-            placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
+            placed[:2, 0] = 0.0 if objective.is_softmax else -1.0, 1.0
             self.waiting = [rows._replace(y=np.where(rows.y > 0, 1.0, 0.0)) for rows in self.waiting]
         self.n_outputs, self._read = n_outputs, None
         for member in self.members:
@@ -342,6 +342,14 @@ class KernelBank:
             self.expansion = Expansion.restore(*self._kernel_and_steps(), under("expansion.", arrays))
             if self.view_name != "raw":
                 self.view = restored(views.ALL[self.view_name], "view", arrays, {})
+
+
+def halves(targets: np.ndarray) -> np.ndarray:
+    """Numbers as two labels: up to their median and above."""
+    if not len(targets):
+        return targets
+    halves = np.sort(targets)[[(len(targets) - 1) // 2, len(targets) // 2]] / 2.0
+    return targets > halves.sum()  # the median; a sum of the two halves cannot overflow
 
 
 def _fit(holds: Any, problem: str) -> None:

@@ -33,7 +33,7 @@ from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
 from tunefree.learners.pistol import factor_of
-from tunefree.losses.kinds import Functions
+from tunefree.losses.functions import Functions
 from tunefree.losses.loops import Loop
 
 
