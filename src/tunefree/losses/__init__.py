@@ -35,7 +35,6 @@ _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quanti
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
     "Power": "tunefree.losses.power",
-    "EpsilonInsensitive": "tunefree.losses.power",
     "Huber": "tunefree.losses.huber_loss",
     "Quantile": "tunefree.losses.quantile_loss",
     "Tweedie": "tunefree.losses.tweedie_loss",
@@ -84,8 +83,8 @@ def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = (
 
 register("logistic", "tunefree.losses.logistic:Logistic", "classification")
 register("hinge", "tunefree.losses.hinge:Hinge", "classification")
-register("smoothed-hinge", "tunefree.losses.smoothed_hinge:SmoothedHinge", "classification")
-register("squared-hinge", "tunefree.losses.squared_hinge:SquaredHinge", "classification")
+register("smoothed-hinge", "tunefree.losses.hinge:SmoothedHinge", "classification")
+register("squared-hinge", "tunefree.losses.hinge:SquaredHinge", "classification")
 register("exponential", "tunefree.losses.exponential:Exponential", "classification")
 register("square", "tunefree.losses.square:Square", "classification", "regression")
 register("absolute", "tunefree.losses.absolute:Absolute", "regression")

@@ -89,7 +89,7 @@ def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
     Examples
     --------
     >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
-    >>> switch("value", loss_classes())(9, numbers, 0.0, 2.0)
+    >>> switch("value", loss_classes())(8, numbers, 0.0, 2.0)
     0.875
     """
     chain: Callable[..., float] = no_loss

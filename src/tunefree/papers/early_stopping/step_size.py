@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.early_stopping.stopping_times import gradient_bound, largest_step
+from tunefree.papers.growth import growth
 from tunefree.papers.subgradient import Problem, descend, respond, steps_of
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
@@ -33,7 +34,7 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
     bound : float, default 1
         Largest absolute target.
     """
-    slopes = loss.growth(bound)
+    slopes = growth(loss, bound)
     if slopes.power == math.inf:
         raise ValueError(f"no theorem gives a step for the {type(loss).__name__} loss: pass eta as a number")
     if rule == "theory":

@@ -15,6 +15,7 @@ from tunefree.losses import Logistic
 from tunefree.losses.objectives import Objective
 from tunefree.model.calibration import of_classes as margins_of_classes
 from tunefree.papers.early_stopping.preparation import shares
+from tunefree.papers.links import has_inverse_link, inverse_link
 from tunefree.papers.subgradient import absolute_errors, wrong_classes
 
 
@@ -89,7 +90,7 @@ def probabilities(loss: Any, margins: np.ndarray) -> np.ndarray:
     """Class probabilities (n, classes) of margins."""
     if _are_log_odds(loss):
         return softmax(margins_of_classes(margins), axis=1)
-    each = loss.inverse_link(margins)
+    each = inverse_link(loss, margins)
     if margins.shape[1] == 1:
         return np.hstack([1.0 - each, each])
     each[~each.any(axis=1)] = 1.0
@@ -98,4 +99,4 @@ def probabilities(loss: Any, margins: np.ndarray) -> np.ndarray:
 
 def _are_log_odds(loss: Any) -> bool:
     """Whether margins are log-odds, or taken for them where the loss's link function has no inverse."""
-    return isinstance(loss, Logistic) or not loss.has_inverse_link
+    return isinstance(loss, Logistic) or not has_inverse_link(loss)
