@@ -31,6 +31,8 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.pool.published import published
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
 
 N = 2100
 
@@ -159,6 +161,10 @@ def each_part(models):
     for model in models:
         for part in model.parts().values():
             yield from parts_in(part)
+    order, rises = TargetSample(), LossRises()
+    order.add(np.arange(5000) % 3)
+    rises.add(np.repeat([1.0, 9.0], 200), np.ones(400), np.ones(400), lambda row: (row + 1, "a.csv", row + 1, None))
+    yield from (order, rises)
 
 
 def subclasses(cls):

@@ -54,8 +54,8 @@ from tunefree.model_files.schema_parts import (
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.pool import Pool
 from tunefree.stream.tally import MOST_REASONS
-from tunefree.theory.column_changes import MOST_CHANGES
-from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LATEST, LossRises
 
 MODEL = {
     "task": TASK,
@@ -82,35 +82,7 @@ OCCURRENCES = {
     **{name: Optional(SIZE) for name in ("weight", "predicted")},
 }
 
-CHANGE = {
-    "key": Number(-MOST_FEATURES, MOST_FEATURES, whole=True),
-    "is_relation": Flag(),
-    **dict.fromkeys(("distance", "error"), SIZE),
-    "bin": Sequence(Anything(), 3, may_be_none=True),
-    **dict.fromkeys(("before", "after"), Number(0, 1, may_be_none=True)),
-}
-
-RISES = {
-    "rises": Sequence(
-        {
-            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
-            **dict.fromkeys(("loss", "loss_before"), SIZE),
-            "file": Text(),
-            "time": Text(may_be_none=True),
-            "comparison": Optional(
-                {
-                    **dict.fromkeys(("rows_before", "rows_after", "columns"), COUNT),
-                    "changes": Sequence(CHANGE, MOST_CHANGES),
-                },
-                may_be_none=True,
-            ),
-        },
-        MOST_KEPT,
-    ),
-    "count": COUNT,
-    "place": Sequence(Anything(), 4),
-}
-
+OBSERVERS: dict[str, Any] = {"order": TargetSample, "rises": LossRises}  # parts of a file that it may lack
 SAMPLES = {
     "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
     "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
@@ -167,8 +139,7 @@ FILE = {
 
 LINEAR = FILE | {
     "model": MODEL,
-    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
-    "rises": Optional(RISES),
+    **dict.fromkeys(OBSERVERS, Optional({})),
     "samples": Optional(SAMPLES),
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
@@ -196,14 +167,6 @@ MODEL_ARRAYS = {
     "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
     "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-    "order.*": Array("float64|int16", (None,)),
-    "rises.counts": Array("int64", (CELLS,), 0),
-    "rises.capital": Array("float64", (len(BETS),), 0),
-    "rises.gain": Array("float64", (1,)),
-    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
-    "rises.start": Array("float64", (4,), may_be_infinite=True),
-    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
-    "rises.targets": Array("float64", (2,)),
     "samples.numbers": Array("int64", (None,), 0),
     "samples.values": Array("float32", (None, None), may_be_infinite=True),
     "samples.sample": Array("int64", (None,), 0),
@@ -233,6 +196,8 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     declared: dict[str, Array] = {}
     for name, part in parts.items():
         declared |= declared_arrays(part, model.get(name), f"model.{name}")
+    for name in OBSERVERS.keys() & header.keys():
+        declared |= declared_arrays(OBSERVERS[name], header[name], name)
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
     return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED

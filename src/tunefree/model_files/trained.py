@@ -13,6 +13,7 @@ import numpy as np
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.part import restored
 from tunefree.core.registry import Registry, UnknownNameError
 from tunefree.model_files import relations, schemas
 from tunefree.model_files.column_samples import ColumnSamples
@@ -127,9 +128,9 @@ class Trained:
             header["source"],
             Plan(**header["plan"]),
             Progress.restore(header["progress"]),
-            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
+            restored(TargetSample(), "", arrays["order"], header["order"]) if "order" in header else None,
             batch.restored(arrays["held"], header["held"]) if "held" in header else None,
-            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
+            restored(LossRises(), "", arrays["rises"], header["rises"]) if "rises" in header else None,
             ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
             header.get("estimator"),
         )

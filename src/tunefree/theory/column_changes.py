@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import schema
+
 LEVEL = 0.001  # probability that a column is beyond it by chance, of all columns together
 BINS, RELATED_BINS = 10, 4  # of a column, at most: of its values alone, and where relations are compared
 EXPECTED = 5.0  # rows of the smaller sample in each bin, at least (Cochran 1954)
@@ -35,6 +37,17 @@ MOST_CHANGES = 12  # that are kept, of all columns
 MISSING = math.inf
 TARGET = 0  # key of the target among the columns
 RARE = -1  # code of the rare categories together
+CHANGE = {  # as files have it
+    "key": schema.Number(-(2**31), 2**31, whole=True),
+    "is_relation": schema.Flag(),
+    **dict.fromkeys(("distance", "error"), schema.SIZE),
+    "bin": schema.Sequence(schema.Anything(), 3, may_be_none=True),
+    **dict.fromkeys(("before", "after"), schema.Number(0, 1, may_be_none=True)),
+}
+COMPARISON = {
+    **dict.fromkeys(("rows_before", "rows_after", "columns"), schema.COUNT),
+    "changes": schema.Sequence(CHANGE, MOST_CHANGES),
+}
 
 
 class Bin(NamedTuple):

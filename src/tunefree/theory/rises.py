@@ -39,7 +39,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.theory.column_changes import Comparison
+from tunefree.core.part import LEARNED, Part, array, number, scratch
+from tunefree.core.schema import COUNT, SIZE, Anything, Optional, Sequence, Text
+from tunefree.theory.column_changes import COMPARISON, Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
 BETS = ((2.0, 1.0), (16.0, 1.0), (1.0, 0.4))  # odds and powers: for small rises that last, for large ones, and for few
@@ -52,7 +54,16 @@ MOST_AT_ONCE = 256  # rises that one call of the loop writes down
 MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
 LATEST = 3  # rises of which columns are compared, and the largest
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
-ARRAYS = (*STATE, "targets")
+RISES = Sequence(  # as files have them
+    {
+        **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
+        **dict.fromkeys(("loss", "loss_before"), SIZE),
+        "file": Text(),
+        "time": Text(may_be_none=True),
+        "comparison": Optional(COMPARISON, may_be_none=True),
+    },
+    MOST_KEPT,
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,11 @@ class Rise:
     def size(self) -> float:
         """By how much the mean loss rose."""
         return self.loss - self.loss_before
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Rise:
+        """The rise of which a file holds the fields."""
+        return cls(**saved | {"comparison": Comparison.restore(saved["comparison"])})
 
 
 Place = tuple[int, str, int, str | None]  # a row of the stream, its file, its number there, and its time
@@ -100,7 +116,7 @@ class Record(NamedTuple):
     scale: np.ndarray
 
 
-class LossRises:
+class LossRises(Part):
     """The rises of the losses of a stream.
 
     Attributes
@@ -121,18 +137,32 @@ class LossRises:
     (1, 1997, 13, 1.01, 6.13)
     """
 
+    rises: list[Rise] = number(
+        LEARNED,
+        RISES,
+        lambda test: [asdict(rise) for rise in test.rises],
+        lambda test, saved: setattr(test, "rises", [Rise.restore(rise) for rise in saved]),
+    )
+    count = number(LEARNED, COUNT)
+    largest = scratch(lambda _: (-math.inf, 0))  # by how much the loss rose, and at which row of the stream
+    scale = array("float64", (2,), LEARNED, low=0, may_be_infinite=True)  # sum of what it is the mean of, and rows
+    targets = array("float64", (2,), LEARNED)  # weight and sum of numbers that are predicted, whose mean is a guess
+    counts = array("int64", (CELLS,), LEARNED, low=0)  # of losses in cells
+    capital = array("float64", (len(BETS),), LEARNED, low=0)  # of all who bet
+    # The logarithm of that of betting from the first row on, with the locating bet.
+    gain = array("float64", (1,), LEARNED)
+    sums = array("float64", (3,), LEARNED, low=0, may_be_infinite=True)  # rows, weight, and weighted losses
+    start = array("float64", (4,), LEARNED, may_be_infinite=True)  # the least gain so far, and the sums then
+    place: Place = number(LEARNED, Sequence(Anything(), 4))  # of the row after that
+
     def __init__(self) -> None:
-        self.rises: list[Rise] = []
-        self.count = 0
-        self.largest = (-math.inf, 0)  # by how much the loss rose, and at which row of the stream
-        self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
-        self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
-        self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
-        self.capital = np.zeros(len(BETS))  # of all who bet
-        self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
-        self.sums = np.zeros(3)  # rows, weight, and weighted losses
-        self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place = NOWHERE  # of the row after that
+        self.rises, self.count, self.largest, self.place = [], 0, (-math.inf, 0), NOWHERE
+        self.scale, self.targets, self.sums, self.start = np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(4)
+        self.counts, self.capital, self.gain = np.zeros(CELLS, np.int64), np.zeros(len(BETS)), np.zeros(1)
+
+    def complete(self) -> None:
+        """Know the largest rise, which is among those that are kept."""
+        self.largest = max([self.largest, *((rise.size, rise.row) for rise in self.rises)], key=lambda one: one[0])
 
     def add(self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], Place]) -> Outcome:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
@@ -203,23 +233,6 @@ class LossRises:
         self.rises = [*self.rises, rise]
         if len(self.rises) > MOST_KEPT:
             self.rises.pop(1 if self.rises[0].row == self.largest[1] else 0)
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same test."""
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        rises = [asdict(rise) for rise in self.rises]
-        return arrays, {"rises": rises, "count": self.count, "place": list(self.place)}
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LossRises:
-        """The test that :meth:`save_state` wrote down."""
-        test = cls()
-        for name in ARRAYS:
-            setattr(test, name, np.array(arrays[name]))
-        test.rises = [Rise(**rise | {"comparison": Comparison.restore(rise["comparison"])}) for rise in header["rises"]]
-        test.largest = max([test.largest, *((rise.size, rise.row) for rise in test.rises)], key=lambda one: one[0])
-        test.count, test.place = header["count"], tuple(header["place"])
-        return test
 
 
 @compiled
