@@ -15,7 +15,7 @@ from common import parser_of, zipf_rows
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import ALL
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model import passes
 from tunefree.pool.pool import PIECE
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     margins = np.bincount(i, weights[features] * values, n)
     y = np.where(np.random.default_rng(2).random(n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0)
     X = rows.sparse(np.searchsorted(i, np.arange(n + 1)), ids, values)
-    objective, predictions, weight = objectives.Binary(losses.Logistic(), 0.0), np.empty((n, 1)), np.ones(n)
+    objective, predictions, weight = Objective("classification", losses.Logistic()), np.empty((n, 1)), np.ones(n)
     print(f"{len(values) / n:.1f} entries per row, {int(ids.max()):,} features")
     for name, learner in ALL.items():
         seconds = []

@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
 from tunefree.learners.scinol import ScInOL2
-from tunefree.losses import Logistic, SmoothedHinge, objectives
-from tunefree.losses.objectives import measured
+from tunefree.losses import Logistic, SmoothedHinge
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model import passes
 from tunefree.model.targets import Labels
 from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
@@ -86,14 +86,14 @@ def fitted(data: Rows) -> np.ndarray:
 def learned(state: Any, objective: Any, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """The objective after one pass, predictions and losses."""
     block, predictions = rows.dense(X[:, 1:], intercept=True), np.empty((len(y), 1))
-    objective = passes.learn(state, objective, block, y, np.ones(len(y)), predictions)
+    passes.learn(state, objective, block, y, np.ones(len(y)), predictions)
     return objective, predictions, measured(objective, y, predictions)
 
 
 def of_linear(data: Rows) -> None:
     """Theorems of linear learners and the certificate, for the logistic loss."""
     X, y, u, d = data.X, data.y, fitted(data), data.X.shape[1]
-    best, objective = float(np.logaddexp(0.0, -y * (X @ u)).sum()), objectives.Binary(LOSS, 0.0)
+    best, objective = float(np.logaddexp(0.0, -y * (X @ u)).sum()), Objective("classification", LOSS)
     states = {
         "ScInOL1": ScInOL1(d),
         "ScInOL2": ScInOL2(d),
@@ -181,7 +181,7 @@ def of_smooth_losses(data: Rows) -> None:
     u = fit.x
     state = PiSTOL(X.shape[1] + 1, a=pistol_parameter())
     predictions = np.empty((len(X), 1))
-    objective = objectives.Binary(loss, 0.0)
+    objective = Objective("classification", loss)
     passes.learn(state, objective, rows.dense(X, intercept=False), data.y, np.ones(len(X)), predictions)
     other = float(fit.fun - RIDGE * u @ u)
     constants = constants_of(loss, pistol_parameter(), loss.lipschitz)

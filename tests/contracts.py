@@ -17,9 +17,9 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
     """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses)."""
     n = n_rows(X)
     predictions = np.empty((n, n_outputs))
-    edges = [0, *cuts, n]
+    edges, objective = [0, *cuts, n], objective.copied()
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        objective = passes.learn(
+        passes.learn(
             state,
             objective,
             part(X, start, stop),

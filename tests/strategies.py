@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 
 
 class Stream(NamedTuple):
@@ -24,10 +24,10 @@ class Stream(NamedTuple):
 
 # Few, since each is compiled for each learner and kind of row.
 OBJECTIVES = {
-    "logistic": objectives.Binary(losses.Logistic(), 0.0),
-    "smoothed": objectives.Binary(losses.SmoothedHinge(), 0.0),
-    "multinomial": objectives.Multinomial(1.0),
-    "against": objectives.OneAgainstAll(losses.Hinge(), 0.0),
+    "logistic": Objective("classification", losses.Logistic()),
+    "smoothed": Objective("classification", losses.SmoothedHinge()),
+    "multinomial": Objective("classification"),
+    "against": Objective("classification", losses.Hinge()),
 }
 
 

@@ -236,9 +236,7 @@ class _Linear:
         """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
         n, member = len(rows), self._member
         predictions, nothing = np.empty((n, self._model.n_outputs)), _ZERO if n == 1 else np.zeros(n)
-        objective = member.objective
         member.learn(self._features.block(rows, False), nothing, nothing, predictions)
-        member.objective = objective
         return predictions
 
     @property

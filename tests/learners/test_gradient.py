@@ -15,11 +15,11 @@ from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.learners.reading import read
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.adam import Adam
 from tunefree.papers.learners.gradient import GradientDescent
 
-LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
+LOGISTIC = Objective("classification", losses.Logistic())
 seeds = given(seed=st.integers(0, 2**32))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tests.strategies import as_dense
 from tunefree.core.fields import BLOCKS
 from tunefree.learners.newton import Newton
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model.passes import learn
 
 N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
@@ -25,7 +25,7 @@ def learned(state):
     X, y = np.zeros((N_ROWS, N_FEATURES - 1)), np.arange(N_ROWS) % float(N_OUTPUTS)
     X[:, :100] = np.random.default_rng(0).normal(size=(N_ROWS, 100))
     predictions = np.zeros((N_ROWS, N_OUTPUTS))
-    learn(state, objectives.Multinomial(0.0), as_dense(X), y, np.ones(N_ROWS), predictions)
+    learn(state, Objective("classification"), as_dense(X), y, np.ones(N_ROWS), predictions)
     return np.vstack([predictions, state["weights"][:100]])
 
 

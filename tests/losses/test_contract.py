@@ -1,6 +1,6 @@
 """Every loss holds its contract: those of the registry, and the one that the documentation adds from outside.
 
-Slopes and curvatures are derivatives, constants are bounds, everything is finite, links minimise the conditional risk.
+Slopes and curvatures are derivatives, constants are bounds, and everything is finite.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from tests.extending import run_page
 from tunefree import losses
 from tunefree.losses import contract, loss_of
-from tunefree.losses.links import least_risk, low_noise_margin, risk
 
 PAGE = run_page("loss.md", until="losses.register")
 PARAMETERS = {  # what is tested instead of the defaults
@@ -44,10 +42,8 @@ CASES = [(f"{name} (labels)", loss, True) for name, loss in CLASSIFICATION.items
 # Losses of a prediction in units of the target; those with a logarithmic link have none.
 IN_UNITS = {name: loss for name, loss in REGRESSION.items() if not isinstance(loss, losses.Tweedie)}
 every_loss = pytest.mark.parametrize(("loss", "labels"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-for_labels = pytest.mark.parametrize("loss", CLASSIFICATION.values(), ids=CLASSIFICATION)
 moderate = st.floats(-20, 20)
 number = st.floats(-1e308, 1e308)
-probability_inside = st.floats(0.001, 0.999)
 EXTREMES = [-1e308, -1e160, -800.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e160, 1e308]
 
 
@@ -168,41 +164,6 @@ def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
     assert loss.left_slope(y, p) == left
 
 
-@every_loss
-@given(y=moderate, p=st.floats(-1e3, 1e3), bound=st.floats(0.1, 20.0))
-def test_growth_constants_bound_slopes(loss, labels, y, p, bound):
-    y = target(labels, y) if labels else min(max(y, -bound), bound)
-    power, constant = loss.growth(1.0 if labels else bound)
-    if power == 0.0:
-        assert abs(loss.left_slope(y, p)) <= constant * (1 + 1e-12)
-    elif power < math.inf:
-        assert abs(loss.left_slope(y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
-    assert loss.value(y, 0.0) <= loss.at_zero(1.0 if labels else bound) * (1 + 1e-12)
-
-
-def test_growth_exponents():
-    exponents = {name: loss.growth(1.0).power for name, loss in (CLASSIFICATION | REGRESSION).items()}
-    expected = {
-        "logistic": 0.0,
-        "hinge": 0.0,
-        "smoothed-hinge": 0.0,
-        "squared-hinge": 1.0,
-        "exponential": math.inf,
-        "square": 1.0,
-        "absolute": 0.0,
-        "absolute-power:1": 0.0,
-        "absolute-power:1.5": 0.5,
-        "absolute-power:3": 2.0,
-        "epsilon-insensitive:0.3": 0.0,
-        "epsilon-insensitive:0.3:2": 1.0,
-        "huber:0.7": 0.0,
-        "quantile:0.8": 0.0,
-        "log-cosh:0.3": 0.0,
-        "log-cosh:2.0": 0.0,
-    }
-    assert {name: exponents[name] for name in expected} == expected
-
-
 @pytest.mark.parametrize("loss", IN_UNITS.values(), ids=IN_UNITS)
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):
@@ -219,61 +180,6 @@ def test_smooth_losses_of_other_units_keep_their_constants():
     assert (scaled.delta, scaled.lipschitz, scaled.smoothness) == (1.5, 1.5, 1.0)
 
 
-def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
-    assert [loss for loss in (CLASSIFICATION | REGRESSION).values() if loss.variance_exponent()] == [losses.Square()]
-
-
-@for_labels
-@given(probability=probability_inside)
-def test_the_link_minimises_the_conditional_risk(loss, probability):
-    least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
-    assert least_risk(loss, probability) <= least + 1e-9
-    assert least_risk(loss, probability) == risk(loss, probability, loss.link(probability))
-
-
-@for_labels
-@given(probability=probability_inside)
-def test_the_inverse_undoes_the_link(loss, probability):
-    if loss.has_inverse_link:
-        assert loss.inverse_link(np.array([loss.link(probability)]))[0] == pytest.approx(probability, rel=1e-9)
-
-
-@for_labels
-def test_signs_agree_with_the_likelier_label(loss):
-    for probability in (0.01, 0.3, 0.499, 0.501, 0.7, 0.99):
-        assert math.copysign(1.0, loss.link(probability)) == math.copysign(1.0, probability - 0.5)
-
-
-def test_the_papers_links():
-    assert losses.Logistic().link(0.8) == pytest.approx(math.log(4.0))
-    assert losses.Square().link(0.8) == pytest.approx(0.6)
-    assert losses.Exponential().link(0.8) == pytest.approx(0.5 * math.log(4.0))
-    assert losses.SmoothedHinge().link(0.8) == pytest.approx(0.75)
-    assert losses.SmoothedHinge().link(0.2) == pytest.approx(-0.75)
-    margins = [low_noise_margin(loss, 0.3) for loss in (losses.Logistic(), losses.Square())]
-    assert margins == pytest.approx([math.log(4.0), 0.6])
-
-
-def test_margins_grow_at_least_like_delta_over_the_lipschitz_constant_of_the_inverse():
-    for delta in (0.01, 0.1, 0.4):
-        assert low_noise_margin(losses.Logistic(), delta) >= 4 * delta
-        assert low_noise_margin(losses.Square(), delta) >= 2 * delta * (1 - 1e-12)
-
-
-INVERTIBLE = {name: loss for name, loss in CLASSIFICATION.items() if loss.has_inverse_link}
-
-
-def test_which_losses_give_probabilities():
-    assert set(INVERTIBLE) >= {"logistic", "square", "squared-hinge", "exponential", "smoothed-hinge"}
-    assert not any(loss.has_inverse_link for loss in (losses.Hinge(), losses.Absolute(), PAGE["log_cosh"]()))
-
-
-@pytest.mark.parametrize("loss", INVERTIBLE.values(), ids=INVERTIBLE)
-def test_probabilities_are_probabilities_at_any_prediction(loss):
-    shares = loss.inverse_link(np.array([-1e308, -800.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e308]))
-    assert (np.diff(shares) >= 0).all() and shares[0] == 0.0 and shares[-1] == 1.0 and shares[4] == 0.5
-
-
 @contract.loss_class
 class Nothing(NamedTuple):
     """No loss."""
@@ -283,14 +189,8 @@ class Nothing(NamedTuple):
 
 
 def test_what_a_loss_lacks_is_said():
-    with pytest.raises(TypeError, match="no link"):
-        losses.Absolute().link(0.3)
-    with pytest.raises(TypeError, match="no inverse"):
-        losses.Hinge().inverse_link(np.zeros(1))
     with pytest.raises(TypeError, match="not a regression loss"):
         losses.Hinge().rescaled(2.0)
-    with pytest.raises(ValueError, match="between 0 and 1/2"):
-        low_noise_margin(losses.Logistic(), 0.5)
     for name in ("value", "slope", "curvature"):
         with pytest.raises(TypeError, match="Nothing is not a loss"):
             getattr(Nothing(1.0, 1.0), name)(1.0, 1.0)

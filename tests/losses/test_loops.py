@@ -10,10 +10,8 @@ import numpy as np
 from tunefree import losses
 from tunefree.losses import Hinge, Square
 from tunefree.losses.contract import loss_class
-from tunefree.losses.kinds import arrays_of
-from tunefree.losses.labels import Binary
 from tunefree.losses.loops import Loop
-from tunefree.losses.objectives import all_compiled, measured
+from tunefree.losses.objectives import Objective, all_compiled, measured
 
 
 @loss_class
@@ -50,21 +48,20 @@ def scaled_loss_of(factor, functions):
 def test_a_loop_is_one_kernel_for_all_losses():
     kernel = all_compiled()[0]
     for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
-        assert measured(Binary(loss, 0.0), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
+        assert measured(Objective("classification", loss), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
     assert all_compiled()[0] is kernel and kernel.name == "losses.objectives.measure"
 
 
 def test_a_loop_is_made_anew_when_a_loss_gets_a_name(monkeypatch):
     monkeypatch.setattr(losses, "LOSSES", copy.deepcopy(losses.LOSSES))
-    monkeypatch.setattr("tunefree.losses.switch.LOSSES", losses.LOSSES)
     before = all_compiled()[0]
     losses.LOSSES.register("shifted", Shifted)
     assert all_compiled()[0] is not before
-    assert measured(Binary(Shifted(), 0.0), np.ones(1), np.full((1, 1), 3.0)).tolist() == [10.0]
+    assert measured(Objective("classification", Shifted()), np.ones(1), np.full((1, 1), 3.0)).tolist() == [10.0]
 
 
 def test_parts_that_a_loop_is_made_for_have_kernels_of_their_own():
-    arrays, margins = arrays_of(Binary(Hinge(), 0.0)), np.zeros(1)
+    arrays, margins = Objective("classification", Hinge()).arrays, np.zeros(1)
     one, two = (scaled_loss_of.compiled(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
     assert (one(*arrays, margins), two(*arrays, margins)) == (1.0, 2.0)
     assert scaled_loss_of.compiled(2.0) is two

@@ -42,9 +42,9 @@ def test_names_and_defaults():
 def test_every_loss_is_exported():
     for factory in losses.LOSSES.values():
         assert getattr(losses, factory.__name__) is factory
-    for name in ("Huber", "Quantile", "Power", "EpsilonInsensitive"):
+    for name in ("Huber", "Quantile", "Power", "Tweedie"):
         assert getattr(losses, name).__name__ == name and name in dir(losses)
-    for name in ("Huber", "Quantile", "Power", "EpsilonInsensitive"):
+    for name in ("Huber", "Quantile", "Power", "Tweedie"):
         assert issubclass(getattr(losses, name), tuple)
     with pytest.raises(AttributeError, match="Cubic"):
         _ = losses.Cubic

@@ -12,10 +12,10 @@ import pytest
 from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
-from tunefree.losses.kinds import arrays_of, functions_over
+from tunefree.losses import loss_classes, number_of
+from tunefree.losses.functions import functions_over, switch
 from tunefree.losses.loops import Loop
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, measured, regression
-from tunefree.losses.switch import loss_classes, number_of, switch
+from tunefree.losses.objectives import Objective, measured
 
 HOSTILE = [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 40.0, -800.0, 1e-308, -1e-308, 5e-324, 3e-310, 1e-300, 1e150, -1e150, 1e160]
 HOSTILE += [-1e308, 1e308, 1.7e308, 700.0, 1024.0 * (1.0 - 2.0**-53), 2.0**-1022, 2.0**-1023]
@@ -23,13 +23,15 @@ REGRESSION = of_task("regression")
 PADDING = 3  # numbers behind those of the outputs, which nothing may read or write
 ROWS_OF_A_STREAM = 40
 OBJECTIVES = {
-    **{f"binary {name}": (Binary(loss, 0.0), 1) for name, loss in CLASSIFICATION.items()},
+    **{f"binary {name}": (Objective("classification", loss), 1) for name, loss in CLASSIFICATION.items()},
     **{
-        f"against {name} {n}": (OneAgainstAll(loss, 0.0), n) for name, loss in CLASSIFICATION.items() for n in (1, 3, 7)
+        f"against {name} {n}": (Objective("classification", loss), n)
+        for name, loss in CLASSIFICATION.items()
+        for n in (3, 7)
     },
-    **{f"softmax {n}": (Multinomial(1.0), n) for n in (1, 2, 3, 7)},
-    **{f"regression {name}": (regression(loss), 1) for name, loss in REGRESSION.items()},
-    "regression huber:1e300": (regression(losses.huber(1e300)), 1),
+    **{f"softmax {n}": (Objective("classification"), n) for n in (1, 2, 3, 7)},
+    **{f"regression {name}": (Objective("regression", loss), 1) for name, loss in REGRESSION.items()},
+    "regression huber:1e300": (Objective("regression", losses.huber(1e300)), 1),
 }
 each_objective = pytest.mark.parametrize(("objective", "n_outputs"), OBJECTIVES.values(), ids=OBJECTIVES)
 
@@ -99,7 +101,7 @@ def drawn(objective, n_outputs, n_rows=120):
     margins[:, :n_outputs] = np.clip(numbers(n_rows, n_outputs), -1e150, 1e150)
     at[:, :n_outputs] = numbers(n_rows, n_outputs)
     y = numbers(n_rows) if objective.task == "regression" else random.integers(n_outputs, size=n_rows).astype(float)
-    if isinstance(objective, Binary):
+    if objective.task == "classification" and not objective.is_softmax and n_outputs == 1:
         y = random.choice([-1.0, 1.0], n_rows)
     return Drawn(y, random.choice([1.0, 0.5, 2.0, 1e-10, 1e10, 3.7], n_rows), margins, at)
 
@@ -115,11 +117,11 @@ def answers_of(function, objective, n_outputs):
         np.full((n, 2, width), 7.0),
     )
     for start in range(0, n, ROWS_OF_A_STREAM):
-        some, arrays = slice(start, start + ROWS_OF_A_STREAM), arrays_of(objective)
+        some, other = slice(start, start + ROWS_OF_A_STREAM), objective.copied()
         of_rows = rows.y[some], rows.weight[some], rows.margins[some], rows.at[some]
         with np.errstate(all="ignore"):
-            function(*arrays, *of_rows, scales[some], answers[some], loss[some], slopes[some])
-        after.append(arrays.restored(objective))
+            function(*other.arrays, *of_rows, scales[some], answers[some], loss[some], slopes[some])
+        after.append(other.numbers.tolist())
     return rows, scales, answers, loss, slopes, after
 
 
@@ -134,12 +136,10 @@ def test_compiled_code_has_the_bits_of_python(objective, n_outputs):
 @each_objective
 def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
     rows, _, _, loss, slopes, _ = answers_of(learn, objective, n_outputs)
-    if isinstance(objective, Multinomial):
+    if objective.is_softmax:
         return
     for i, y in enumerate(rows.y.tolist()):
-        targets = (
-            [y] if not isinstance(objective, OneAgainstAll) else [1.0 if k == y else -1.0 for k in range(n_outputs)]
-        )
+        targets = [y] if n_outputs == 1 else [1.0 if k == y else -1.0 for k in range(n_outputs)]
         pairs = list(zip(targets, rows.at[i].tolist(), strict=False))
         for place, name in enumerate(("slope", "left_slope")):
             assert slopes[i, place, :n_outputs].tolist() == [getattr(objective.loss, name)(*pair) for pair in pairs]
@@ -159,21 +159,27 @@ def test_gradients_are_bounded_and_padding_stays(objective, n_outputs):
 def test_each_loss_has_its_number(name):
     cases = switch(name, loss_classes())
     for loss in (CLASSIFICATION | REGRESSION).values():
-        arrays = arrays_of(Binary(loss, 0.0))
+        numbers = Objective("classification", loss).numbers
         for y, prediction in ((1.0, 0.3), (-1.0, 0.3), (1.0, 1.0), (1.0, -1e308)):
             with np.errstate(over="ignore"):
-                answer = cases(number_of(loss), arrays.numbers, y, prediction)
+                answer = cases(number_of(loss), numbers, y, prediction)
             assert answer == getattr(loss, name)(y, prediction), loss
-    assert math.isnan(cases(len(loss_classes()), arrays.numbers, 1.0, 1.0))
+    assert math.isnan(cases(len(loss_classes()), numbers, 1.0, 1.0))
 
 
-def test_arrays_hold_all_of_an_objective():
-    objective = regression(losses.quantile(0.75))._replace(
-        steepest=2.0, grain=0.5, unit=4.0, centre=1.5, spread=0.25, margin=8.0, mass=3.0
-    )
-    arrays = arrays_of(objective)
-    assert arrays.restored(regression(losses.quantile(0.75))) == objective
-    assert arrays_of(Multinomial(1.0)).restored(Multinomial(0.0)) == Multinomial(1.0)
+def test_a_file_and_a_copy_have_all_of_an_objective():
+    objective = Objective("regression", losses.quantile(0.75))
+    numbers = {"steepest": 2.0, "grain": 0.5, "unit": 4.0, "centre": -1.5, "spread": 0.25, "margin": 8.0, "mass": 3.0}
+    for name, number in numbers.items():
+        setattr(objective, name, number)
+    arrays, header = objective.save_state()
+    other, copied = Objective("regression", losses.quantile(0.75)), objective.copied()
+    other.take_over(arrays, header)
+    assert (arrays, header) == ({}, numbers)
+    for one in (other, copied):
+        assert one.numbers.tolist() == objective.numbers.tolist() and one.codes.tolist() == objective.codes.tolist()
+    copied.centre = 0.0
+    assert objective.centre == -1.5
 
 
 def test_a_loss_from_outside_is_one_more_case():
@@ -183,13 +189,13 @@ def test_a_loss_from_outside_is_one_more_case():
         with pytest.raises(
             ModelError, match=r"LogCosh is not among the losses; give it a name with tunefree\.losses\."
         ):
-            measured(regression(loss), y, at)
+            measured(Objective("regression", loss), y, at)
         losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
         assert loss_classes() == (*before, type(loss))
         assert functions_over(loss_classes()) is functions_over(loss_classes())
         expected = [loss.value(*pair) for pair in zip(y, at[:, 0], strict=True)]
-        assert measured(regression(loss), y, at).tolist() == expected
-        assert measured(regression(losses.Square()), y, at).tolist() == [0.25, 1849.0]
+        assert measured(Objective("regression", loss), y, at).tolist() == expected
+        assert measured(Objective("regression", losses.Square()), y, at).tolist() == [0.25, 1849.0]
 
 
 class Flat(NamedTuple):

@@ -12,8 +12,7 @@ from sklearn.metrics import mean_tweedie_deviance
 
 from tunefree.core.errors import ModelError
 from tunefree.losses import loss_of
-from tunefree.losses.kinds import arrays_of
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 from tunefree.losses.rates import as_rates, check_has_rates
 from tunefree.losses.regression import observe
 
@@ -70,17 +69,15 @@ def test_responses_undo_predictions(loss):
 def test_the_objective_follows_the_logarithm_of_the_mean():
     rng = np.random.default_rng(0)
     y, weight = rng.poisson(0.2, 500).astype(float), rng.exponential(size=500)
-    arrays = arrays_of(regression(LOSSES["poisson"]))
+    objective = Objective("regression", LOSSES["poisson"])
     for row in zip(y, weight, strict=True):
-        observe(arrays.numbers, *row)
-    objective = arrays.restored(regression(LOSSES["poisson"]))
+        observe(objective.numbers, *row)
     assert objective.predictions_of(np.zeros((1, 1)))[0, 0] == pytest.approx(np.log(np.average(y, weights=weight)))
 
 
 def test_while_all_targets_are_zero_half_an_event_is_expected():
-    arrays = arrays_of(regression(LOSSES["tweedie"]))
-    observe(arrays.numbers, 0.0, 1.0)
-    objective = arrays.restored(regression(LOSSES["tweedie"]))
+    objective = Objective("regression", LOSSES["tweedie"])
+    observe(objective.numbers, 0.0, 1.0)
     assert np.exp(objective.predictions_of(np.full((1, 1), 5.0))[0, 0]) == pytest.approx(0.5 / 1.5)
     assert objective.unit == 0.0
 
@@ -98,4 +95,4 @@ def test_what_has_no_exposures_is_an_error_that_names_what_has():
 def test_losses_of_any_number_are_finite(loss):
     numbers = np.array([-1e308, -700.0, -1.0, 0.0, 1e-308, 1.0, 700.0, 1e300, 1e308])
     y, predictions = (grid.ravel() for grid in np.meshgrid(np.abs(numbers), numbers))
-    assert np.isfinite(measured(regression(loss), y, predictions[:, None])).all()
+    assert np.isfinite(measured(Objective("regression", loss), y, predictions[:, None])).all()

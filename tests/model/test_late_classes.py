@@ -11,7 +11,7 @@ from tunefree import learners
 from tunefree.core.rows import dense
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
-from tunefree.losses.objectives import Binary, Multinomial
+from tunefree.losses.objectives import Objective
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
@@ -103,7 +103,7 @@ def state_of(model):
 def test_two_classes_share_the_margin_between_them(name):
     X, y = stream(300, 0)
     state, X, weight = learners.ALL[name](7, 1), dense(X), np.ones(len(y))
-    objective = Binary(loss_of("classification", None), 0.0)
+    objective = Objective("classification", loss_of("classification", None))
     passes.learn(state, objective, X, np.where(y == "c1", 1.0, -1.0), weight, np.empty((len(y), 1)))
     margin = passes.score(*read(state), X)[:, 0]
     margins = passes.score(*read(state.with_outputs(3, first=1, mirrors=True)), X)
@@ -115,9 +115,11 @@ def test_two_classes_share_the_margin_between_them(name):
 def test_a_late_class_knows_that_it_was_absent():
     """What the constant has learned is what it learns of rows of other classes alone."""
     X, y = stream(400, 0)
-    member = Member.create(Setting("scinol2", {}, "raw"), False, 7, 1, Binary(loss_of("classification", None), 0.0))
+    member = Member.create(
+        Setting("scinol2", {}, "raw"), False, 7, 1, Objective("classification", loss_of("classification", None))
+    )
     member.learn(dense(X), np.where(y == "c1", 1.0, -1.0), np.ones(len(y)), np.empty((len(y), 1)))
-    member.add_outputs(Multinomial(1.0), 1, 3)
+    member.add_outputs(Objective("classification"), 1, 3)
     assert member.state.wealth[0, 2] > 1.0 and member.state.gradients[0, 2] < 0.0
     weights, units = member.weights(7, 3)
     np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(len(y)), rtol=1e-12)

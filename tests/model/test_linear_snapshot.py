@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tunefree.core.rows import dense, part, sparse, table
-from tunefree.losses import Square, objectives
+from tunefree.losses import Square
+from tunefree.losses.objectives import Objective
 from tunefree.model import meetings
 from tunefree.model.group import LabelledRows
 from tunefree.model.linear_group import LinearGroup
@@ -46,7 +47,7 @@ def block(rng, kind):
 
 
 def group_of(kind, task):
-    objective = objectives.Multinomial(1.0) if task == "classes" else objectives.regression(Square())
+    objective = Objective("classification") if task == "classes" else Objective("regression", Square())
     of_group = (SETTINGS, objective, 6) if kind == "dense" else (REPLAYED, objective, 2)
     known = None if kind == "dense" else meetings.FirstMeetings()
     return LinearGroup(*of_group, 3 if task == "classes" else 1, False, known)
@@ -62,7 +63,7 @@ def learn(group, X, y, start, stop):
 
 
 def frozen_of(group, arrays, header):
-    frozen = LinearSnapshot.bare(group=group, objectives=[member.objective for member in group.members])
+    frozen = LinearSnapshot.bare(group=group, objectives=[member.objective.copied() for member in group.members])
     frozen.take_over(arrays, header)
     return frozen
 

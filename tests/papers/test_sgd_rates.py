@@ -12,7 +12,7 @@ from scipy import special
 from scipy.optimize import minimize
 
 from tunefree.losses import Logistic
-from tunefree.losses.links import low_noise_margin
+from tunefree.papers.links import low_noise_margin
 from tunefree.papers.sgd_rates import ExponentialRate, least_offset, sgd_penalty, variance_constant
 
 positive = st.floats(0.05, 2.0)

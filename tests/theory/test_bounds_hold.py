@@ -20,7 +20,7 @@ from tests.contracts import run
 from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.learners.scinol import ScInOL2
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_bound import growing_pistol_bound
@@ -59,7 +59,7 @@ def total(loss, y, margins, weight):
 
 def claims(state, loss, X, y, weight, u):
     """The regret of a learner, the bound of its theorem, and what is computed from the slopes."""
-    objective = objectives.Binary(loss, 0.0)
+    objective = Objective("classification", loss)
     state, _, predictions, row_losses = run(state, objective, as_dense(X), y, weight, 1)
     evidence = Evidence(X.shape[1] + 1)
     record_evidence(evidence, objective, as_dense(X), y, weight, predictions, row_losses)

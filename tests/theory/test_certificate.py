@@ -12,7 +12,7 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners.averaging import averaged
 from tunefree.learners.scinol import ScInOL2
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model.targets import Labels
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
@@ -23,7 +23,7 @@ from tunefree.pool.model import Model
 from tunefree.theory.bounds import paper_bound
 
 LOSS = losses.Logistic()
-OBJECTIVE = objectives.Binary(LOSS, 0.0)
+OBJECTIVE = Objective("classification", LOSS)
 
 
 def logistic(y, margins):
@@ -42,7 +42,7 @@ def stream(seed, n, d):
 def learn(learner, X, y):
     n = len(X)
     state = learner(X.shape[1] + 1)
-    objective = objectives.Binary(LOSS, 0.0)
+    objective = Objective("classification", LOSS)
     margins = run(state, objective, rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
     slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     return logistic(y, margins).sum(), slopes
@@ -84,7 +84,7 @@ def test_pistol_theorem_on_random_streams(a, seed, n, d, b):
     X = X / norms.max()
     X[0] *= 1.0 / max(np.linalg.norm(X[0]), 1e-300) if norms[0] > 0 else 1.0  # the learner's M is that of the paper
     state = PiSTOL(d + 1, a=a, b=b)
-    margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
+    margins = run(state, OBJECTIVE, rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
     slopes = np.abs([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     for comparator in (u, 100.0 * u, np.zeros(d)):
         regret = logistic(y, margins).sum() - logistic(y, X @ comparator).sum()
@@ -99,7 +99,7 @@ def test_coordinate_pistol_theorem(seed, n, d):
     X = np.divide(X, X[0], out=np.zeros_like(X), where=X[0] > 0)
     y = np.r_[1.0, y]
     state = CoordinatePiSTOL(d + 1, a=4.0, b=1.0 / d)
-    margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n + 1), 1)[2][:, 0]
+    margins = run(state, OBJECTIVE, rows.dense(X, intercept=False), y, np.ones(n + 1), 1)[2][:, 0]
     slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     regret = logistic(y, margins).sum() - logistic(y, X @ u).sum()
     sums = np.abs(slopes[:-1, None] * X[:-1]).sum(0)
@@ -147,7 +147,7 @@ def test_bounds_from_what_a_learner_kept(name, seed, n, d, growth):
     if np.abs(X[0]).max() == 0:
         X[0] = 1.0
     state = OWN[name](d)
-    margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, weight, 1)[2][:, 0]
+    margins = run(state, OBJECTIVE, rows.dense(X, intercept=False), y, weight, 1)[2][:, 0]
     for comparator in (u, 30.0 * u, -u, np.zeros(d)):
         regret = (weight * (logistic(y, margins) - logistic(y, X @ comparator))).sum()
         bound = paper_bound(state, OBJECTIVE, np.r_[0.0, comparator])
@@ -159,7 +159,7 @@ def test_bounds_from_what_a_learner_kept_are_sharper(seed, n, d):
     X, y, u = stream(seed, n, d)
     one, two = ScInOL1(d + 1), ScInOL2(d + 1)
     for name, state in (("scinol1", one), ("scinol2", two)):
-        margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
+        margins = run(state, OBJECTIVE, rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
         slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
         seen = (X != 0).any(0)
         theorem = bound_of(name, X[:, seen], slopes, u[seen])
@@ -174,7 +174,7 @@ def test_bounds_of_several_outputs_add_up():
         state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name](
             3, 3, **({"a": 4.0} if name == "pistol" else {})
         )
-        objective = objectives.Multinomial(1.0)
+        objective = Objective("classification")
         *_, row_losses = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
         u = rng.normal(size=(3, 3))
         margins = X @ u[1:]
@@ -188,10 +188,10 @@ def test_nothing_is_claimed_where_no_theorem_holds():
         state = create(2)
         assert paper_bound(state, OBJECTIVE, [0.0, 1.0]) < np.inf
         objective = run(
-            state, objectives.regression(losses.Absolute()), rows.dense(X, intercept=False), y, np.ones(3), 1
+            state, Objective("regression", losses.Absolute()), rows.dense(X, intercept=False), y, np.ones(3), 1
         )[1]
         assert paper_bound(state, objective, [0.0, 1.0]) == np.inf
-    assert paper_bound(state, objectives.Binary(losses.SquaredHinge(), 0.0), [0.0, 1.0]) == np.inf
+    assert paper_bound(state, Objective("classification", losses.SquaredHinge()), [0.0, 1.0]) == np.inf
     early = CoordinatePiSTOL(2, a=4.0)  # as from a file of a version that did not store the first values
     early.largest[1] = early.slopes[1] = 1.0
     assert paper_bound(early, OBJECTIVE, [0.0, 1.0]) == np.inf

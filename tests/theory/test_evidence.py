@@ -14,10 +14,9 @@ from sklearn import datasets
 from tests.strategies import KINDS, OBJECTIVES, streams
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.losses import objectives
-from tunefree.losses.kinds import arrays_of, functions_over
-from tunefree.losses.objectives import measured
-from tunefree.losses.switch import loss_classes
+from tunefree.losses import loss_classes
+from tunefree.losses.functions import functions_over
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
@@ -26,7 +25,7 @@ LEARNERS = ["scinol1", "scinol2", "pistol"]
 
 
 def slopes_of(objective, y, predictions):
-    slopes, arrays = np.empty_like(predictions), arrays_of(objective)
+    slopes, arrays = np.empty_like(predictions), objective.arrays
     for target, prediction, slope in zip(y, predictions, slopes, strict=True):
         functions_over(loss_classes()).true_slope(*arrays, target, len(slope), prediction, slope)
     return slopes
@@ -109,13 +108,13 @@ SLOPES = {  # of losses of a margin, or of the difference from a target, in NumP
 def slopes_in_numpy(objective, y, predictions):
     """The slopes (n, K) of many rows at once, which batch optimisation asks for a thousand times."""
     codes = np.arange(predictions.shape[1])
-    if isinstance(objective, objectives.Multinomial):
+    if objective.is_softmax:
         odds = np.exp(predictions - predictions.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True) - (codes == y[:, None])
     loss, slope = objective.loss, SLOPES[type(objective.loss).__name__]
     if objective.task == "regression":
         return slope(loss, predictions - y[:, None])
-    against = isinstance(objective, objectives.OneAgainstAll)
+    against = predictions.shape[1] > 1 and not objective.is_softmax
     labels = np.where(codes == y[:, None], 1.0, -1.0) if against else y[:, None]
     return labels * slope(loss, labels * predictions)
 
@@ -234,11 +233,11 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     loss = losses.Logistic() if multinomial else losses.SmoothedHinge()
-    many = objectives.Multinomial(1.0) if multinomial else objectives.OneAgainstAll(loss, 0.0)
+    many = Objective("classification") if multinomial else Objective("classification", loss)
     y = np.r_[rng.integers(0, 2, 20), rng.integers(0, 3, 20), rng.integers(0, 4, 20)].astype(float)
     evidence = Evidence(3, 1)
     for n_outputs, objective, piece in (
-        (1, objectives.Binary(loss, 0.0), slice(0, 20)),
+        (1, Objective("classification", loss), slice(0, 20)),
         (3, many, slice(20, 40)),
         (4, many, slice(40, 60)),
     ):
@@ -258,7 +257,7 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
 
 
 def test_the_margin_of_an_unknown_class_is_left_out():
-    objective, y = objectives.Multinomial(1.0), np.array([0.0, 1.0, 0.0])
+    objective, y = Objective("classification"), np.array([0.0, 1.0, 0.0])
     X, known = rows.dense([[1.0], [2.0], [-1.0]]), np.array([[0.3, -0.2], [1.0, 0.0], [2.0, 1.0]])
     padded = np.c_[known, np.full(3, -np.inf)]
     two = certify(gathered(objective, X, y, np.ones(3), known, n_features=2), objective)
@@ -301,7 +300,7 @@ extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_fro
 )
 def test_finite_for_any_numbers(data, loss):
     X, y, predictions, weight = (np.array(column) for column in zip(*data, strict=True))
-    objective = objectives.regression(loss)
+    objective = Objective("regression", loss)
     evidence = gathered(objective, rows.dense(X[:, None]), y, weight, predictions[:, None], n_features=2)
     certificate = certify(evidence, objective)
     assert np.isfinite(certificate.pulls).all() and not math.isnan(certificate.inner)
@@ -342,7 +341,7 @@ def test_nothing_is_claimed_without_rows():
 def test_smooth_losses_give_more(loss, seed, offset):
     """The closed form is the best multiple of the slopes, and holds for every constant."""
     rng = np.random.default_rng(seed)
-    y, objective = rng.normal(size=30), objectives.regression(loss)
+    y, objective = rng.normal(size=30), Objective("regression", loss)
     predictions = np.full((30, 1), y.mean() + offset)
     certificate = certify(
         gathered(objective, rows.dense(np.zeros((30, 1))), y, np.ones(30), predictions, n_features=2), objective
@@ -360,7 +359,7 @@ def test_smooth_losses_give_more(loss, seed, offset):
 @pytest.mark.parametrize("name", [*OBJECTIVES, "square", "huber"])
 def test_smoothness_bounds_how_fast_slopes_change(name):
     regressions = {"square": losses.Square(), "huber": losses.huber(2.0)}
-    objective = objectives.regression(regressions[name]) if name in regressions else OBJECTIVES[name]
+    objective = Objective("regression", regressions[name]) if name in regressions else OBJECTIVES[name]
     n_outputs = 3 if name in ("multinomial", "against") else 1
     rng = np.random.default_rng(0)
     p = rng.normal(size=(500, n_outputs)) * 3.0

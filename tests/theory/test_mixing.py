@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 
 from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softmax, of_kind, stream
 from tests.mixing.twin import twin_of
+from tunefree.losses.logistic import Logistic
+from tunefree.losses.objectives import Objective
 from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.scinol import scinol2_bound
-from tunefree.theory.mixing import correction_excess, interval_cost, mixing_excess
+from tunefree.theory.bounds import paper_bound
+from tunefree.theory.mixing import interval_cost, mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
 OF_NUMBERS = [kind for kind in LOSSES if kind not in OF_RATES]
 OF_CLASSES = [kind for kind in KINDS if kind not in LOSSES]
+
+
+def correction_excess(correction, weights):
+    """By how much the loss of the first correction exceeds that of fixed weights at most (Theorem 2)."""
+    return paper_bound(correction, Objective("classification", Logistic()), weights)
 
 
 def loss_of(kind, y, prediction):

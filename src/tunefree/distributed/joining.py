@@ -101,7 +101,7 @@ def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
     states = {}
     for name, state, holder in learners(model):
         if holder is not None and model.task == "regression":
-            holder.objective = holder.objective._replace(mass=MOVED_BY_NONE)
+            holder.objective.mass = MOVED_BY_NONE
         states[name] = {key: array.copy() for key, array in _numbers(state).items()}
     return states
 
@@ -113,7 +113,7 @@ def learned(model: Model, before: dict[str, dict[str, np.ndarray]], rows: int) -
         if isinstance(state, Newton):
             subtract_waiting(state)
         if name in before:
-            steepest = 0.0 if holder is None else float(holder.objective.steepest)
+            steepest = 0.0 if holder is None else holder.objective.steepest
             statistics[name] = _statistics(_numbers(state), before[name], steepest, float(rows))
     return statistics
 
@@ -126,9 +126,9 @@ def join(model: Model, total: dict[str, Statistics], rows: int, adds_sums: bool)
         for key, array in _numbers(state).items():  # views of what the learner has
             _add(total[name], key, array, adds_sums)
         if holder is not None:
-            holder.objective = holder.objective._replace(steepest=total[name].steepest)
+            holder.objective.steepest = total[name].steepest
             if model.task == "regression":
-                holder.objective = holder.objective._replace(mass=holder.objective.mass + rows)
+                holder.objective.mass += rows
     linear = model.linear
     for member in linear.members:
         member.rows, member.mass = member.rows + rows, member.mass + rows

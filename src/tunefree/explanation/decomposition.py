@@ -26,7 +26,7 @@ from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, Terms, unit_of
 from tunefree.explanation.reference import Reference
-from tunefree.losses.objectives import Multinomial
+from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
 from tunefree.model.targets import place_of
 from tunefree.pool.contexts import KNOWN, NEW, by_context
@@ -250,6 +250,6 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
 
 
-def identified(objective: Any, margins: np.ndarray) -> np.ndarray:
+def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
     """Margins (..., K) as far as the objective distinguishes them: those of a softmax without their mean."""
-    return margins - margins.mean(axis=-1, keepdims=True) if isinstance(objective, Multinomial) else margins
+    return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins

@@ -22,7 +22,7 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.linear import Linear, design
 from tunefree.generations.trees import Trees
-from tunefree.losses.objectives import Regression
+from tunefree.losses.objectives import Objective
 from tunefree.model.passes import add_terms
 from tunefree.pool.slots import Slot
 from tunefree.stream.layout import Layout
@@ -162,9 +162,9 @@ class LinearTerms:
         return parts
 
 
-def unit_and_centre(objective: Any) -> tuple[float, float]:
+def unit_and_centre(objective: Objective) -> tuple[float, float]:
     """The number that a margin of 1 adds, and the margin of a number of 0, in these units and reversed."""
-    return (objective.unit, objective.centre) if isinstance(objective, Regression) else (1.0, 0.0)
+    return (objective.unit, objective.centre) if objective.task == "regression" else (1.0, 0.0)
 
 
 class TreeTerms:

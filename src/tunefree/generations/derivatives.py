@@ -11,10 +11,9 @@ from tunefree.compiled.functions import Compiled, compiled
 from tunefree.compiled.programs import Call
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
-from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import Objective
 from tunefree.losses.places import IS_LOG, LOSS
-from tunefree.losses.regression import regression
 from tunefree.losses.tweedie_loss import power_of_e as exponential
 
 LEAST_CURVATURE = 1e-12
@@ -134,8 +133,8 @@ def differentiating(loss: Any, rows: Rows, steep: float, gradients: np.ndarray, 
 
     Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
     """
-    arrays = arrays_of(regression(loss))
-    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *rows, steep, gradients, curvatures
+    objective = Objective("regression", loss)
+    return _differentiate.compiled(), objective.codes.item(LOSS), objective.numbers, *rows, steep, gradients, curvatures
 
 
 @compiled
@@ -202,8 +201,8 @@ def _minimise(functions):
 
 def minimising(work: Any, loss: Any, nodes: np.ndarray, rows: Rows, rate: float, steps: np.ndarray) -> Call:
     """The call that writes the best step of each leaf of a tree, times a rate."""
-    arrays, places = arrays_of(regression(loss)), (work.rows, work.first, work.last)
-    return _minimise.compiled(), *places, int(arrays.codes[LOSS]), arrays.numbers, nodes, *rows, rate, steps
+    objective, places = Objective("regression", loss), (work.rows, work.first, work.last)
+    return _minimise.compiled(), *places, objective.codes.item(LOSS), objective.numbers, nodes, *rows, rate, steps
 
 
 def all_compiled() -> list[Compiled]:

@@ -103,13 +103,11 @@ class Generation(Part):
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, relative(birth.weights))
-            objective = objective._replace(
-                grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
-            )
+            objective.grain = power_below(rates.dispersion * rates.mean ** (2.0 - loss.power))
         elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
             spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
-            objective = objective._replace(unit=spread, spread=REST, margin=REST, mass=1.0)
-        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
+            objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0
+        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners_of(kind)]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:

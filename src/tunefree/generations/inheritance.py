@@ -21,7 +21,7 @@ from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.problem import Problem, prepared
 from tunefree.generations.settings import Settings
 from tunefree.generations.trees import Trees
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 
 EARLIER = 0.75  # of the rows, on which trees are grown
 FEWEST = 32  # rows that judge
@@ -117,7 +117,7 @@ class Trial:
             losses = -logs[np.arange(len(logs)), problem.targets.astype(np.int64)]
             imagined = float(np.quantile(-np.partition(logs, -2, axis=1)[:, -2], SUREST))
         else:
-            losses = measured(regression(problem.loss), problem.targets, np.ascontiguousarray(margins))
+            losses = measured(Objective("regression", problem.loss), problem.targets, np.ascontiguousarray(margins))
         return Judged(
             settings,
             self.work(settings),

@@ -17,17 +17,18 @@ from tunefree.compiled.prefetching import LARGE
 from tunefree.compiled.programs import Call
 from tunefree.core.fields import FEATURE, OUTPUT, padded
 from tunefree.core.numbers import LARGEST, MOST
-from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
+from tunefree.core.part import FIXED, LEARNED, Part, array, child, number
 from tunefree.core.rows import Row
 from tunefree.core.schema import Number, Text
 from tunefree.generations.trees import add_singles
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
-from tunefree.losses import loss_of, objectives
+from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.kinds import Functions, HasObjective, objective_numbers
+from tunefree.losses.functions import Functions
 from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import Objective
 from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
@@ -117,7 +118,7 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     return logs
 
 
-class LivingLeaves(HasObjective):
+class LivingLeaves(Part):
     """A learner on the leaves of some trees.
 
     Parameters
@@ -128,14 +129,17 @@ class LivingLeaves(HasObjective):
         Its parameters.
     n_leaves, n_outputs : int
         Of all trees together; margins of a row.
-    objective : objective
-        See :mod:`tunefree.losses.objectives`.
+    objective : Objective
+        Learning changes it.
     """
 
     learner = number(FIXED, Text(tuple(ALL)))
+    objective = child(Objective, LEARNED)
     state = child(lambda header, *_: ALL[header["learner"]], LEARNED, axes={FEATURE: "leaves", OUTPUT: "outputs"})
 
-    def __init__(self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Any) -> None:
+    def __init__(
+        self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Objective
+    ) -> None:
         self.objective, self.learner = objective, learner
         self.state = ALL[learner](n_leaves, n_outputs, **settings)
         if learner == "nag":  # as if each leaf had been met once, at a slope of 1: the first row moves it by less
@@ -144,7 +148,7 @@ class LivingLeaves(HasObjective):
     @property
     def predicts_rest(self) -> bool:
         """Whether numbers are learned as what the trees leave of them."""
-        return self._objective.task == "regression" and not has_log_link(self._objective.loss)
+        return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows, and learn each after that.
@@ -183,7 +187,7 @@ class LivingLeaves(HasObjective):
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)
         is_large = self.state.nbytes > LARGE
-        return follow, self.state, *self.arrays, is_large, codes, np.ones(codes.shape[1]), *rows, scratch
+        return follow, self.state, *self.objective.arrays, is_large, codes, np.ones(codes.shape[1]), *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
@@ -193,7 +197,7 @@ class LivingLeaves(HasObjective):
         levels = (
             (weights / largest).astype(np.float16) if largest > 0.0 else np.zeros((0, weights.shape[1]), np.float16)
         )
-        return FrozenLeaves(self.objective, levels, largest)
+        return FrozenLeaves(self.objective.copied(), levels, largest)
 
     def add_class(self, n_classes: int) -> None:
         """Have one more output, of which nothing is known."""
@@ -222,7 +226,7 @@ class FrozenLeaves(Part):
 
     Parameters
     ----------
-    objective : objective
+    objective : Objective
         As it was.
     levels : (n_leaves, K) float16 array
         Weights relative to the largest one; none where all are 0. Single precision holds them while they are used.
@@ -230,12 +234,11 @@ class FrozenLeaves(Part):
         Absolute value of a weight.
     """
 
-    objective = argument()
-    objective_numbers = objective_numbers()
+    objective = child(Objective, FIXED)
     levels = array("float32|float16", ("leaves", "outputs"), FIXED)
     largest = number(FIXED, Number(0))
 
-    def __init__(self, objective: Any, levels: np.ndarray, largest: float) -> None:
+    def __init__(self, objective: Objective, levels: np.ndarray, largest: float) -> None:
         self.objective, self.levels, self.largest = objective, levels.astype(np.float32), largest
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -254,16 +257,17 @@ class FrozenLeaves(Part):
         return self
 
 
-def objective_of(n_classes: int, loss: Any) -> Any:
+def objective_of(n_classes: int, loss: Any) -> Objective:
     """The objective of a task: classes have log-loss, numbers (``n_classes`` 0) the loss given.
 
     With a logarithmic link nothing is added to the margins.
     """
+    if n_classes > 0:
+        return Objective("classification", loss_of("classification", None) if n_classes <= 2 else None)
+    objective = Objective("regression", loss)
     if has_log_link(loss):
-        return objectives.regression(loss)._replace(unit=1.0, margin=MARGIN_OF_LOGARITHMS / 16.0, mass=LARGEST)
-    if n_classes == 0:
-        return objectives.regression(loss)
-    return objectives.Binary(loss_of("classification", None), 0.0) if n_classes <= 2 else objectives.Multinomial(1.0)
+        objective.unit, objective.margin, objective.mass = 1.0, MARGIN_OF_LOGARITHMS / 16.0, LARGEST
+    return objective
 
 
 def learners_of(kind: str) -> list[tuple[str, dict[str, float]]]:

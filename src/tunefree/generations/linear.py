@@ -23,7 +23,7 @@ from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.losses import Square
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 
 MOST_WEIGHTS = 512  # of all outputs together, where second derivatives of all pairs are computed
 MOST_OF_NEWTON = 128  # likewise of classes, beyond which L-BFGS is faster
@@ -200,7 +200,7 @@ def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     y, row_weights = np.minimum(problem.targets / mean, 1e100), problem.weights / dispersion
     q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
     margins = X @ b
-    losses = measured(regression(problem.loss), y, margins[:, None])
+    losses = measured(Objective("regression", problem.loss), y, margins[:, None])
     value = float(np.sum(row_weights * np.minimum(losses, 1e200)) + 0.5 * np.sum(penalty * b**2))
     margins = np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN)
     expected = row_weights * np.exp(r * margins)

@@ -8,7 +8,7 @@ asked for, so that names cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -35,7 +35,6 @@ _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quanti
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
     "Power": "tunefree.losses.power",
-    "EpsilonInsensitive": "tunefree.losses.power",
     "Huber": "tunefree.losses.huber_loss",
     "Quantile": "tunefree.losses.quantile_loss",
     "Tweedie": "tunefree.losses.tweedie_loss",
@@ -84,8 +83,8 @@ def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = (
 
 register("logistic", "tunefree.losses.logistic:Logistic", "classification")
 register("hinge", "tunefree.losses.hinge:Hinge", "classification")
-register("smoothed-hinge", "tunefree.losses.smoothed_hinge:SmoothedHinge", "classification")
-register("squared-hinge", "tunefree.losses.squared_hinge:SquaredHinge", "classification")
+register("smoothed-hinge", "tunefree.losses.hinge:SmoothedHinge", "classification")
+register("squared-hinge", "tunefree.losses.hinge:SquaredHinge", "classification")
 register("exponential", "tunefree.losses.exponential:Exponential", "classification")
 register("square", "tunefree.losses.square:Square", "classification", "regression")
 register("absolute", "tunefree.losses.absolute:Absolute", "regression")
@@ -161,6 +160,43 @@ def loss_of(task: str, name: str | None) -> Any:
         remedy = "put @loss_class of tunefree.losses.contract before the class"
         raise ModelError(f"{type(loss).__name__} has not the functions of all losses; {remedy}")
     return loss
+
+
+def loss_classes() -> tuple[type, ...]:
+    """The classes of all losses that have a name, in the order of their numbers.
+
+    Examples
+    --------
+    >>> [cls.__name__ for cls in loss_classes()][:3]
+    ['Logistic', 'Hinge', 'SmoothedHinge']
+    """
+    return _classes_of(LOSSES.objects())
+
+
+@cache
+def _classes_of(factories: tuple[Any, ...]) -> tuple[type, ...]:
+    return tuple(dict.fromkeys(type(factory()) for factory in factories))
+
+
+def number_of(loss: Any) -> int:
+    """The number of a loss: the place of its class in the registry.
+
+    Raises
+    ------
+    ModelError
+        If it has no name.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Hinge
+    >>> number_of(Hinge())
+    1
+    """
+    classes = loss_classes()
+    if type(loss) not in classes:
+        name = type(loss).__name__
+        raise ModelError(f"{name} is not among the losses; give it a name with tunefree.losses.register")
+    return classes.index(type(loss))
 
 
 def __getattr__(name: str) -> Any:

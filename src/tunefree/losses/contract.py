@@ -4,35 +4,15 @@ A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants:
 slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
 fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.switch`), and
-called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where the
-true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
-
-Growth: Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016),
-Assumption 1. With all targets in [-b, b] (b = 1 for labels), (4) asks for a q and a c_q with
-
-    |V'_-(y, a)| <= c_q (1 + |a|^q),                                                                            (4)
-
-and |V|_0 = sup_y V(y, 0) has to be finite. Where q = 0, c_0 is the Lipschitz constant: (4) would allow half of it, but
-(21) of the paper bounds slopes by c_0 itself.
-
-Links: Zhang: Statistical behavior and consistency of classification methods based on convex risk minimization (2004).
-With V(y, h) = phi(y h) and mu the probability of the label +1,
-
-    h*(mu) = argmin_h mu phi(h) + (1 - mu) phi(-h).
+``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`),
+and called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where
+the true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
-
-
-class Growth(NamedTuple):
-    """q and c_q of (4)."""
-
-    power: float  # q; infinite if no power bounds the slopes
-    constant: float  # c_q; infinite if q is
+from typing import Any
 
 
 class Loss:
@@ -45,16 +25,10 @@ class Loss:
     (0.75, -1.5, 2.0)
     >>> Absolute().slope(1.0, 1.0), Absolute().left_slope(1.0, 1.0)
     (0.0, -1.0)
-    >>> Hinge().growth(1.0), Square().growth(3.0)
-    (Growth(power=0.0, constant=1.0), Growth(power=1.0, constant=6.0))
-    >>> Hinge().at_zero(), Square().at_zero(bound=3.0)
-    (1.0, 9.0)
     >>> huber(3.0).rescaled(2.0)
     (Huber(delta=1.5, lipschitz=1.5, smoothness=1.0), 4.0)
     >>> poisson().response(0.0), poisson().prediction_of(1.0), Square().response(2.0)
     (np.float64(1.0), np.float64(0.0), 2.0)
-    >>> Square().link(0.75), Square().inverse_link([-2.0, 0.0, 0.5]).tolist(), Hinge().has_inverse_link
-    (0.5, [0.0, 0.5, 0.75], False)
     """
 
     has_log_link = False  # whether predictions of numbers are logarithms of means; ``power`` is then the variance's
@@ -75,18 +49,6 @@ class Loss:
         """The left derivative of the loss in the prediction: the slope, unless the loss defines it."""
         return loss.slope(y, prediction)
 
-    def growth(loss: Any, bound: float) -> Growth:
-        """q and c_q, for targets in [-bound, bound]; 0 and the Lipschitz constant where there is one."""
-        return Growth(0.0, loss.lipschitz) if loss.lipschitz < math.inf else Growth(math.inf, math.inf)
-
-    def at_zero(loss: Any, bound: float = 1.0) -> float:
-        """|V|_0: the largest loss of the prediction 0, for targets in [-bound, bound]."""
-        return max(loss.value(bound, 0.0), loss.value(-bound, 0.0))
-
-    def variance_exponent(loss) -> float:
-        """tau of (5) in Lin, Rosasco, Zhou 2016, as far as the loss alone implies it: 0, unless the loss says more."""
-        return 0.0
-
     def rescaled(loss, unit: float) -> tuple[Any, float]:
         """The loss V' and the factor c with V(y, p) = c V'(y / unit, p / unit)."""
         raise TypeError(f"{type(loss).__name__} is not a regression loss")
@@ -98,19 +60,6 @@ class Loss:
     def prediction_of(loss, targets: Any) -> Any:
         """The predictions that stand for targets (an array), as :meth:`response` undoes it."""
         return targets
-
-    def link(loss, probability: float) -> float:
-        """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses."""
-        raise TypeError(f"the {type(loss).__name__} loss has no link function")
-
-    def inverse_link(loss, predictions: Any) -> Any:
-        """The probabilities of predictions (an array); 0 or 1 beyond the range of h*."""
-        raise TypeError(f"the link function of the {type(loss).__name__} loss has no inverse")
-
-    @property
-    def has_inverse_link(loss) -> bool:
-        """Whether probabilities can be computed from predictions."""
-        return type(loss).inverse_link is not Loss.inverse_link
 
 
 def loss_class(cls: Any) -> Any:

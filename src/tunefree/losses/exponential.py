@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from tunefree.core.numbers import LARGEST_EXPONENT
 from tunefree.losses.contract import loss_class
-from tunefree.losses.links import log_odds, sigmoid
 
 
 @loss_class
@@ -33,9 +30,3 @@ class Exponential(NamedTuple):
 
     def curvature(loss, y, prediction):
         return math.exp(min(-y * prediction, LARGEST_EXPONENT))
-
-    def link(loss, probability):
-        return 0.5 * log_odds(probability)
-
-    def inverse_link(loss, predictions):
-        return sigmoid(2.0 * np.clip(predictions, -1e300, 1e300))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tunefree.core.numbers import softplus
 from tunefree.losses.contract import loss_class
-from tunefree.losses.links import log_odds, sigmoid
 
 
 @loss_class
@@ -36,9 +35,3 @@ class Logistic(NamedTuple):
     def curvature(loss, y, prediction):
         odds = math.exp(-abs(prediction))
         return odds / ((1.0 + odds) * (1.0 + odds))
-
-    def link(loss, probability):
-        return log_odds(probability)
-
-    def inverse_link(loss, predictions):
-        return sigmoid(predictions)

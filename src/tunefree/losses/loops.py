@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tunefree.compiled.functions import Compiled
-from tunefree.losses.kinds import compiled_over, functions_over
-from tunefree.losses.switch import loss_classes
+from tunefree.losses import loss_classes
+from tunefree.losses.functions import compiled_over, functions_over
 
 
 class Loop:
@@ -17,7 +17,7 @@ class Loop:
     ----------
     make : function
         From parts that the loop is made for, such as a learner's class, and the functions of objectives
-        (:class:`tunefree.losses.kinds.Functions`), which come last, to the loop: a plain function whose annotations
+        (:class:`tunefree.losses.functions.Functions`), which come last, to the loop: a plain function whose annotations
         are those of a compiled function.
 
     Examples
@@ -25,8 +25,7 @@ class Loop:
     >>> from typing import Annotated
     >>> import numpy as np
     >>> from tunefree.losses import Hinge
-    >>> from tunefree.losses.kinds import arrays_of
-    >>> from tunefree.losses.labels import Binary
+    >>> from tunefree.losses.objectives import Objective
     >>> @Loop
     ... def loss_of(functions):
     ...     loss_at = functions.loss_at
@@ -37,7 +36,8 @@ class Loop:
     ...     ) -> float:
     ...         return loss_at(codes, numbers, 1.0, 1, margins)
     ...     return loss
-    >>> loss_of(*arrays_of(Binary(Hinge(), 0.0)), np.array([0.25]))
+    >>> objective = Objective("classification", Hinge())
+    >>> loss_of(*objective.arrays, np.array([0.25]))
     0.75
     """
 

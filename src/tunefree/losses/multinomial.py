@@ -6,23 +6,8 @@ With p = softmax(margins), the gradient is p - onehot(y), and the second derivat
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from tunefree.core.numbers import finite
-from tunefree.losses.labels import OfClasses
-
-
-class Steepness(NamedTuple):
-    """The field of the objective."""
-
-    steepest: float  # 1, which no slope exceeds
-
-
-class Multinomial(Steepness, OfClasses):
-    """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
-
-    loss = None  # of a single margin there is none
-    smoothness = 0.5  # the Lipschitz constant of the gradient in the Euclidean norm
 
 
 def peak_of(margins, n_outputs):

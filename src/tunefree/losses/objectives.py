@@ -1,9 +1,12 @@
-"""Objectives: what is minimised over K margins of a row, for one target.
+"""An objective: what is minimised over K margins of a row, for one target.
 
-An objective is a NamedTuple. It knows what the target is (a label, a class, a number), and holds what it has to know of
-the targets so far. Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are
-clipped at the largest absolute one of earlier rounds, which adds to the regret at most the largest slope times the
-range of the margins, once (Cutkosky 2019, Artificial constraints and hints).
+Classes have one margin for two of them (targets -1 and +1) and else a margin each (targets 0 .. K - 1): with the
+log-loss of their softmax, or with a loss of single margins, of which each class is held against all others. Numbers
+have one margin, see :mod:`tunefree.losses.regression`.
+
+Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are clipped at the largest
+absolute one of earlier rounds, which adds to the regret at most the largest slope times the range of the margins, once
+(Cutkosky 2019, Artificial constraints and hints).
 """
 
 from __future__ import annotations
@@ -13,30 +16,132 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.compiled.functions import Compiled
-from tunefree.core.numbers import CEILING
-from tunefree.losses.kinds import arrays_of
-from tunefree.losses.labels import Binary as Binary
-from tunefree.losses.labels import OneAgainstAll as OneAgainstAll
+from tunefree.core.numbers import LARGEST
+from tunefree.core.part import LEARNED, Part, argument, number, scratch
+from tunefree.core.schema import SIZE, Number
+from tunefree.losses import number_of
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.loops import Loop
-from tunefree.losses.multinomial import Multinomial as Multinomial
-from tunefree.losses.regression import Regression as Regression
-from tunefree.losses.regression import regression as regression
+from tunefree.losses.places import (
+    CENTRE,
+    GRAIN,
+    IS_LOG,
+    LIPSCHITZ,
+    MARGIN,
+    MASS,
+    N_NUMBERS,
+    SOFTMAX,
+    SPREAD,
+    STEEPEST,
+    UNIT,
+)
+from tunefree.losses.rates import logarithm_of_few
 
 
-def with_slopes_as_they_come(objective: Any) -> Any:
-    """The objective for a learner that wants slopes of classes as they come, not clipped at the steepest so far.
+class _Entry(number):
+    """A number that an objective knows, which lies in its array."""
 
-    The bound of slopes is then the ceiling times the weight where the loss has no Lipschitz constant.
+    def __init__(self, place: int, kind: Number = SIZE) -> None:
+        super().__init__(LEARNED, kind)
+        self.place = place
+
+    def __get__(self, objective: Any, owner: type) -> Any:
+        return self if objective is None else objective.numbers.item(self.place)
+
+    def __set__(self, objective: Any, value: float) -> None:
+        objective.numbers[self.place] = value
+
+
+def _codes_of(objective: Objective) -> np.ndarray:
+    loss = SOFTMAX if objective.loss is None else number_of(objective.loss)
+    return np.array([objective.task == "regression", loss])
+
+
+def _numbers_of(objective: Objective) -> np.ndarray:
+    """The numbers before the first row."""
+    loss = objective.loss
+    numbers = np.zeros(N_NUMBERS + len(loss or ()))
+    numbers[LIPSCHITZ] = 1.0
+    if objective.task == "classification":
+        numbers[MARGIN] = 1.0
+    if loss is not None:
+        numbers[LIPSCHITZ], numbers[IS_LOG], numbers[N_NUMBERS:] = loss.lipschitz, has_log_link(loss), loss
+    return numbers
+
+
+class Objective(Part):
+    """What is minimised over the margins of a row, and what has to be known of the targets so far.
+
+    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    loss : loss, optional
+        Of a single margin, or of the number that it stands for. Without one, the log-loss of the softmax of margins of
+        classes.
+
+    Attributes
+    ----------
+    steepest : float
+        Largest absolute slope so far, over the loss's Lipschitz constant or else in grains.
+    grain : float
+        The power of two next below the size of the first slope that is not 0; 0 before it.
+    unit : float
+        The power of two next below the size of the first target that is not 0; 0 before it.
+    centre : float
+        Running mean of the targets, in units; an outlier counts as a near one.
+    spread : float
+        Running mean of ``|target - centre|``, in units; with a logarithmic link the largest one.
+    margin : float
+        A power of two that no spread so far has exceeded; 1 of classes.
+    mass : float
+        Sum of the sample weights.
 
     Examples
     --------
     >>> from tunefree.losses import Square
-    >>> with_slopes_as_they_come(Binary(Square(), 0.0)).steepest
-    1e+150
+    >>> objective = Objective("regression", Square())
+    >>> objective.unit, objective.centre = 2.0, 1.5
+    >>> objective.predictions_of(np.array([[0.0], [1.0]]))
+    array([[3.],
+           [5.]])
     """
-    if objective.task == "regression":
-        return objective
-    return objective._replace(steepest=CEILING)
+
+    task, loss = argument(), argument()
+    codes, numbers = scratch(_codes_of), scratch(_numbers_of)
+    steepest, grain, unit = _Entry(STEEPEST), _Entry(GRAIN), _Entry(UNIT)
+    centre, spread = _Entry(CENTRE, Number()), _Entry(SPREAD)
+    margin, mass = _Entry(MARGIN), _Entry(MASS)
+
+    def __init__(self, task: str = "classification", loss: Any = None) -> None:
+        self.task, self.loss = task, loss
+        self.codes, self.numbers = _codes_of(self), _numbers_of(self)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and numbers, as compiled loops take them."""
+        return self.codes, self.numbers
+
+    @property
+    def is_softmax(self) -> bool:
+        """Whether classes have the log-loss of the softmax of all margins."""
+        return self.loss is None
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the gradient in the Euclidean norm: that of each slope, or of the softmax."""
+        return 0.5 if self.loss is None else float(self.loss.smoothness)
+
+    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
+        """The predictions (n, K) that margins (n, K) stand for: those of classes are the margins."""
+        if self.task == "classification":
+            return margins
+        unit = self.unit
+        if unit == 0.0 and has_log_link(self.loss):
+            return np.full(margins.shape, logarithm_of_few(0.0, self.mass))
+        with np.errstate(over="ignore"):
+            return np.clip((self.centre + margins) * unit, -LARGEST, LARGEST)
 
 
 def chosen(margins: np.ndarray) -> np.ndarray:
@@ -72,16 +177,16 @@ def all_compiled() -> list[Compiled]:
     return [_measure.compiled()]
 
 
-def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+def measured(objective: Objective, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """The loss (n,) of each prediction (n, K).
 
     Examples
     --------
     >>> from tunefree.losses import Hinge
-    >>> measured(Binary(Hinge(), 0.0), np.array([1.0, -1.0]), np.array([[0.5], [0.5]]))
+    >>> measured(Objective("classification", Hinge()), np.array([1.0, -1.0]), np.array([[0.5], [0.5]]))
     array([0.5, 1.5])
     """
     losses = np.empty(len(predictions))
-    of_rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
-    _measure(*arrays_of(objective), *of_rows, losses)
+    rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
+    _measure(*objective.arrays, *rows, losses)
     return losses

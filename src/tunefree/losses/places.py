@@ -1,6 +1,6 @@
 """Where the numbers of an objective lie in its array, and what follows from them alone.
 
-Compiled loops take an objective as two plain arrays: ``codes``, the number of its kind and that of its loss, and
+Compiled loops take an objective as two plain arrays: ``codes``, whether numbers are predicted and which loss it is, and
 ``numbers``. First come those listed here, which change in place (but for two that the loss has: its Lipschitz constant,
 and whether its link is the logarithm), then the fields of the loss.
 """
@@ -12,11 +12,9 @@ import math
 from tunefree.core.running import WIDEST
 from tunefree.learners.contract import Scale
 
-KIND, LOSS = range(2)  # places in codes
+IS_REGRESSION, LOSS = range(2)  # places in codes
+SOFTMAX = -1  # in the place of a loss of single margins: the log-loss of the softmax of all margins
 STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, IS_LOG, N_NUMBERS = range(10)  # places in numbers
-PLACES = {  # of the fields of objectives
-    name: place for place, name in enumerate(("steepest", "grain", "unit", "centre", "spread", "margin", "mass"))
-}
 LARGEST_SLOPE = 1e300  # what the slope of a loss times a sample weight may be
 LEAST_BOUND = 1e-150  # of a slope that is not 0
 

@@ -6,53 +6,17 @@ import math
 from typing import NamedTuple
 
 from tunefree.core.numbers import finite, raised, sign
-from tunefree.losses.contract import Growth, loss_class
+from tunefree.losses.contract import loss_class
 
 
 @loss_class
 class Power(NamedTuple):
-    """|p - y|^power; made by :func:`power_loss`.
+    """max(|p - y|^power - epsilon, 0); made by :func:`power_loss` and :func:`epsilon_insensitive`.
 
     Examples
     --------
     >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
     (8.0, -12.0)
-    """
-
-    power: float  # at least 1
-    lipschitz: float
-    smoothness: float
-
-    def value(loss, y, prediction):
-        return raised(finite(abs(prediction - y)), loss.power)
-
-    def slope(loss, y, prediction):
-        side = sign(prediction - y)
-        return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
-
-    def growth(loss, bound):
-        return growth_of_power(loss.power, bound)
-
-    def curvature(loss, y, prediction):
-        return second_derivative(loss.power, finite(abs(prediction - y)))
-
-    def left_slope(loss, y, prediction):
-        side = 1.0 if prediction > y else -1.0
-        return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
-
-    def rescaled(loss, unit):
-        return loss, raised(unit, loss.power)
-
-    def variance_exponent(loss):
-        return 1.0 if loss.power == 2.0 else 0.0
-
-
-@loss_class
-class EpsilonInsensitive(NamedTuple):
-    """max(|p - y|^power - epsilon, 0); made by :func:`epsilon_insensitive`.
-
-    Examples
-    --------
     >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)
     (1.5, 0.0)
     """
@@ -67,32 +31,29 @@ class EpsilonInsensitive(NamedTuple):
 
     def slope(loss, y, prediction):
         error = finite(abs(prediction - y))
-        if raised(error, loss.power) <= loss.epsilon:
+        if loss.epsilon > 0.0 and raised(error, loss.power) <= loss.epsilon:
             return 0.0
-        side = sign(prediction - y)
-        return side * finite(loss.power * raised(error, loss.power - 1.0))
-
-    def growth(loss, bound):
-        return growth_of_power(loss.power, bound)
+        return sign(prediction - y) * finite(loss.power * raised(error, loss.power - 1.0))
 
     def curvature(loss, y, prediction):
         error = finite(abs(prediction - y))
-        return second_derivative(loss.power, error) if raised(error, loss.power) > loss.epsilon else 0.0
+        if loss.epsilon > 0.0 and raised(error, loss.power) <= loss.epsilon:
+            return 0.0
+        return second_derivative(loss.power, error)
 
     def left_slope(loss, y, prediction):
         error = finite(abs(prediction - y))
         above = raised(error, loss.power) - loss.epsilon
-        if above < 0.0 or (above == 0.0 and prediction > y):
+        if loss.epsilon > 0.0 and (above < 0.0 or (above == 0.0 and prediction > y)):
             return 0.0
         side = 1.0 if prediction > y else -1.0
         return side * finite(loss.power * raised(error, loss.power - 1.0))
 
     def rescaled(loss, unit):
         factor = raised(unit, loss.power)
+        if loss.epsilon == 0.0:
+            return loss, factor
         return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
-
-    def variance_exponent(loss):
-        return 1.0 if loss.power == 2.0 and loss.epsilon == 0.0 else 0.0
 
 
 def power_loss(power: float = 1.5) -> Power:
@@ -106,14 +67,14 @@ def power_loss(power: float = 1.5) -> Power:
     Examples
     --------
     >>> power_loss(2.0)
-    Power(power=2.0, lipschitz=inf, smoothness=2.0)
+    Power(epsilon=0.0, power=2.0, lipschitz=inf, smoothness=2.0)
     """
     if not (power >= 1 and math.isfinite(power)):
         raise ValueError(f"the power of a p-loss must be at least 1, not {power}")
-    return Power(power, 1.0 if power == 1 else math.inf, 2.0 if power == 2 else math.inf)
+    return epsilon_insensitive(0.0, power)
 
 
-def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> EpsilonInsensitive:
+def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> Power:
     """The epsilon-insensitive loss max(|p - y|^power - epsilon, 0).
 
     Parameters
@@ -126,14 +87,14 @@ def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> EpsilonInse
     Examples
     --------
     >>> epsilon_insensitive(0.5)
-    EpsilonInsensitive(epsilon=0.5, power=1.0, lipschitz=1.0, smoothness=inf)
+    Power(epsilon=0.5, power=1.0, lipschitz=1.0, smoothness=inf)
     """
     if not (epsilon >= 0 and math.isfinite(epsilon)):
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
     if not (power >= 1 and math.isfinite(power)):
         raise ValueError(f"the power must be at least 1, not {power}")
     smooth = 2.0 if power == 2 and epsilon == 0 else math.inf  # with epsilon the slope jumps to 2 sqrt(epsilon)
-    return EpsilonInsensitive(epsilon, power, 1.0 if power == 1 else math.inf, smooth)
+    return Power(epsilon, power, 1.0 if power == 1 else math.inf, smooth)
 
 
 def second_derivative(power, error):
@@ -141,11 +102,3 @@ def second_derivative(power, error):
     if power == 1.0 or (error == 0.0 and power < 2.0):
         return 0.0
     return finite(power * (power - 1.0) * (raised(error, power - 2.0) if power >= 2.0 else error ** (power - 2.0)))
-
-
-def growth_of_power(power, bound):
-    """q and c_q of the two losses."""
-    q = power - 1.0
-    # |a - y|^q <= 2^(q-1) (|a|^q + |y|^q) by convexity for q >= 1, and without the factor for q <= 1.
-    largest = max(1.0, raised(bound, q)) if q > 0.0 else 1.0
-    return Growth(q, finite(power * 2.0 ** max(q - 1.0, 0.0) * largest))

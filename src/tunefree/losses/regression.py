@@ -16,74 +16,13 @@ mean, and one more: beyond it lies no target, so the loss there is less.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
+from tunefree.core.numbers import LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
 from tunefree.core.running import approach
-from tunefree.losses.contract import has_log_link
 from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT, widest_of
-from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means
 MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
-
-
-class Regression(NamedTuple):
-    """One margin, real targets; the margin predicts the target minus its running centre, in units of the first one."""
-
-    loss: Any  # loss of the prediction, in the target's units
-    steepest: float  # largest absolute slope so far, over the loss's Lipschitz constant or else in grains, returned
-    grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
-    unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
-    centre: float  # running mean of the targets, in units, returned; an outlier counts as a near one
-    spread: float  # running mean of |target - centre|, in units, returned; with a logarithmic link the largest one
-    margin: float  # power of two that no spread so far has exceeded, returned
-    mass: float  # sum of the sample weights, returned
-
-    @property
-    def task(self) -> str:
-        """Numbers are learned."""
-        return "regression"
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the slope."""
-        return float(self.loss.smoothness)
-
-    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
-        """The predictions (n, K) that margins (n, K) stand for.
-
-        Examples
-        --------
-        >>> objective = Regression(None, 0.0, 1.0, unit=2.0, centre=1.5, spread=0.0, margin=0.0, mass=1.0)
-        >>> objective.predictions_of(np.array([[0.0], [1.0]]))
-        array([[3.],
-               [5.]])
-        """
-        if self.unit == 0.0 and has_log_link(self.loss):
-            return np.full(margins.shape, logarithm_of_few(0.0, self.mass))
-        with np.errstate(over="ignore"):
-            return np.clip((self.centre + margins) * self.unit, -LARGEST, LARGEST)
-
-    def labels_of(self, targets: np.ndarray) -> np.ndarray:
-        """Numbers as two labels: up to their median and above.
-
-        Examples
-        --------
-        >>> regression(None).labels_of(np.array([3.0, 1.0, 2.0]))
-        array([ True, False, False])
-        """
-        if not len(targets):
-            return targets
-        halves = np.sort(targets)[[(len(targets) - 1) // 2, len(targets) // 2]] / 2.0
-        return targets > halves.sum()  # the median; a sum of the two halves cannot overflow
-
-
-def regression(loss: Any) -> Regression:
-    """An objective that has seen no target yet."""
-    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, margin=0.0, mass=0.0)
 
 
 def first_power(power, number):

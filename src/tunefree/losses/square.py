@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from tunefree.core.numbers import finite, raised
-from tunefree.losses.contract import Growth, loss_class
+from tunefree.losses.contract import loss_class
 
 
 @loss_class
@@ -34,17 +32,5 @@ class Square(NamedTuple):
     def curvature(loss, y, prediction):
         return 2.0
 
-    def growth(loss, bound):
-        return Growth(1.0, 2.0 * max(1.0, bound))
-
-    def variance_exponent(loss):
-        return 1.0
-
     def rescaled(loss, unit):
         return loss, raised(unit, 2.0)
-
-    def link(loss, probability):
-        return 2.0 * probability - 1.0
-
-    def inverse_link(loss, predictions):
-        return 0.5 + 0.5 * np.clip(predictions, -1.0, 1.0)

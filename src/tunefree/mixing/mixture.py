@@ -14,9 +14,8 @@ from tunefree.compiled.programs import Call
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.kinds import arrays_of
+from tunefree.losses.objectives import Objective
 from tunefree.losses.places import LOSS
-from tunefree.losses.regression import regression
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 from tunefree.mixing.corrections import Corrections, Scratch, resized
@@ -133,8 +132,8 @@ class Mixture(Part):
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
-            arrays = arrays_of(regression(self.loss))
-            loss = int(arrays.codes[LOSS]), arrays.numbers
+            objective = Objective("regression", self.loss)
+            loss = objective.codes.item(LOSS), objective.numbers
             mix = (rates if has_log_link(self.loss) else numbers).compiled_mixing()
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))

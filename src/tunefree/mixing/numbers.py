@@ -18,7 +18,7 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import bounded, clip
 from tunefree.core.running import approach, pace
 from tunefree.core.schema import INFINITE
-from tunefree.losses.kinds import Functions
+from tunefree.losses.functions import Functions
 from tunefree.losses.loops import Loop
 from tunefree.losses.places import widest_of
 from tunefree.mixing.bases import (
@@ -147,30 +147,23 @@ IDENTITY = Link(
 )
 
 
-def writer_of_features(link: Link) -> Callable[..., None]:
-    """What writes the features of the corrections."""
-    within, centre_of, unit_of, constant = link.within, link.centre_of, link.unit_of, link.constant
+def writer_of_candidates(link: Link) -> Callable[..., None]:
+    """The function in which the corrections predict."""
+    within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
+    step_of, constant = link.step_of, link.constant
 
-    def write_features(members, base, known, begun, features):
-        """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1."""
-        unit = unit_of(known)
+    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+        """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
+
+        These are those of the corrections, within the range and where slopes are taken.
+        """
+        base, unit = candidates[0], unit_of(known)
         for i in range(len(members)):
             away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
             features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
         away = base - centre_of(known) if begun else 0.0
         features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
         features[len(members) + 1] = constant / UNIT
-
-    return write_features
-
-
-def writer_of_candidates(link: Link) -> Callable[..., None]:
-    """What lets the corrections predict."""
-    within, unit_of, step_of, write_features = link.within, link.unit_of, link.step_of, writer_of_features(link)
-
-    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
-        """Write the features, and the predictions of the corrections within the range and where slopes are taken."""
-        write_features(members, candidates[0], known, begun, features)
         for i in range(len(features)):
             scratch.ranges[i] = abs(features[i])
         write_first(first, 0, scratch, known.steepest[0], weight)
@@ -179,7 +172,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
             step = 0.0
             for i in range(len(features)):
                 step += scratch.weights[c, i] * features[i]
-            step = candidates[0] + unit_of(known) * clip(step, 1e30)
+            step = base + unit * clip(step, 1e30)
             candidates[1 + c] = within(known, step)
             scratch.steps[c] = step_of(known, step, candidates[1 + c])
 
@@ -187,7 +180,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
 
 
 def writer_of_gradient(link: Link) -> Callable[..., float]:
-    """What writes the gradient of a correction."""
+    """The function that writes the gradient of a correction."""
     in_units = link.in_units
 
     def write_gradient(known, c, scratch, features):
@@ -206,31 +199,10 @@ def writer_of_gradient(link: Link) -> Callable[..., float]:
     return write_gradient
 
 
-def writer_of_predictions(link: Link) -> Callable[..., None]:
-    """What writes all predictions of a row."""
-    within = link.within
-
-    def write_predictions(known, members, candidates, mixed, predictions):
-        """Write the predictions (M + 4,) of members, NaN of those asleep, of the candidates, and of the mixture."""
-        n_members = len(members)
-        for i in range(n_members):
-            predictions[i] = within(known, members[i, 0]) if is_awake(members[i]) else math.nan
-        for c in range(3):
-            predictions[n_members + c] = candidates[c]
-        predictions[n_members + 3] = mixed
-
-    return write_predictions
-
-
-def writers_of(link: Link) -> tuple[Callable[..., Any], ...]:
-    """What depends on the link when a round is learned."""
-    return writer_of_gradient(link), writer_of_predictions(link), link.learn_target
-
-
 def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
-    """What learns a round after its prediction; each function of the loss is called in one place."""
+    """The function that learns a round after its prediction."""
     value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
-    write_gradient, write_predictions, learn_target = writers_of(link)
+    within, learn_target, write_gradient = link.within, link.learn_target, writer_of_gradient(link)
 
     def learn(
         base,
@@ -257,9 +229,11 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
         learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
         rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
         learn_target(known, numbers, y, candidates[0], rate)
-        write_predictions(known, members, candidates, mixed, losses)
-        for i in range(n_members + 4):
-            losses[i] = value(loss, numbers, y, losses[i]) if not math.isnan(losses[i]) else math.nan
+        for i in range(n_members):
+            losses[i] = value(loss, numbers, y, within(known, members[i, 0])) if is_awake(members[i]) else math.nan
+        for c in range(3):
+            losses[n_members + c] = value(loss, numbers, y, candidates[c])
+        losses[n_members + 3] = value(loss, numbers, y, mixed)
         of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
         learn_losses(known, numbers, of_candidates[0], of_mixture, rate)
         unit = 8.0 * known.typical[0]

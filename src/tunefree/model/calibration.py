@@ -25,11 +25,11 @@ from tunefree.core.rows import Block, sparse
 from tunefree.learners import ALL
 from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
-from tunefree.losses.objectives import Multinomial
+from tunefree.losses.objectives import Objective
 from tunefree.model import passes
 from tunefree.model.views import Steady, transform_rows
 
-LOG_LOSS = Multinomial(1.0)
+LOG_LOSS = Objective("classification")
 MOST_PAIRS = 2**17  # of rows and classes, at a time
 
 

@@ -10,8 +10,8 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, LEARNED, Part, argument, children, number
 from tunefree.core.rows import entries_of, n_rows
-from tunefree.core.schema import COUNT, Mapping, Number, Sequence
-from tunefree.losses.kinds import numbers_of
+from tunefree.core.schema import COUNT, Sequence
+from tunefree.losses.objectives import Objective
 from tunefree.model import views
 from tunefree.model.group import Read, ReadWeights
 
@@ -34,35 +34,24 @@ class LinearSnapshot(Part):
 
     Attributes
     ----------
-    objectives : list of objective
+    objectives : list of Objective
         Of each member.
     """
 
     group = argument()
     reads = children(ReadWeights, LEARNED)
     views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], FIXED)
-    objectives: list[Any] = argument()
-    numbers = number(
-        FIXED,
-        Sequence(Mapping(Number())),
-        lambda snapshot: [numbers_of(objective) for objective in snapshot.objectives],
-        lambda snapshot, numbers: snapshot._have_numbers(numbers),
-    )
+    objectives: list[Objective] = children(Objective, FIXED)
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
     def __init__(self, group: Any, reads: list[Read], views: dict[str, Any], counts: tuple[int, int]) -> None:
         self.group, self.reads, self.views, self.counts = group, [ReadWeights(*read) for read in reads], views, counts
-        self.objectives = [member.objective for member in group.members]
-
-    def _have_numbers(self, numbers: list[dict[str, float]]) -> None:
-        """Have these numbers in the objectives."""
-        pairs = zip(self.objectives, numbers, strict=True)
-        self.objectives = [objective._replace(**of_member) for objective, of_member in pairs]
+        self.objectives = [member.objective.copied() for member in group.members]
 
     def check(self) -> None:
         """Raise a ModelError unless there are weights of all members, of as many outputs."""
         members, n_outputs = self.group.members, self.group.n_outputs
-        if len(self.reads) != len(members) or len(self.counts) != 2:
+        if {len(self.reads), len(self.objectives)} != {len(members)} or len(self.counts) != 2:
             raise ModelError("a copy has not the members")
         if any(weights.shape[1] != n_outputs for weights, _ in self.reads):
             raise ModelError("a copy has not the weights of its members")

@@ -9,15 +9,15 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.part import FIXED, LEARNED, argument, array, child, number
+from tunefree.core.numbers import CEILING
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
 from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
 from tunefree.learners import ALL
 from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
-from tunefree.losses.kinds import HasObjective
-from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
+from tunefree.losses.objectives import Objective
 from tunefree.model import meetings, passes
 from tunefree.model.group import Read
 from tunefree.model.meetings import Met, Past
@@ -38,7 +38,7 @@ def _nothing(member: Any, value: Any) -> None:
     """What was saved of the setting is only read to know the class of the learner."""
 
 
-class Member(HasObjective):
+class Member(Part):
     """A linear learner of a model.
 
     Parameters
@@ -47,7 +47,7 @@ class Member(HasObjective):
     average : bool
         Whether its weights are the averages of its iterates.
     state, objective
-        As :func:`tunefree.model.passes.learn` takes them.
+        As :func:`tunefree.model.passes.learn` takes them, which changes both.
     """
 
     setting, average, room = argument(), argument(), argument()
@@ -64,6 +64,7 @@ class Member(HasObjective):
         read=lambda member: None if member.fixed else member.state.arrays(member.n_known),
         write=lambda member, state: setattr(member, "state", state or member.state.blank(2, member.state.n_outputs)),
     )
+    objective = child(Objective, LEARNED)
     rows = number(LEARNED, COUNT)
     mass = number(LEARNED, SIZE)
     log: np.ndarray | None = array(
@@ -71,7 +72,7 @@ class Member(HasObjective):
     )
     offsets: np.ndarray | None = array("float64", ("K",), LEARNED, may_be_none=True)
 
-    def __init__(self, setting: Setting, average: bool, state: Any, objective: Any, room: int) -> None:
+    def __init__(self, setting: Setting, average: bool, state: Any, objective: Objective, room: int) -> None:
         self.setting, self.average, self.state, self.objective = setting, average, state, objective
         self.room = room  # features there is capacity for; a learner may need less for all of them
         self.log = None  # of rows, for first occurrences that are replayed; none before the first
@@ -81,14 +82,15 @@ class Member(HasObjective):
         self.fixed_weights = self.fixed_units = None  # of a member that learns no more; its state knows nothing
 
     @classmethod
-    def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
+    def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> Member:
         """A member that has seen no row."""
         try:
             state = ALL[setting.learner](n_features, n_outputs, **setting.settings)
         except TypeError as error:
             raise ModelError(f"{setting.learner}: {error}") from None
-        if state.traits.takes_slopes_as_they_come:
-            objective = with_slopes_as_they_come(objective)
+        objective = objective.copied()
+        if state.traits.takes_slopes_as_they_come and objective.task == "classification":
+            objective.steepest = CEILING  # slopes are not clipped at the steepest so far
         state = averaged(type(state)).of(state) if average else state  # type: ignore[arg-type]
         return cls(setting, average, state, objective, n_features)
 
@@ -119,7 +121,7 @@ class Member(HasObjective):
         """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""
         self.room, self.state = n_features, self.state.grown(n_features, n_outputs, first)
 
-    def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
+    def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
@@ -129,7 +131,7 @@ class Member(HasObjective):
         begun, margin = self._absent(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
         self.offsets = with_late_classes(offsets, n_outputs, first, margin)
-        mirrors = first == 1 and isinstance(objective, Multinomial)
+        mirrors = first == 1 and objective.is_softmax
         self._add_outputs(n_outputs, first, mirrors)
         if begun is not None:
             self.state.begin_outputs(begun, range(first + before, n_outputs))
@@ -137,23 +139,24 @@ class Member(HasObjective):
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # a replay then lets output 0 take over what the state does here
                 self.log[:, passes.OF_ROW] = math.nan
-        self.objective = objective._replace(steepest=max(objective.steepest, self.objective.steepest))
+        steepest, self.objective = self.objective.steepest, objective.copied()
+        self.objective.steepest = max(steepest, objective.steepest)
 
-    def _absent(self, objective: Any) -> tuple[Any, float]:
+    def _absent(self, objective: Objective) -> tuple[Any, float]:
         """A learner of one output, which knows from the constant alone that a class was absent from the rows so far,
         and what its margin lacks then (:func:`late_margin`)."""
         margin = late_margin(objective, self.rows)
         if self.state is None or isinstance(self.state, Averaged):
             return None, margin
         n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
-        loss = loss_of("classification", None) if isinstance(objective, Multinomial) else objective.loss
-        against = Binary(loss, objective.steepest)
+        loss = loss_of("classification", None) if objective.is_softmax else objective.loss
+        against = Objective("classification", loss)
         weight = np.full(n, self.mass / self.rows)
         constants = dense(np.zeros((n, 0)))
         passes.learn(learner, against, constants, np.full(n, -1.0), weight, np.empty((n, 1)))
         weights, units = read(learner, 1)
         learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
-        return learner, margin - learned if isinstance(objective, Multinomial) else 0.0
+        return learner, margin - learned if objective.is_softmax else 0.0
 
     def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
         """Have more outputs, see :meth:`tunefree.learners.contract.Learner.with_outputs`."""
@@ -171,7 +174,7 @@ class Member(HasObjective):
             self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
             of_met = met.left_out, met.places, self.log
         of_rows = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
-        run, *arguments = passes.call_on(self.state, self.arrays, of_rows, of_met, self.offsets)
+        run, *arguments = passes.call_on(self.state, self.objective, of_rows, of_met, self.offsets)
         run(*arguments)
 
     def count(self, weight: np.ndarray) -> None:
@@ -231,7 +234,7 @@ class Member(HasObjective):
         self._replay_into(state, X, past)
         return read(state)
 
-    def predict(self, X: Any, read: Read, further: Any, objective: Any) -> np.ndarray:
+    def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
 
         Parameters
@@ -241,18 +244,17 @@ class Member(HasObjective):
             See :meth:`weights`.
         further : Further or None
             Other entries of these rows (:class:`tunefree.model.group.Further`).
-        objective : objective
+        objective : Objective
             By which margins become predictions.
         """
         weights, units = read
         margins = passes.score(weights, units, X)
         if further is not None:
             margins += passes.score(further.read[0], further.read[1], further.X)
-        predictions: np.ndarray = objective.predictions_of(margins)
-        return predictions
+        return objective.predictions_of(margins)
 
 
-def late_margin(objective: Any, rows: int) -> float:
+def late_margin(objective: Objective, rows: int) -> float:
     """The margin with which a class begins that comes after so many rows: the log-odds of one row among them.
 
     A learner that had known the class from the start would predict about as much. Margins of other losses than the
@@ -260,10 +262,10 @@ def late_margin(objective: Any, rows: int) -> float:
 
     Examples
     --------
-    >>> round(late_margin(Multinomial(1.0), 100_000), 2)
+    >>> round(late_margin(Objective("classification"), 100_000), 2)
     -11.51
     """
-    return -math.log(max(rows, 1)) if isinstance(objective, Multinomial) else 0.0
+    return -math.log(max(rows, 1)) if objective.is_softmax else 0.0
 
 
 def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: float) -> np.ndarray:

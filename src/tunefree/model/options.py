@@ -9,7 +9,8 @@ from typing import Any
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, family_of
 from tunefree.learners.contract import Traits, traits_of
-from tunefree.losses import loss_of, objectives
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import Objective
 from tunefree.model import calibration, views
 from tunefree.model.members import Setting
 
@@ -69,8 +70,8 @@ class ModelOptions:
     Examples
     --------
     >>> options = ModelOptions("classification", loss="hinge", learner="nag")
-    >>> options.is_mixed, options.is_calibrated, type(options.objective(3)).__name__
-    (False, True, 'OneAgainstAll')
+    >>> options.is_mixed, options.is_calibrated, options.objective(3).is_softmax
+    (False, True, False)
     >>> len(options.member_settings), len(ModelOptions("regression").member_settings)
     (1, 8)
     """
@@ -129,20 +130,14 @@ class ModelOptions:
         are_log_odds = self.is_mixed or calibration.are_log_odds(self.learner, self.loss)
         return self.task == "classification" and not are_log_odds
 
-    def objective(self, n_outputs: int) -> Any:
+    def objective(self, n_outputs: int) -> Objective:
         """The objective of members, before any row."""
         return self._objective(self.loss, n_outputs)
 
-    def objective_of_mixture(self, n_outputs: int) -> Any:
+    def objective_of_mixture(self, n_outputs: int) -> Objective:
         """The objective of mixed log-odds."""
         return self._objective("logistic", n_outputs)
 
-    def _objective(self, name: str | None, n_outputs: int) -> Any:
-        loss = loss_of(self.task, name)
-        if self.task == "regression":
-            return objectives.regression(loss)
-        if n_outputs == 1:
-            return objectives.Binary(loss, 0.0)
-        if (name or "logistic") == "logistic":
-            return objectives.Multinomial(1.0)
-        return objectives.OneAgainstAll(loss, 0.0)
+    def _objective(self, name: str | None, n_outputs: int) -> Objective:
+        is_softmax = n_outputs > 1 and (name or "logistic") == "logistic"
+        return Objective(self.task, None if is_softmax else loss_of(self.task, name))

@@ -22,8 +22,9 @@ from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.kinds import Arrays, Functions, arrays_of
+from tunefree.losses.functions import Functions
 from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import Objective
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
 MARGINS, GRADIENT, CURVATURE = 0, 1, 2  # rows of the scratch of learning
@@ -182,7 +183,7 @@ NOTHING_MET = _NONE, _NONE, _NO_LOG  # where no feature is left out
 
 def learn(
     state: Learner,
-    objective: Any,
+    objective: Objective,
     X: Any,
     y: np.ndarray,
     weight: np.ndarray,
@@ -191,25 +192,28 @@ def learn(
     places: np.ndarray = _NONE,
     log: np.ndarray = _NO_LOG,
     offsets: np.ndarray | None = None,
-) -> Any:
-    """Learn rows in order; writes the prediction (n, K) of each before it was learned, returns the objective after.
+) -> None:
+    """Learn rows in order; writes the prediction (n, K) of each before it was learned.
 
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    arrays, of_rows = arrays_of(objective), (entries_of(X), numbers_of(y), numbers_of(weight), predictions)
-    run, *arguments = call_on(state, arrays, of_rows, (left_out, places, log), offsets)
+    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), predictions
+    run, *arguments = call_on(state, objective, of_rows, (left_out, places, log), offsets)
     run(*arguments)
-    return arrays.restored(objective)
 
 
 def call_on(
-    state: Learner, objective: Arrays, rows: tuple[Any, ...], met: tuple[np.ndarray, ...], offsets: np.ndarray | None
+    state: Learner,
+    objective: Objective,
+    rows: tuple[Any, ...],
+    met: tuple[np.ndarray, ...],
+    offsets: np.ndarray | None,
 ) -> Call:
     """The call in which a learner learns rows: entries, targets and weights, and the predictions, which are written."""
     scratch, added = np.zeros((3, padded(state.n_outputs))), _NO_OFFSETS if offsets is None else offsets
     learn, is_large = pass_of("learn", type(state), state.n_outputs == 1), state.nbytes > LARGE
-    return learn, state, *objective, is_large, *rows, *met, added, scratch
+    return learn, state, *objective.arrays, is_large, *rows, *met, added, scratch
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:
@@ -227,7 +231,13 @@ def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> 
 
 
 def learn_apart(
-    state: Learner, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, offsets: np.ndarray, margins: np.ndarray
+    state: Learner,
+    objective: Objective,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    offsets: np.ndarray,
+    margins: np.ndarray,
 ) -> None:
     """Learn margins of which each has a row, and features, of its own: there are K rows for each target.
 
@@ -235,7 +245,7 @@ def learn_apart(
     """
     of_rows = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
     run = pass_of("learn apart", type(state), True)
-    run(state, *arrays_of(objective), *of_rows, np.zeros((2, len(offsets))))
+    run(state, *objective.arrays, *of_rows, np.zeros((2, len(offsets))))
 
 
 def ratio_of(value, units, j):

@@ -12,7 +12,7 @@ from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Rows
 from tunefree.core.schema import COUNT, FINITE, SIZE, Flag, Mapping, Number
-from tunefree.losses.objectives import Multinomial, chosen
+from tunefree.losses.objectives import chosen
 from tunefree.model.group import LabelledRows
 from tunefree.model.ledger import Ledger
 from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
@@ -128,7 +128,7 @@ class FirstPassRecord(Part):
         split = self.log.shape[1] == 1 < n_outputs
         self.evidence = widened(self.evidence, self.evidence.n_features, n_outputs, objective)
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
-        if split and isinstance(objective, Multinomial):
+        if split and objective.is_softmax:
             self.log[:, 0] = 0.0 - self.log[:, 1]
 
     def add(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.losses.links import least_risk, risk
+from tunefree.papers.links import inverse_link, least_risk, link, risk
 
 
 def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> float:
@@ -55,7 +55,7 @@ def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: Arr
     True
     """
     predictions, probabilities = _checked(predictions, probabilities)
-    pairs = zip(loss.inverse_link(predictions).tolist(), probabilities.tolist(), strict=True)
+    pairs = zip(inverse_link(loss, predictions).tolist(), probabilities.tolist(), strict=True)
     return float(np.mean([bregman(loss, a, b) for a, b in pairs]))
 
 
@@ -82,7 +82,7 @@ def bregman(loss: Any, first: float, second: float) -> float:
     """
     if not (0.0 < first < 1.0 and 0.0 <= second <= 1.0):
         raise ValueError(f"probabilities must lie between 0 and 1, not {first} and {second}")
-    best = loss.link(first)
+    best = link(loss, first)
     slope = loss.value(1.0, best) - loss.value(-1.0, best)  # l*'(a), by the envelope theorem
     return -least_risk(loss, second) + least_risk(loss, first) + slope * (second - first)
 

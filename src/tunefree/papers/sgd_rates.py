@@ -10,7 +10,7 @@ Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates 
     R             bound on sqrt(k(x, x))
     L             smoothness of the expected loss as a functional: the smoothness of the loss, times R^2
     sigma^2       bound on the variance of the stochastic gradient
-    m             m(delta), see tunefree.losses.links.low_noise_margin
+    m             m(delta), see tunefree.papers.links.low_noise_margin
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ExponentialRate(NamedTuple):
     """The rate of Theorem 1, for the last iterate, or of Theorem 2, for the average.
 
     Corollary 1 is Theorem 2 for the logistic loss and a Gaussian kernel: M = R = 1, and the margin
-    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.losses.links`.
+    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.papers.links`.
 
     Parameters
     ----------

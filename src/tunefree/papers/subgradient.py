@@ -23,9 +23,8 @@ import numpy as np
 from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
-from tunefree.losses.objectives import Binary, chosen, measured
+from tunefree.losses.objectives import Objective, chosen, measured
 from tunefree.papers.early_stopping.stopping_times import largest_step, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.playing import rows_of
@@ -57,7 +56,7 @@ class Problem(NamedTuple):
     others: Rows
     squares: np.ndarray  # (m,) K(x_j, x_j)
     in_rkhs: bool  # whether coefficients are those of K_{x_j}; else they are weights of features
-    objective: Any
+    objective: Objective
     errors: Callable[[np.ndarray, np.ndarray], np.ndarray]
     n_outputs: int = 1
 
@@ -303,7 +302,7 @@ class SubgradientMethod:
         learned = Rows(features, targets, np.full(len(rows), 1.0 / len(rows)))
         none = Rows(features[:0], targets[:0], targets[:0])
         errors = wrong_classes if np.isin(targets, (-1.0, 1.0)).all() else absolute_errors
-        return Problem(learned, none, squares, kernel is not None, Binary(loss, 0.0), errors)
+        return Problem(learned, none, squares, kernel is not None, Objective("classification", loss), errors)
 
 
 def steps_of(eta: float, theta: float, iterations: int) -> np.ndarray:
@@ -330,10 +329,10 @@ def _respond(functions):
     return respond
 
 
-def respond(objective: Any, y: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def respond(objective: Objective, y: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The left derivatives (n, K) and the losses (n,) of margins (n, K)."""
     slopes, losses = np.empty_like(margins), np.empty(len(y))
-    _respond(*arrays_of(objective), y, margins, slopes, losses)
+    _respond(*objective.arrays, y, margins, slopes, losses)
     return slopes, losses
 
 

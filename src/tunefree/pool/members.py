@@ -15,7 +15,7 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model.group import LabelledRows
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import name_of
@@ -249,6 +249,6 @@ class Members(Part):
             return -np.take_along_axis(predictions, y.astype(np.int64)[:, None, None], axis=2)[:, :, 0]
         n, n_members, _ = predictions.shape
         targets = np.ascontiguousarray(np.repeat(y, n_members))
-        losses = measured(regression(self.loss), targets, np.nan_to_num(predictions).reshape(-1, 1))
+        losses = measured(Objective("regression", self.loss), targets, np.nan_to_num(predictions).reshape(-1, 1))
         asleep = np.isnan(predictions[:, :, 0])
         return np.where(asleep, np.nan, np.minimum(losses, LARGEST_LOSS).reshape(n, n_members))

@@ -96,7 +96,7 @@ class LinearRow:
         """The calls in which members predict the row, and learn it."""
         for member, row, predictions in zip(self.group.members, self.rows, self.written, strict=True):
             of_row = row, self.target, self.weight, predictions
-            yield passes.call_on(member.state, member.arrays, of_row, passes.NOTHING_MET, member.offsets)
+            yield passes.call_on(member.state, member.objective, of_row, passes.NOTHING_MET, member.offsets)
 
     def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
@@ -418,7 +418,7 @@ def _held(pool: Any) -> list[Any]:
     """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
     linear, growth = pool.members.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
-    states = (part for member in linear.members for part in (member.state, member.arrays))
+    states = (part for member in linear.members for part in (member.state, member.objective))
     of_contexts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
     of_pool = *of_contexts, linear.members, growth
     return [*of_pool, *states, *linear.views.values(), *generations]

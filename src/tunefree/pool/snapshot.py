@@ -90,7 +90,7 @@ class Snapshot(Part):
 def _blank_linear(members: Members) -> LinearSnapshot:
     """The linear members, whose weights are to be taken over."""
     group = members.linear
-    return LinearSnapshot.bare(group=group, objectives=[member.objective for member in group.members])
+    return LinearSnapshot.bare(group=group, objectives=[member.objective.copied() for member in group.members])
 
 
 class Copies(Part):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.losses.objectives import Regression
+from tunefree.losses.objectives import Objective
 
 
 class Bound(NamedTuple):
@@ -43,7 +43,7 @@ def no_bound(reason: str) -> Bound:
     return Bound(None, reason=reason)
 
 
-def paper_bound(state: Any, objective: Any, weights: ArrayLike) -> float:
+def paper_bound(state: Any, objective: Objective, weights: ArrayLike) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
     It is of all rounds that the state has learned: after several passes of all of them together, not of the first. The
@@ -66,12 +66,13 @@ def paper_bound(state: Any, objective: Any, weights: ArrayLike) -> float:
     Examples
     --------
     >>> from tunefree.learners.scinol import ScInOL2
-    >>> from tunefree.losses import Logistic, objectives
-    >>> paper_bound(ScInOL2(2, epsilon=1.0), objectives.Binary(Logistic(), 0.0), [0.0, 3.0])
+    >>> from tunefree.losses import Logistic
+    >>> from tunefree.losses.objectives import Objective
+    >>> paper_bound(ScInOL2(2, epsilon=1.0), Objective("classification", Logistic()), [0.0, 3.0])
     0.0
     """
-    lipschitz = getattr(getattr(objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
-    if lipschitz == math.inf or isinstance(objective, Regression):
+    lipschitz = getattr(objective.loss, "lipschitz", 1.0)  # 1 for the log-loss of a softmax
+    if lipschitz == math.inf or objective.task == "regression":
         return math.inf
     u = np.asarray(weights, np.float64).reshape(state.n_features, state.n_outputs)
     with np.errstate(all="ignore"):

@@ -38,10 +38,9 @@ from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.functions import Functions
 from tunefree.losses.loops import Loop
-from tunefree.losses.multinomial import Multinomial
-from tunefree.losses.regression import Regression
+from tunefree.losses.objectives import Objective
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -175,7 +174,7 @@ def replay_evidence(evidence: Evidence, X: Any, sources: np.ndarray, log: np.nda
 
 def record_evidence(
     evidence: Evidence,
-    objective: Any,
+    objective: Objective,
     X: Any,
     y: np.ndarray,
     weight: np.ndarray,
@@ -193,10 +192,10 @@ def record_evidence(
     bend = 0.5 / steepness if steepness > 0.0 else math.inf
     of_rows = [np.ascontiguousarray(array, np.float64) for array in (y, weight, predictions, losses)]
     record, slopes = recording(evidence.n_outputs == 1), np.zeros(padded(evidence.n_outputs))
-    record(evidence, *arrays_of(objective), bend, entries_of(X), *of_rows, places, log, slopes)
+    record(evidence, *objective.arrays, bend, entries_of(X), *of_rows, places, log, slopes)
 
 
-def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
+def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Objective) -> Evidence:
     """Extend evidence to more features and outputs.
 
     The sums remain valid for models with more classes: the loss of such a model is at least that of its restriction to
@@ -215,19 +214,19 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
     """
     split = evidence.n_outputs == 1 < n_outputs
     wide = evidence.grown(n_features, n_outputs, first=1 if split else 0)
-    if split and isinstance(objective, Multinomial):
+    if split and objective.is_softmax:
         wide.gradients[:, 0] = 0.0 - wide.gradients[:, 1]  # where nothing is known 0, not -0
     return wide
 
 
-def frame(objective: Any) -> tuple[float, float]:
+def frame(objective: Objective) -> tuple[float, float]:
     """Centre from which the weight of the constant feature is measured, and unit of the radius.
 
     In regression the running mean of the targets and of their distances from it, in which outliers of a loss with a
     Lipschitz constant count little (if the latter is 0, the absolute value of the former). With a logarithmic link, the
     logarithm of the mean, and 1.
     """
-    if not isinstance(objective, Regression):
+    if objective.task == "classification":
         return 0.0, 1.0
     if has_log_link(objective.loss):
         return objective.centre, 1.0
@@ -273,10 +272,11 @@ class Certificate:
     Examples
     --------
     >>> from tunefree.core import rows
-    >>> from tunefree.losses import Logistic, objectives
+    >>> from tunefree.losses import Logistic
+    >>> from tunefree.losses.objectives import measured
     >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
-    >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
-    >>> evidence, row_losses = Evidence(2), objectives.measured(objective, y, margins)
+    >>> objective, margins = Objective("classification", Logistic()), np.array([[-2.0], [1.0], [4.0]] * 100)
+    >>> evidence, row_losses = Evidence(2), measured(objective, y, margins)
     >>> record_evidence(evidence, objective, X, y, np.ones(300), margins, row_losses)
     >>> certificate = certify(evidence, objective)
     >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)
@@ -393,7 +393,7 @@ class Certificate:
         return float(pulls[:nonzeros].sum()) + n_partial * self.steepest
 
 
-def certify(evidence: Evidence, objective: Any) -> Certificate:
+def certify(evidence: Evidence, objective: Objective) -> Certificate:
     """The certificate of the evidence so far.
 
     Parameters

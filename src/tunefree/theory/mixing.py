@@ -94,12 +94,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from tunefree.losses.logistic import Logistic
-from tunefree.losses.objectives import Binary
-from tunefree.theory.bounds import paper_bound
-
 N_CANDIDATES = 3
 
 
@@ -155,24 +149,3 @@ def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
         return 0.0
     mixing = account.units[0] * interval_cost(float(account.start[0]), rounds, n)
     return float(account.skipped[0] + account.gap[0] + mixing + account.units[1] * math.log(n * rounds))
-
-
-def correction_excess(correction: Any, weights: ArrayLike) -> float:
-    """By how much the loss of the first correction exceeds that of fixed weights at most (Theorem 2).
-
-    It is sum_i (epsilon - eta_i + u_i G_i). For numbers this is a term of Theorem 3.
-
-    Parameters
-    ----------
-    correction : ScInOL2
-        The learner, as it is after the last round.
-    weights : (F,) array
-        u, of the features that the correction has.
-
-    Examples
-    --------
-    >>> from tunefree.learners.scinol import ScInOL2
-    >>> correction_excess(ScInOL2(3), [0.0, 1.0, -5.0])  # which has seen nothing
-    0.0
-    """
-    return paper_bound(correction, Binary(Logistic(), 0.0), weights)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.losses.objectives import measured, regression
+from tunefree.losses.objectives import Objective, measured
 from tunefree.losses.tweedie_loss import Tweedie
 
 DECILES = 10
@@ -54,7 +54,7 @@ def count_metrics(
     with np.errstate(over="ignore", invalid="ignore"):
         deviance, mean = 2.0 * float(weight @ losses / total), float(weight @ rates / total)
         at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
-        least = 2.0 * float(weight @ measured(regression(Tweedie(power)), rates, at_mean) / total)
+        least = 2.0 * float(weight @ measured(Objective("regression", Tweedie(power)), rates, at_mean) / total)
         actual, expected = float(exposure @ rates), float(exposure @ predicted)
     d2 = 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan
     ratio = actual / expected if expected > 0.0 else math.nan

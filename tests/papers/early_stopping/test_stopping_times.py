@@ -19,6 +19,7 @@ from tunefree.papers.early_stopping.stopping_times import (
     stopping_time,
     usual_theta,
 )
+from tunefree.papers.growth import growth
 
 HINGE, LOGISTIC, SQUARE, CUBE = losses.Hinge(), losses.Logistic(), losses.Square(), losses.power_loss(3.0)
 
@@ -172,7 +173,7 @@ def test_largest_steps_by_hand():
 
 @given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
 def test_gradient_bound_is_what_21_needs(power, kappa, norm):
-    slopes = losses.power_loss(power).growth(1.0)
+    slopes = growth(losses.power_loss(power), 1.0)
     q = slopes.power
     # |f(x)| <= kappa ||f||, so the gradient's norm is at most kappa c_q (1 + (kappa ||f||)^q); with q = 0, kappa c_0.
     needed = kappa * slopes.constant * ((1 + (kappa * norm) ** q) if q > 0 else 1.0)
@@ -262,4 +263,4 @@ def test_the_step_of_theorem_12_needs_rows_of_norm_at_most_1(kappa):
     longest = float(np.linalg.norm(-HINGE.left_slope(1.0, -9.0) * x))
     for_half = 0.5 * (kappa + 1.0)  # (21) with q = 0 and c_q = 1/2
     assert (longest <= for_half) == (kappa <= 1.0)
-    assert longest <= gradient_bound(HINGE.growth(1.0), kappa)
+    assert longest <= gradient_bound(growth(HINGE, 1.0), kappa)

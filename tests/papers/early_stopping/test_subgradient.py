@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from tunefree import losses
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
@@ -39,7 +39,7 @@ def with_constant(X):
 
 def problem(X, y, weight, loss, kernel=None, n_outputs=1, objective=None, errors=wrong_classes, held=15):
     """The rows after the first few, which are held out; without a kernel there is a constant, whose weight is last."""
-    objective = objective or Binary(loss, 0.0)
+    objective = objective or Objective("classification", loss)
     if kernel is None:
         X = with_constant(X)
         matrices = X[held:], X[:held]
@@ -86,11 +86,11 @@ def twin_weights(X, y, weight, loss, n_outputs, eta, theta, T):
 
 
 SETTINGS = [
-    (losses.Logistic(), Binary(losses.Logistic(), 0.0), 2, 1, 0.0),
-    (losses.Hinge(), Binary(losses.Hinge(), 0.0), 2, 1, 0.5),
-    (losses.SmoothedHinge(), OneAgainstAll(losses.SmoothedHinge(), 0.0), 3, 3, 0.0),
-    (losses.Hinge(), OneAgainstAll(losses.Hinge(), 0.0), 3, 3, 0.6),
-    ("multinomial", Multinomial(1.0), 4, 4, 0.25),
+    (losses.Logistic(), Objective("classification", losses.Logistic()), 2, 1, 0.0),
+    (losses.Hinge(), Objective("classification", losses.Hinge()), 2, 1, 0.5),
+    (losses.SmoothedHinge(), Objective("classification", losses.SmoothedHinge()), 3, 3, 0.0),
+    (losses.Hinge(), Objective("classification", losses.Hinge()), 3, 3, 0.6),
+    ("multinomial", Objective("classification"), 4, 4, 0.25),
 ]
 by_setting = pytest.mark.parametrize(
     ("loss", "objective", "classes", "n_outputs", "theta"),

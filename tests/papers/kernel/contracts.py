@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.core.rows import n_rows, part
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.papers.kernel import kernel_bank
@@ -21,9 +21,9 @@ from tunefree.papers.kernel.points import points
 
 # Few, since each is compiled for each learner.
 OBJECTIVES = {
-    "binary": objectives.Binary(losses.SmoothedHinge(), 0.0),
-    "against": objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0),
-    "multinomial": objectives.Multinomial(1.0),
+    "binary": Objective("classification", losses.SmoothedHinge()),
+    "against": Objective("classification", losses.SmoothedHinge()),
+    "multinomial": Objective("classification"),
 }
 
 
@@ -122,13 +122,12 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
 
 def naive_slope(data: Rows) -> Any:
     """The slope function of rows' objective, with sample weights, in NumPy."""
-    kind = type(data.objective).__name__
 
     def of_round(t: int, margins: np.ndarray) -> np.ndarray:
-        if kind == "Multinomial":
+        if data.objective.is_softmax:
             odds = np.exp(margins - margins.max())
             return data.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == data.y[t]))
-        labels = [data.y[t]] if kind == "Binary" else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
+        labels = [data.y[t]] if data.n_outputs == 1 else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
         loss = data.objective.loss
         steep = [loss.slope(label, margin) for label, margin in zip(labels, margins, strict=True)]
         return data.weight[t] * np.array(steep) / loss.lipschitz

@@ -16,8 +16,8 @@ from tunefree import losses
 from tunefree.core import storage, threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
-from tunefree.losses import objectives
-from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
+from tunefree.losses.objectives import Objective
+from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig, halves
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=5)
@@ -172,7 +172,7 @@ def test_regression_settles_on_numbers():
     n = 2000
     X = np.random.default_rng(9).normal(size=(n, 2))
     y = 1e3 * np.sin(2.0 * X[:, 0]) + 1e5
-    objective = objectives.regression(losses.Square())
+    objective = Objective("regression", losses.Square())
     data = drawn(9, n)._replace(X=X, y=y, objective=objective, weight=np.ones(n))
     bank, shown, predictions = learned(data, as_dense(X), n_classes=None)
     assert np.isfinite(shown[:, 300:]).all()
@@ -269,9 +269,22 @@ def test_widths_that_cannot_be_are_named(widths, kernel_config, problem):
 
 
 def test_steepest_slopes_are_kept_when_classes_are_added():
-    data = drawn(19, 200)._replace(objective=objectives.Binary(losses.SquaredHinge(), 0.0))
+    data = drawn(19, 200)._replace(objective=Objective("classification", losses.SquaredHinge()))
     bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
     steepest = bank.members[0].objective.steepest
     assert steepest > 0.0
-    bank.add_class(objectives.OneAgainstAll(losses.SquaredHinge(), 0.0), 3, 3)
+    bank.add_class(Objective("classification", losses.SquaredHinge()), 3, 3)
     assert bank.members[0].objective.steepest == steepest
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        ([], []),
+        ([5.0, 1.0, 3.0, 2.0], [True, False, True, False]),
+        ([1.7e308, 1.7e308, 1.7e308, 1.0], [False] * 4),
+        ([1.7e308, 8e307, 1.0, 1.0], [True, True, False, False]),
+    ],
+)
+def test_numbers_are_two_labels_by_their_median(targets, expected):
+    assert halves(np.array(targets)).tolist() == expected

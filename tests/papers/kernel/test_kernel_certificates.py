@@ -12,7 +12,7 @@ from tests.papers.kernel.contracts import Rows, frozen_after, taught
 from tests.papers.kernel.test_learners import total_loss
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
-from tunefree.losses import objectives
+from tunefree.losses.objectives import Objective
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
@@ -20,7 +20,7 @@ from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.pool.model import Model
 from tunefree.workflows.certification import certified
 
-SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
+SMOOTHED = Objective("classification", losses.SmoothedHinge())
 
 
 def learned(X, y, objective=SMOOTHED, kernel="linear", **options):
@@ -59,7 +59,7 @@ def test_no_theorem_for_the_parameters_of_the_experiments_nor_for_numbers():
     X, y = np.ones((5, 1)), np.ones(5)
     for options in ({"a": 0.125, "b": 1.0}, {"a": 4.0, "b": 0.0}):
         assert certificate_of(learned(X, y, **options)[1]).theorem(1.0) == np.inf
-    numbers = objectives.regression(losses.Absolute())
+    numbers = Objective("regression", losses.Absolute())
     assert certificate_of(learned(X, y, numbers, a=4.0, b=1.0)[1]) is None
 
 

@@ -32,6 +32,7 @@ from tunefree.papers.early_stopping.preparation import LARGEST
 from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
+from tunefree.papers.growth import growth
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of, median_gamma, squared_norms
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
@@ -230,7 +231,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         """How many iterates the path has; ``mass`` is the total weight of the rows learned."""
         if self.stop not in ("holdout", "theory"):
             return int(self.stop)
-        if self.stop == "holdout" and (has_held_out or goal.loss.growth(1.0).power == math.inf):
+        if self.stop == "holdout" and (has_held_out or growth(goal.loss, 1.0).power == math.inf):
             return int(self.max_iter)
         assumed = {"theta": self._theta_used(goal), "output": self.output, **dict(self.assumptions or {})}
         by_theory = stopping_time(min(max(mass, 1.0), LARGEST), goal.loss, **assumed).iterations
@@ -245,7 +246,7 @@ class IterativeRegularization(Saving, BaseEstimator):
     def _theta_used(self, goal: Goal) -> float:
         if self.theta is not None:
             return float(self.theta)
-        return 0.5 if goal.loss.growth(goal.bound).power == math.inf else usual_theta(goal.loss, goal.bound)
+        return 0.5 if growth(goal.loss, goal.bound).power == math.inf else usual_theta(goal.loss, goal.bound)
 
     def _chosen(self, path: Path, has_held_out: bool) -> int:
         """The iteration at which to stop."""
@@ -350,7 +351,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         """
         self._check()
         loss = loss_of("classification" if is_classifier(self) else "regression", str(self.loss))
-        if self.stop not in ("holdout", "theory") or loss.growth(1.0).power == math.inf:
+        if self.stop not in ("holdout", "theory") or growth(loss, 1.0).power == math.inf:
             return None, ""
         assumed = {"output": self.output, **dict(self.assumptions or {})}
         theorem = stopping_time(1, loss, **assumed)

@@ -16,7 +16,8 @@ from tunefree.core.part import under
 from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
 from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
-from tunefree.losses import loss_of, objectives
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import Objective
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
 from tunefree.papers.early_stopping.gram import Gram
@@ -106,10 +107,10 @@ class PathModel(ScoredModel):
         self.n_support = 0 if self.has_weights else int(estimator.coefficients_.any(axis=1).sum())
 
     @property
-    def objective(self) -> Any:
+    def objective(self) -> Objective:
         """The objective, from predictions to losses."""
         if self.task == "regression":
-            return objectives.regression(loss_of("regression", self.loss))
+            return Objective("regression", loss_of("regression", self.loss))
         return self.goal.objective
 
     def mean_weights(self) -> np.ndarray:

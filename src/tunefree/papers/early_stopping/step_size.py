@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.losses.objectives import Multinomial
 from tunefree.papers.early_stopping.stopping_times import gradient_bound, largest_step
+from tunefree.papers.growth import growth
 from tunefree.papers.subgradient import Problem, descend, respond, steps_of
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
@@ -34,12 +34,12 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
     bound : float, default 1
         Largest absolute target.
     """
-    slopes = loss.growth(bound)
+    slopes = growth(loss, bound)
     if slopes.power == math.inf:
         raise ValueError(f"no theorem gives a step for the {type(loss).__name__} loss: pass eta as a number")
     if rule == "theory":
-        softmax = isinstance(problem.objective, Multinomial)
-        return largest_step(loss, theta, math.sqrt(problem.squares.max()), bound, problem.n_outputs, softmax)
+        kappa = math.sqrt(problem.squares.max())
+        return largest_step(loss, theta, kappa, bound, problem.n_outputs, problem.objective.is_softmax)
     eigenvalue = largest_eigenvalue(problem)
     if not eigenvalue > 0.0:
         return 1.0  # all rows are 0: nothing moves

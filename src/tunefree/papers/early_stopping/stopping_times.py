@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST
-from tunefree.losses.contract import Growth
+from tunefree.papers.growth import Growth, at_zero, growth, variance_exponent
 from tunefree.theory.bounds import Bound, no_bound
 
 OUTPUTS = ("last", "average", "best")
@@ -112,7 +112,7 @@ def stopping_time(
     """
     q = _growth(loss, 1.0).power
     smooth = loss.smoothness < math.inf if smooth is None else smooth
-    tau = loss.variance_exponent() if tau is None else tau
+    tau = variance_exponent(loss) if tau is None else tau
     theta = (0.0 if smooth else (q + 1.0) / (q + 2.0)) if theta is None else float(theta)
     _check(samples, theta, beta, tau, zeta, output, 0.0 if smooth else q / (q + 1.0), smooth)
     variance, capacity = 2.0 - tau + 0.5 * zeta * tau, q * (1.0 + 0.5 * zeta)
@@ -190,9 +190,9 @@ def largest_step(
     if softmax:
         return min((1.0 - theta) / (2.0 * math.log(outputs)), 2.0 / (kappa * kappa))
     if loss.smoothness < math.inf:
-        return min((1.0 - theta) / (2.0 * outputs * loss.at_zero(bound)), 1.0 / (loss.smoothness * kappa * kappa))
+        return min((1.0 - theta) / (2.0 * outputs * at_zero(loss, bound)), 1.0 / (loss.smoothness * kappa * kappa))
     steep = math.sqrt(outputs) * gradient_bound(_growth(loss, bound), kappa)
-    return min(math.sqrt(0.5 * (1.0 - theta)) / steep, (1.0 - theta) / (4.0 * outputs * loss.at_zero(bound)))
+    return min(math.sqrt(0.5 * (1.0 - theta)) / steep, (1.0 - theta) / (4.0 * outputs * at_zero(loss, bound)))
 
 
 def gradient_bound(slopes: Growth, kappa: float) -> float:
@@ -253,7 +253,7 @@ def optimisation_bound(
         if output != "average":
             return radius**2 / (2.0 * mass)
         # Lemma 20 bounds the sum of eta_t (error of f_{t+1}). The average has the errors of f_t, so f_1 = 0 is added.
-        return (0.5 * radius**2 + step * loss.at_zero(bound)) / (mass + step * T**-theta)
+        return (0.5 * radius**2 + step * at_zero(loss, bound)) / (mass + step * T**-theta)
     slopes = _growth(loss, bound)
     q, decay = slopes.power, (2.0 + slopes.power) * theta - slopes.power  # q* in the proof of Lemma 17
     scale = step * gradient_bound(slopes, kappa) ** 2
@@ -293,7 +293,7 @@ def lemma_bound(
     if len(records) < 3:
         return no_bound("the lemmas are of at least 3 iterations")
     step, is_smooth = float(records["step"][0]), loss.smoothness < math.inf
-    if loss.growth(bound).power == math.inf:
+    if growth(loss, bound).power == math.inf:
         return no_bound(f"no power bounds the slopes of the {type(loss).__name__} loss")
     largest = largest_step(loss, theta, kappa, bound)
     if step > largest * (1.0 + 1e-12) and not (is_smooth and descends(records)):
@@ -308,7 +308,7 @@ def lemma_bound(
 
 
 def _growth(loss: Any, bound: float) -> Growth:
-    of_loss = loss.growth(bound)
+    of_loss = growth(loss, bound)
     if of_loss.power == math.inf:
         raise ValueError(f"no power bounds the slopes of the {type(loss).__name__} loss: the theorems do not cover it")
     return of_loss

@@ -12,16 +12,17 @@ import numpy as np
 from scipy.special import softmax
 
 from tunefree.losses import Logistic
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.losses.objectives import Objective
 from tunefree.model.calibration import of_classes as margins_of_classes
 from tunefree.papers.early_stopping.preparation import shares
+from tunefree.papers.links import has_inverse_link, inverse_link
 from tunefree.papers.subgradient import absolute_errors, wrong_classes
 
 
 class Goal(NamedTuple):
     """What is minimised, in the method's units, and how to read what it predicts."""
 
-    objective: Any
+    objective: Objective
     loss: Any  # of one output, in the method's units
     errors: Callable[[np.ndarray, np.ndarray], np.ndarray]
     n_outputs: int = 1
@@ -42,15 +43,15 @@ class Targets(NamedTuple):
 def goal_of_classes(loss: Any, n_classes: int) -> Goal:
     """The goal of a loss of classes."""
     if n_classes == 2:
-        return Goal(Binary(loss, 0.0), loss, wrong_classes)
-    objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
+        return Goal(Objective("classification", loss), loss, wrong_classes)
+    objective = Objective("classification", None if isinstance(loss, Logistic) else loss)
     return Goal(objective, loss, wrong_classes, n_classes)
 
 
 def goal_of_numbers(loss: Any, bound: float, unit: float, centre: float) -> Goal:
     """The goal of a loss of numbers, which follows their unit."""
     scaled, loss_unit = loss.rescaled(unit)
-    return Goal(Binary(scaled, 0.0), scaled, absolute_errors, 1, bound, unit, loss_unit, centre)
+    return Goal(Objective("classification", scaled), scaled, absolute_errors, 1, bound, unit, loss_unit, centre)
 
 
 def targets_of_classes(codes: np.ndarray, n_classes: int) -> Targets:
@@ -85,7 +86,7 @@ def probabilities(loss: Any, margins: np.ndarray) -> np.ndarray:
     """Class probabilities (n, classes) of margins."""
     if _are_log_odds(loss):
         return softmax(margins_of_classes(margins), axis=1)
-    each = loss.inverse_link(margins)
+    each = inverse_link(loss, margins)
     if margins.shape[1] == 1:
         return np.hstack([1.0 - each, each])
     each[~each.any(axis=1)] = 1.0
@@ -94,4 +95,4 @@ def probabilities(loss: Any, margins: np.ndarray) -> np.ndarray:
 
 def _are_log_odds(loss: Any) -> bool:
     """Whether margins are log-odds, or taken for them where the loss's link function has no inverse."""
-    return isinstance(loss, Logistic) or not loss.has_inverse_link
+    return isinstance(loss, Logistic) or not has_inverse_link(loss)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tunefree import learners, losses
 from tunefree.core.rows import Block
 from tunefree.learners.contract import traits_of
-from tunefree.losses import objectives
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing
@@ -88,9 +87,9 @@ def margins_along(
         yield member.predict(test, weights, None, member.objective)
 
 
-def objective_of(n_outputs: int) -> Any:
+def objective_of(n_outputs: int) -> Objective:
     """Cross-entropy, with one margin for two classes, else with one margin for each class (Appendix G)."""
-    return objectives.Binary(losses.Logistic(), 0.0) if n_outputs == 1 else objectives.Multinomial(1.0)
+    return Objective("classification", losses.Logistic() if n_outputs == 1 else None)
 
 
 def targets_of(codes: np.ndarray, n_outputs: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from tunefree.core.numbers import CEILING
 from tunefree.core.part import LEARNED, Part, argument, child, children, number, scratch
 from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.schema import FROM_ZERO, SIZE, Number
-from tunefree.losses.objectives import OneAgainstAll
+from tunefree.losses.objectives import Objective
 from tunefree.model import views
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
@@ -68,7 +68,7 @@ class KernelBank(Part):
     settings : list of Setting
         The members, each with its ``width``: a power of two by which the bank's gamma is multiplied; one view for all.
     kernel_config : KernelConfig
-    objective : objective
+    objective : Objective
     n_outputs, n_classes : int
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
@@ -92,7 +92,7 @@ class KernelBank(Part):
         self,
         settings: list[Setting],
         kernel_config: KernelConfig,
-        objective: Any,
+        objective: Objective,
         n_outputs: int,
         n_classes: int | None,
         average: bool,
@@ -193,7 +193,7 @@ class KernelBank(Part):
             for m, member in enumerate(self.members):
                 of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.block.coefficients[m], expansion.block.lags[m], margins[m, here]
-                learn(member.state, *member.arrays, *of_rows, *written)
+                learn(member.state, *member.objective.arrays, *of_rows, *written)
             if expansion.block.points.size == BLOCK:
                 expansion.close()
             start = stop
@@ -224,7 +224,7 @@ class KernelBank(Part):
     def _fix_kernel(self, first: LabelledRows) -> None:
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
-        labels = self.members[0].objective.labels_of(first.y[usable])
+        labels = first.y[usable] if self.members[0].objective.task == "classification" else halves(first.y[usable])
         rows = as_csr(self._seen(first.X))[usable]
         has_widths = self._kernel(1.0).distance is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
@@ -297,7 +297,7 @@ class KernelBank(Part):
         for member in self.members:
             member.begin_pass()
 
-    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+    def add_class(self, objective: Objective, n_outputs: int, n_classes: int) -> None:
         """Know one more class.
 
         Where one margin becomes one of each class, it was that of class 1; and minus that of class 0, if each class is
@@ -305,7 +305,7 @@ class KernelBank(Part):
         """
         placed = np.eye(n_outputs, self.n_outputs)
         if self.n_outputs == 1 < n_outputs:
-            placed[:2, 0] = -1.0 if isinstance(objective, OneAgainstAll) else 0.0, 1.0
+            placed[:2, 0] = 0.0 if objective.is_softmax else -1.0, 1.0
             if self.waiting is not None:
                 self.waiting = self.waiting._replace(y=np.where(self.waiting.y > 0, 1.0, 0.0))
         self.n_outputs, self._read = n_outputs, None
@@ -313,6 +313,14 @@ class KernelBank(Part):
             member.add_class(objective, placed, n_classes)
         if self.expansion is not None:
             self.expansion.remap_outputs(placed)
+
+
+def halves(targets: np.ndarray) -> np.ndarray:
+    """Numbers as two labels: up to their median and above."""
+    if not len(targets):
+        return targets
+    halves = np.sort(targets)[[(len(targets) - 1) // 2, len(targets) // 2]] / 2.0
+    return targets > halves.sum()  # the median; a sum of the two halves cannot overflow
 
 
 def _fit(holds: Any, problem: str) -> None:

@@ -9,10 +9,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.part import LEARNED, argument, child
+from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.core.rows import Rows
-from tunefree.losses.kinds import HasObjective
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
@@ -20,24 +19,25 @@ from tunefree.papers.kernel.pistol import KernelPiSTOL
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
-class KernelMember(HasObjective):
+class KernelMember(Part):
     """One learner of a bank of kernel learners.
 
     Parameters
     ----------
     setting : Setting
     n_outputs : int
-    objective : objective
+    objective : Objective
     n_classes : int or None
         None where margins are predicted as they are.
     """
 
     setting = argument()
+    objective = child(Objective, LEARNED)
     state = child(KernelPiSTOL, LEARNED, axes={OUTPUT: "K"})
     calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
     evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
 
-    def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
+    def __init__(self, setting: Setting, n_outputs: int, objective: Objective, n_classes: int | None) -> None:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
@@ -45,7 +45,7 @@ class KernelMember(HasObjective):
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
-        self.objective = objective
+        self.objective = objective.copied()
         self.evidence = Evidence(1, n_outputs) if objective.task == "classification" else None
 
     @property
@@ -86,7 +86,7 @@ class KernelMember(HasObjective):
             self.evidence.inner[0] = math.inf
         self.state.average_weight[0] = 0.0
 
-    def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
+    def add_class(self, objective: Objective, placed: np.ndarray, n_classes: int) -> None:
         """Know one more class; new margins are ``placed`` (new K, old K) times the old ones.
 
         Where the margin of two classes becomes that of class 1 under a softmax, the gradients of the rows before are
@@ -98,8 +98,8 @@ class KernelMember(HasObjective):
             self.evidence.inner[0] = math.inf
         self.evidence = widened(self.evidence, 1, len(placed), objective)
         self.state = self.state.with_outputs(len(placed), copies=was_one and placed[0, 0] != 0.0)
-        self.objective = objective
-        self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
+        self.objective = objective.copied()
+        self.objective.steepest = max(objective.steepest, steepest)
         if self.calibration is not None:
             self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
 

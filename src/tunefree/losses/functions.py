@@ -1,0 +1,236 @@
+"""The functions of objectives that compiled loops call, with all losses as numbered cases.
+
+A function of the losses is a chain of plain functions, each of which answers for the number of one loss
+(:func:`tunefree.losses.number_of`) and else asks the next. So a loop over rows is compiled once for all losses. A loss
+that gets a name later is one more case, for which loops are compiled again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from tunefree.compiled.functions import Compiled
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import clip, finite
+from tunefree.losses import loss_classes
+from tunefree.losses.contract import Loss
+from tunefree.losses.multinomial import differentiate_multinomial, multinomial_loss, write_multinomial_slopes
+from tunefree.losses.places import (
+    IS_REGRESSION,
+    LARGEST_SLOPE,
+    LOSS,
+    N_NUMBERS,
+    SOFTMAX,
+    STEEPEST,
+    in_lipschitz_constants,
+    scale_of,
+    slope_bound,
+)
+from tunefree.losses.regression import in_grains, number_in_link, observe, prediction_of
+
+
+class Functions(NamedTuple):
+    """Plain functions of an objective's arrays that have all losses as cases; K is ``n_outputs``.
+
+    Arrays of an output may be longer than K, and what lies beyond is neither read nor written.
+    """
+
+    scale_of: Any  # (numbers, weight): what is known of a round of this sample weight before its target
+    respond: Any  # (codes, numbers, K, margins, predictions): write the predictions, of which the loss is a function,
+    #   that a learner's margins stand for
+    differentiate: Any  # (codes, numbers, y, weight, K, margins, gradient, curvatures): write the last two, in which
+    #   the derivatives are multiplied by the sample weight and divided by the loss's Lipschitz constant, if it has one;
+    #   no part of the gradient is larger than the slope of scale_of
+    loss_at: Any  # (codes, numbers, y, K, predictions): the loss
+    true_slope: Any  # (codes, numbers, y, K, predictions, slopes): write a subgradient of loss_at, neither divided by
+    #   the Lipschitz constant nor clipped nor multiplied by the sample weight
+    left_slope: Any  # (codes, numbers, y, K, predictions, slopes): write the left derivative in each prediction
+    value_of: Any  # (loss, numbers, y, prediction): the value of the loss of a number
+    slope_of: Any  # of the same: its slope
+    curvature_of: Any  # of the same: its curvature
+
+
+@cache
+def functions_over(classes: tuple[type, ...]) -> Functions:
+    """The functions of objectives over some classes of losses."""
+    value, slope, curvature, left_slope = (
+        switch(name, classes) for name in ("value", "slope", "curvature", "left_slope")
+    )
+    slopes = writer_of_slopes(slope), writer_of_slopes(left_slope)
+    return Functions(
+        scale_of, respond, differentiator(slope, curvature), loss_function(value), *slopes, value, slope, curvature
+    )
+
+
+@cache
+def compiled_over(classes: tuple[type, ...]) -> tuple[Compiled, ...]:
+    """Those of these functions that have all losses as cases, as compiled functions: loops over rows call their machine
+    code."""
+    functions = functions_over(classes)
+    names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
+    return tuple(Compiled(getattr(functions, name), f"losses.{name}") for name in names)
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the losses of the package."""
+    return [*compiled_over(loss_classes())]
+
+
+def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
+    """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
+
+    It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
+
+    Examples
+    --------
+    >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
+    >>> switch("value", loss_classes())(8, numbers, 0.0, 2.0)
+    0.875
+    """
+    chain: Callable[..., float] = no_loss
+    for number, cls in reversed([*enumerate(classes)]):
+        chain = case(number, cls, body_of(name, cls), chain)
+    return chain
+
+
+def case(number: int, cls: Any, body: Callable[..., float], others: Callable[..., float]) -> Callable[..., float]:
+    """A plain function that calls a body with the loss if it has a number, and else others."""
+    fields = fields_up_to(len(cls._fields))
+
+    def this_or_other(
+        loss: int, numbers: Annotated[np.ndarray, "float64[facts]"], y: float, prediction: float
+    ) -> float:
+        if loss == number:
+            return body(cls(*fields(numbers)), y, prediction)
+        return others(loss, numbers, y, prediction)
+
+    return this_or_other
+
+
+def no_loss(loss, numbers, y, prediction):
+    """What is after the last case: no loss has such a number."""
+    return math.nan
+
+
+def body_of(name: str, cls: type) -> Callable[..., float]:
+    """The function of a class of loss that has a name in the contract."""
+    body: Callable[..., float] | None = getattr(cls, name, None)
+    if body not in (None, getattr(Loss, name)):
+        return body
+    if name == "left_slope":
+        return body_of("slope", cls)
+    raise ModelError(f"the {cls.__name__} loss has no {name}")
+
+
+@cache
+def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
+    """A plain function from the numbers of an objective to the first fields of its loss, as a tuple.
+
+    Compiled code has tuples of a fixed length only, so each function adds a field to those of the one before.
+
+    Examples
+    --------
+    >>> fields_up_to(2)([0.0] * N_NUMBERS + [5.0, 6.0, 7.0])
+    (5.0, 6.0)
+    """
+    if count == 0:
+        return lambda numbers: ()
+    place, earlier = N_NUMBERS + count - 1, fields_up_to(count - 1)
+
+    def fields(numbers):
+        return (*earlier(numbers), numbers[place])
+
+    return fields
+
+
+def target_of(y, n_outputs, k):
+    """The target of the loss of margin k: y, or a label where one of several classes is held against all others."""
+    if n_outputs > 1:
+        return 1.0 if k == y else -1.0
+    return y
+
+
+def respond(codes, numbers, n_outputs, margins, predictions):
+    """Write the predictions (K,) that margins (K,) stand for."""
+    for k in range(n_outputs):
+        predictions[k] = prediction_of(numbers, margins[k]) if codes[IS_REGRESSION] else margins[k]
+
+
+def differentiator(slope: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., None]:
+    """:attr:`Functions.differentiate` from the switches over losses."""
+
+    def differentiate(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        weight: float,
+        n_outputs: int,
+        margins: Annotated[np.ndarray, "float64[outputs]"],
+        gradient: Annotated[np.ndarray, "float64[outputs]"],
+        curvatures: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> None:
+        is_regression, loss = codes[IS_REGRESSION], codes[LOSS]
+        if loss == SOFTMAX:
+            differentiate_multinomial(y, weight, n_outputs, margins, gradient, curvatures)
+            return
+        if is_regression:
+            observe(numbers, y, weight)
+        bound, steepest = slope_bound(numbers), numbers[STEEPEST]  # the bound of a round is that of earlier rounds
+        for k in range(n_outputs):
+            target = target_of(y, n_outputs, k)
+            prediction = number_in_link(numbers, margins[k]) if is_regression else margins[k]
+            steepness = in_lipschitz_constants(numbers, slope(loss, numbers, target, prediction))
+            bend = in_lipschitz_constants(numbers, curvature(loss, numbers, target, prediction))
+            if is_regression:
+                steepness, bend = in_grains(numbers, steepness, bend)
+            gradient[k] = clip(weight * clip(steepness, bound), LARGEST_SLOPE)
+            curvatures[k] = clip(weight * bend, LARGEST_SLOPE)
+            steepest = max(steepest, abs(steepness))
+        numbers[STEEPEST] = steepest
+
+    return differentiate
+
+
+def loss_function(value: Callable[..., float]) -> Callable[..., float]:
+    """:attr:`Functions.loss_at` from the switch over losses."""
+
+    def loss_at(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        n_outputs: int,
+        predictions: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> float:
+        if codes[LOSS] == SOFTMAX:
+            return multinomial_loss(y, n_outputs, predictions)
+        total = 0.0
+        for k in range(n_outputs):
+            total += value(codes[LOSS], numbers, target_of(y, n_outputs, k), predictions[k])
+        return finite(total)
+
+    return loss_at
+
+
+def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
+    """:attr:`Functions.true_slope`, or the left one, from the switch over losses."""
+
+    def write_slopes(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        n_outputs: int,
+        predictions: Annotated[np.ndarray, "float64[outputs]"],
+        slopes: Annotated[np.ndarray, "float64[slopes]"],
+    ) -> None:
+        if codes[LOSS] == SOFTMAX:
+            write_multinomial_slopes(y, n_outputs, predictions, slopes)
+            return
+        for k in range(n_outputs):
+            slopes[k] = slope(codes[LOSS], numbers, target_of(y, n_outputs, k), predictions[k])
+
+    return write_slopes
