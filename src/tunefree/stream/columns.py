@@ -409,7 +409,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
     numbers, failed = cast(blank_to_null(array), pa.float64())
-    faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
+    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
     return to_numpy(numbers, np.nan)
 
 

@@ -176,14 +176,14 @@ class TableEncoder:
         kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
         semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
-        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
+        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else roles.target_family_of(chunk, target)
+        kind = None if target is None else roles.target_family_of(inference.arrays[target], target, chunk.file)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
@@ -306,7 +306,7 @@ class TableEncoder:
         if learning and self.further is not None:
             known = [*self._of_roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.table, known, chunk.file, gone)
+            self.columns += self.further.columns(chunk.table, known, chunk.file, gone, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -435,7 +435,8 @@ class TableEncoder:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        kind = roles.target_family_of(chunk, self.target)
+        array = roles.target_of_texts(self, array, faults)
+        kind = roles.target_family_of(array, self.target, chunk.file)
         if self.target in self.notations and kind in ("number", "string"):
             hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
             values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)

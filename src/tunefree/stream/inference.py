@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings
+from tunefree.stream.arrays import beyond_doubles, cast, of_booleans, of_strings, plain_numbers
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
@@ -19,6 +19,7 @@ from tunefree.stream.notation import (
     EXACT,
     NULLS,
     PLAIN,
+    ZEROS,
     ColumnTypes,
     Notation,
     Note,
@@ -29,6 +30,7 @@ from tunefree.stream.notation import (
     dates_in,
     decimal_marks,
     has_hours,
+    is_whole,
     is_continental,
     likeliest_notation,
     look_nearly_like_dates,
@@ -39,6 +41,8 @@ from tunefree.stream.notation import (
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
 
 _SAMPLE = 4096  # rows among which a value is rare
+MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
+_TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
 
 
 class Inference:
@@ -58,6 +62,8 @@ class Inference:
         Whether the source distinguishes strings of digits from numbers.
     semicolons : bool, default False
         Whether they are between the fields of the source.
+    target : str, optional
+        A column of which integers beyond 2^53 are distinguished.
 
     Examples
     --------
@@ -75,9 +81,15 @@ class Inference:
         column_types: ColumnTypes,
         typed: bool = True,
         semicolons: bool = False,
+        target: str | None = None,
     ) -> None:
-        self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
+        self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
+        self.dates = column_types.dates(list(arrays))
+        if not typed:
+            as_written = {*column_types.categorical, *self.dates, *texts}
+            texts_alone = {name: array for name, array in self.arrays.items() if name not in as_written}
+            self.arrays |= values_of_texts(texts_alone, column_types, semicolons, target)
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
@@ -88,7 +100,6 @@ class Inference:
         self.continental = not known and is_continental(self.strings.values(), semicolons)
         self.in_doubt = self.continental and not is_continental(self.strings.values())
         self.notes = list[Note]()
-        self.dates = column_types.dates(list(arrays))
 
     def column(self, name: str) -> Any:
         """The column of a name.
@@ -220,6 +231,77 @@ class Inference:
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, has_hours(format), format=format)
+
+
+def values_of_texts(
+    texts: dict[str, Any], column_types: ColumnTypes, semicolons: bool, target: str | None = None
+) -> dict[str, Any]:
+    """Columns of a source that does not distinguish strings from numbers: as the plain numbers, integers or booleans
+    that they are, and else as strings.
+
+    Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
+    other columns have decimal commas, or may have them.
+
+    Parameters
+    ----------
+    texts : dict of str to pyarrow.Array
+    column_types : ColumnTypes
+    semicolons : bool
+        Whether they are between the fields of the source.
+    target : str, optional
+        A column of which integers beyond 2^53 are distinguished, and which is a number in spite of zeros before its
+        digits if it has too many different ones for classes.
+
+    Examples
+    --------
+    >>> texts = {"age": ["39", "NA"], "zip": ["01234", "10115"], "rich": ["true", "false"], "price": ["2.5", "x"]}
+    >>> arrays = {name: pa.array(values) for name, values in texts.items()}
+    >>> {name: str(array.type) for name, array in values_of_texts(arrays, ColumnTypes(), False).items()}
+    {'age': 'double', 'zip': 'string', 'rich': 'bool', 'price': 'string'}
+    """
+    values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
+    others = (blank_to_null(texts[name]) for name, array in values.items() if pa.types.is_string(array.type))
+    may_have_commas = column_types.notation is not None or semicolons or is_continental(others)
+    for name in [name for name, array in values.items() if family(array.type) == "number"]:
+        codes = _codes_of(values[name], texts[name], is_target=name == target)
+        if codes == EXACT and name == target and not cast(texts[name], pa.int64())[1]:
+            values[name] = texts[name].cast(pa.int64())
+        elif codes and (name not in column_types.numeric or (codes == EXACT and name == target)):
+            values[name] = texts[name]
+        elif may_have_commas and not codes and pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py():
+            values[name] = texts[name]
+    return values
+
+
+def _codes_of(numbers: Any, texts: Any, is_target: bool) -> str:
+    """What makes codes of texts that are numbers: as :func:`tunefree.stream.notation.codes_in` has it, or nothing."""
+    if not is_whole(texts):
+        return ""
+    ends = pc.min_max(numbers).as_py()
+    if max(-ends["min"], ends["max"]) < 2**53 and not pc.any(pc.starts_with(texts, "0")).as_py():
+        return ""
+    strings = blank_to_null(texts, NULLS)
+    codes = codes_in(strings)
+    # else an amount to predict that is filled up with zeros
+    return codes if not is_target or codes != ZEROS or pc.count_distinct(strings).as_py() <= MOST_LABELS else ""
+
+
+def _values_of(strings: Any) -> Any:
+    """Strings as numbers or booleans, if all are such; nulls if there is none."""
+    numbers = plain_numbers(strings)
+    if numbers is not None:
+        return numbers if numbers.null_count < len(numbers) else pa.nulls(len(strings))
+    present = blank_to_null(strings, NULLS)
+    if present.null_count == len(present):
+        return pa.nulls(len(present))
+    if _are_true_or_false(present.drop_null()):
+        return pc.utf8_lower(present).cast(pa.bool_())
+    numbers = plain_numbers(present)
+    return strings if numbers is None else numbers
+
+
+def _are_true_or_false(strings: Any) -> bool:
+    return all(pc.all(pc.is_in(part, value_set=_TRUE_AND_FALSE)).as_py() for part in (strings[:1], strings))
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:

@@ -106,7 +106,7 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
-        yield Columns(batch, lines.file, row - count, position, optional=True)
+        yield Columns(batch, lines.file, row - count, position, optional=True, is_utf8=True)
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:

@@ -133,7 +133,9 @@ class Further:
     left_out: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def columns(self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...]) -> list[Late]:
+    def columns(
+        self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...], typed: bool
+    ) -> list[Late]:
         """The columns that the rows of a chunk add, in the order of the rows that have their first values.
 
         Parameters
@@ -145,6 +147,8 @@ class Further:
             For messages.
         na_values : tuple of str
             As the encoder has them.
+        typed : bool
+            Whether the source distinguishes strings of digits from numbers.
         """
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
@@ -154,16 +158,16 @@ class Further:
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
-        columns = [(row, self._column(name, array[row : row + 1], file)) for row, name, array in sorted(firsts)]
+        columns = [(row, self._column(name, array[row : row + 1], file, typed)) for row, name, array in sorted(firsts)]
         return [Late(column, self.rows + row + 1) for row, column in columns if column is not None]
 
-    def _column(self, name: str, value: Array, file: str) -> Any:
+    def _column(self, name: str, value: Array, file: str, typed: bool) -> Any:
         """The kind of column that a value shows; None, and the type is noted, if there is none."""
         if family(value.type) == "string" and is_long_text(value):
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
         try:
-            column = Inference({name: value}, file, [], column_types).column(name)
+            column = Inference({name: value}, file, [], column_types, typed).column(name)
         except DataError:
             self.left_out[name] = str(value.type)
             return None

@@ -44,8 +44,8 @@ def read_tables(
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
     **options
-        Fields of :class:`tunefree.stream.contract.Options`. Types of columns that are not known before are inferred
-        from a sample of the rows of the first file (:mod:`tunefree.stream.spread`). Chunks of columnar files have 32768
+        Fields of :class:`tunefree.stream.contract.Options`. Columns of CSV are strings. Types of columns of
+        JSON that are not known before are inferred from the first lines. Chunks of columnar files have 32768
         rows by default, fewer for wide tables.
 
     Yields
@@ -60,7 +60,7 @@ def read_tables(
     ...     _ = path.write_text("age,job\\n39,clerk\\n?,cook\\n")
     ...     for chunk in read_tables([str(path)]):
     ...         print(chunk.row, chunk.table.to_pydict())
-    1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
+    1 {'age': ['39', '?'], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
     how = Options(**options)

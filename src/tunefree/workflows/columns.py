@@ -17,7 +17,7 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
 from tunefree.stream.places import places_of
-from tunefree.stream.roles import ROLES
+from tunefree.stream.roles import ROLES, target_of_texts
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
@@ -274,7 +274,10 @@ def _unusable(bad: BadRows) -> list[str]:
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
-    arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
+    arrays = arrays_of(reading.encoder, sample.tables, name)
+    if name == reading.encoder.target:
+        arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
+    arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why, options = _kind_of(name, column, reading, plan)
