@@ -30,8 +30,8 @@ from tunefree.stream.notation import (
     dates_in,
     decimal_marks,
     has_hours,
-    is_whole,
     is_continental,
+    is_whole,
     likeliest_notation,
     look_nearly_like_dates,
     missing_words,
@@ -263,12 +263,15 @@ def values_of_texts(
     others = (blank_to_null(texts[name]) for name, array in values.items() if pa.types.is_string(array.type))
     may_have_commas = column_types.notation is not None or semicolons or is_continental(others)
     for name in [name for name, array in values.items() if family(array.type) == "number"]:
-        codes = _codes_of(values[name], texts[name], is_target=name == target)
-        if codes == EXACT and name == target and not cast(texts[name], pa.int64())[1]:
-            values[name] = texts[name].cast(pa.int64())
-        elif codes and (name not in column_types.numeric or (codes == EXACT and name == target)):
-            values[name] = texts[name]
-        elif may_have_commas and not codes and pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py():
+        codes, is_exact = _codes_of(values[name], texts[name], name == target), False
+        if codes == EXACT and name == target:
+            whole, unfit = cast(texts[name], pa.int64())
+            is_exact = not unfit
+            values[name] = whole if is_exact else texts[name]
+        may_be_otherwise = codes and name not in column_types.numeric
+        if may_have_commas and not codes:
+            may_be_otherwise = pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py()
+        if may_be_otherwise and not is_exact:
             values[name] = texts[name]
     return values
 

@@ -229,11 +229,10 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    from tunefree.stream.file_notation import as_written, names_with_notation
+    from tunefree.stream.file_notation import as_written
 
-    if source.format == "csv":  # whose values have the types that a reader gives them
-        options = Options(column_types=source.column_types, as_written=names_with_notation(encoder))
-        adapted = as_written(encoder, source.sample(options), source.column_types)
+    if source.format == "csv":  # of which rows from all over a file are seen
+        adapted = as_written(encoder, source.sample(Options()), source.column_types)
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
     first = next(chunks, None)
