@@ -254,9 +254,11 @@ def _repeats_header(table: Any, header: Header) -> np.ndarray:
     named = [place for place, field in enumerate(header.fields) if field.strip()]
     for place in reversed(named):
         if same.any():
-            field = header.fields[place]
-            marked = [field, f"\ufeff{field}"] if place == 0 else [field]  # by a byte-order mark
-            same &= to_booleans(pc.is_in(table.column(place), value_set=of_strings(marked)))
+            field, array = header.fields[place], table.column(place)
+            is_name = pc.equal(array, field)
+            if place == 0:
+                is_name = pc.or_(is_name, pc.equal(array, f"\ufeff{field}"))  # a byte-order mark
+            same &= to_booleans(is_name)
     return same
 
 

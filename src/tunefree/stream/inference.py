@@ -40,6 +40,7 @@ from tunefree.stream.notation import (
 )
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
 
+_FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
@@ -260,8 +261,9 @@ def values_of_texts(
     {'age': 'double', 'zip': 'string', 'rich': 'bool', 'price': 'string'}
     """
     values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
-    others = (blank_to_null(texts[name]) for name, array in values.items() if pa.types.is_string(array.type))
-    may_have_commas = column_types.notation is not None or semicolons or is_continental(others)
+    others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
+    perhaps = (blank_to_null(strings) for strings in others if decimal_marks(blank_to_null(strings[:_FIRST])))
+    may_have_commas = column_types.notation is not None or semicolons or is_continental(perhaps)
     for name in [name for name, array in values.items() if family(array.type) == "number"]:
         codes, is_exact = _codes_of(values[name], texts[name], name == target), False
         if codes == EXACT and name == target:

@@ -37,7 +37,10 @@ def as_numbers(array: Array, column: str, faults: Faults) -> Array:
     if family(array.type) != "string":
         return array
     numbers = plain_numbers(decoded(array))
-    return numbers if numbers is not None else without_words(array, column, (), faults)
+    if numbers is None:
+        array = without_words(array, column, (), faults)
+        numbers = plain_numbers(array)
+    return array if numbers is None else numbers
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
