@@ -36,7 +36,7 @@ from tunefree.stream.lines import (
     whole_lines,
 )
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
-from tunefree.stream.spread import spread_lines
+from tunefree.stream.sampling import spread_lines
 
 ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number

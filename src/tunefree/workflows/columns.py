@@ -16,8 +16,8 @@ from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, 
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
-from tunefree.stream.places import places_of
 from tunefree.stream.roles import ROLES, target_of_texts
+from tunefree.stream.sampling import places_of
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
