@@ -35,7 +35,6 @@ from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
-from tunefree.stream.late import Late
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text
 
@@ -132,7 +131,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
         return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
-    has_late = any(isinstance(column, Late) for column in encoder.columns)
+    has_late = any(column.since for column in encoder.columns)
     if has_columns(X) or named or has_late or _is_of_arrays(estimator):
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
@@ -454,4 +453,4 @@ def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -
 
 def _is_numbers(encoder: TableEncoder) -> bool:
     """Whether all columns are numbers, and none was missing where rows were learned."""
-    return encoder.n_features == 1 + sum(len(column.names()) for column in encoder.columns)
+    return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)

@@ -12,7 +12,6 @@ from tunefree.pool.model import PoolModel
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
 from tunefree.report.rows import notes_of
-from tunefree.stream.late import Late
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 
@@ -34,7 +33,7 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
             f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
         ]
         facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
-    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
+    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
     new = [("new columns", late), ("new columns of no use", left_out)]
@@ -58,7 +57,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     columns = _columns(trained)
     if not columns:
         return []
-    missing, has_late = missing_shares(trained), any(isinstance(column, Late) for column in columns)
+    missing, has_late = missing_shares(trained), any(column.since for column in columns)
     header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
     header += [Column("from row", COUNT, "since")] if has_late else []
     header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []

@@ -23,7 +23,7 @@ from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import Late
+from tunefree.stream.late import parts_of
 from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, usual_ranges
 from tunefree.stream.roles import column_of, present_of
@@ -82,17 +82,24 @@ class Cells:
     def __init__(self, encoder: Any, of_frames: bool = False) -> None:
         self.encoder, self._types, columns = encoder, encoder.types(), encoder.columns
         self.of_frames, self.rows = of_frames, encoder.profile.rows
-        self._described = [(column.name, column.kind, column.options()) for column in columns]
+        self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
         is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
         is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
-        is_foreseen = is_foreseen and not (of_frames and (encoder.na_values or {*map(type, columns)} - _OF_FRAMES))
+        is_foreseen = is_foreseen and not (
+            of_frames
+            and (encoder.na_values or {*map(type, columns)} - _OF_FRAMES or any(column.since for column in columns))
+        )
         self.names = frozenset(column.name for column in columns if is_foreseen)
         ranges = usual_ranges(encoder.profile) if of_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
         self._columns = [
-            (column.name, within if type(column) is Number else (1.0, 0.0), dict[Any, Cell | None]())
+            (
+                column.name,
+                within if type(column) is Number and not column.since else (1.0, 0.0),
+                dict[Any, Cell | None](),
+            )
             for column, within in zip(columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
         ]
 
@@ -134,7 +141,7 @@ class Cells:
         """The cell of a value; None if it is not foreseen."""
         column, faults = self.encoder.columns[place], Faults()
         if value is _ABSENT:
-            return _NOTHING if isinstance(column, Late) else None
+            return _NOTHING if column.since else None
         try:
             types = {column.name: self._types[column.name]}
             of_json = [{column.name: value}], types, ""
@@ -145,7 +152,7 @@ class Cells:
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)
-        parts = column.parts(values, False)
+        parts = parts_of(column, values, False)
         if faults or faults.missing:
             return None
         located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]

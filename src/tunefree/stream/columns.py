@@ -145,6 +145,11 @@ class Column:
     """A column of a table; its kinds define what is special about them."""
 
     name: str
+    since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
+
+    def dense_names(self) -> list[str]:
+        """Names of the numbers that are columns of rows, as those of columns that came later are not."""
+        return [] if self.since else self.names()
 
     def names(self) -> list[str]:
         """Names of the numbers that the column adds."""

@@ -35,7 +35,7 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
-from tunefree.stream.late import Further, Late, is_among
+from tunefree.stream.late import Further, is_among, number_keys, parts_of
 from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.missing import converted
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
@@ -113,7 +113,7 @@ class TableEncoder:
         self.notes: list[Note] = []
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self.target_family, self.exposure = target_family, exposure
-        self._number_names = [name for column in self.columns for name in column.names()]
+        self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.cells: Any = None  # that are remembered of rows that are predicted one at a time
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
@@ -260,7 +260,7 @@ class TableEncoder:
 
     def column_of(self) -> np.ndarray:
         """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
-        numbers = [place for place, column in enumerate(self.columns) for _ in column.names()]
+        numbers = [place for place, column in enumerate(self.columns) for _ in column.dense_names()]
         places = np.full(self.n_features, -1, np.int32)
         places[1 : 1 + len(numbers)] = numbers
         if not self.hash_bits:
@@ -355,7 +355,7 @@ class TableEncoder:
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
         header: dict[str, Any] = {
-            "columns": [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns],
+            "columns": [_described(column) for column in self.columns],
             "target": self.target,
             "target_family": self.target_family,
             "weight": self.weight,
@@ -429,7 +429,7 @@ class TableEncoder:
     def _absent(self, chunk: Columns) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.table.schema.names)
-        return [column.name for column in self.columns if not (isinstance(column, Late) or column.name in present)]
+        return [column.name for column in self.columns if not (column.since or column.name in present)]
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
@@ -457,7 +457,7 @@ class TableEncoder:
         self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray
     ) -> rows.Block:
         n = chunk.table.num_rows
-        parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        parts = [parts_of(column, values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
@@ -466,7 +466,8 @@ class TableEncoder:
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
         observed = [
-            column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
+            None if values is None else column.observed(values, part)
+            for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]
         if learning and self.observes:
             self.profile.add(observed, n)
@@ -477,23 +478,29 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        keys = [key for column in self.columns if isinstance(column, Late) for key in column.number_keys()]
-        late = self.ids.known(keys) if learning else ()
+        late = self.ids.known(number_keys(self.columns)) if learning else ()
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Where a number is missing that never was in training, it is the median of what training saw."""
-        first = np.cumsum([0, *(len(column.names()) for column in self.columns)])
+        first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
         for k, (place, part) in enumerate(codes):
             drawn = self.profile.drawn(place)
             if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
+def _described(column: Any) -> dict[str, Any]:
+    """What makes a column again."""
+    since = {"since": column.since} if column.since else {}
+    return {"name": column.name, "kind": column.kind, **column.options(), **since}
+
+
+def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
     column = _COLUMNS[kind](**options)
-    return column if since is None else Late(column, since)
+    column.since = since
+    return column
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -21,7 +21,6 @@ from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
 from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers
 from tunefree.stream.inference import without
-from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import (
     PLAIN,
@@ -133,7 +132,7 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
-    trained = {column.name: column.notation for column in map(_kind_of, adapted.columns) if column.kind == Number.kind}
+    trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
     target = adapted.target if adapted.has_numeric_target else None
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
@@ -153,22 +152,18 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     return adapted
 
 
-def _kind_of(column: Any) -> Any:
-    """A column without what is special about one that came later."""
-    return column.column if isinstance(column, Late) else column
-
-
 def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
     """A column as the file writes it; formats of dates that are said are taken out."""
-    if isinstance(column, Late):
-        return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
         decimal, thousands, unit = file.of_numbers(column.name) or (None, "", "")
-        return Number(column.name, decimal, thousands, unit, column.na_values)
-    if column.kind == Timestamp.kind:
+        adapted: Any = Number(column.name, decimal, thousands, unit, column.na_values)
+    elif column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
-        return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
-    return column
+        adapted = Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
+    else:
+        return column
+    adapted.since = column.since
+    return adapted
 
 
 def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -211,7 +206,7 @@ def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...
     """The columns of numbers of an encoder, their notations and what is missing in them."""
     numbers = [
         (column.name, column.notation, (*encoder.na_values, *column.na_values))
-        for column in map(_kind_of, encoder.columns)
+        for column in encoder.columns
         if column.kind == Number.kind
     ]
     return numbers + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]

@@ -19,17 +19,18 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
 
     Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
     """
-    inner = getattr(column, "column", column)  # of one that came later
-    if array is None or inner.kind not in QUANTITIES or family(array.type) != "string":
+    if array is None:  # of a column that came later
+        return None
+    if column.kind not in QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
-    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
-        if inner.kind == Number.kind:
-            return column.convert(as_numbers(array, inner.name, faults), faults)
+    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
+        if column.kind == Number.kind:
+            return column.convert(as_numbers(array, column.name, faults), faults)
         strict_faults = Faults()
         values = column.convert(array, strict_faults)
         if not strict_faults:
             return values
-    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
+    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
 
 
 def as_numbers(array: Array, column: str, faults: Faults) -> Array:

@@ -14,7 +14,6 @@ from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
-from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
 from tunefree.stream.roles import ROLES, target_of_texts
 from tunefree.stream.sampling import places_of
@@ -309,7 +308,7 @@ def why_of(plan: Plan, column: Any) -> str:
     said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
         return f"named by {kind.option}{described}"
-    return kind.why + described + (f", from row {column.since:,} on" if isinstance(column, Late) else "")
+    return kind.why + described + (f", from row {column.since:,} on" if column.since else "")
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
