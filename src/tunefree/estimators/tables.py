@@ -431,7 +431,7 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
             bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
     rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
-        if isinstance(column, Number):
+        if column.kind == Number.kind and not column.since:
             array = chunk.table.column(column.name)
             gaps[column.name] += array.null_count
             if pa.types.is_floating(array.type):

@@ -231,8 +231,9 @@ def in_its_notation(
         return encoder, chunks_of(source, encoder, bad)
     from tunefree.stream.file_notation import as_written
 
-    if source.format == "csv":  # of which rows from all over a file are seen
-        adapted = as_written(encoder, source.sample(Options()), source.column_types)
+    sample = source.sample(Options())
+    if sample is not None:
+        adapted = as_written(encoder, sample, source.column_types)
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
     first = next(chunks, None)
