@@ -20,7 +20,7 @@ from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, family
 from tunefree.stream.features import MOST_CODES
-from tunefree.stream.file_notation import has_plain_numbers
+from tunefree.stream.file_notation import notations_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import parts_of
@@ -84,7 +84,9 @@ class Cells:
         self.of_frames, self.rows = of_frames, encoder.profile.rows
         self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
-        is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
+        is_foreseen = not (
+            notations_of(encoder) or encoder.na_values or encoder.notes or encoder.hash_bits or encoder.exposure
+        )
         is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
         is_foreseen = is_foreseen and not (

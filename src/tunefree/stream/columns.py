@@ -207,7 +207,7 @@ class Number(Column):
         return [self.name]
 
     def arrow_type(self) -> Any:
-        return pa.string() if self.notation else pa.float64()
+        return pa.string() if self.notation or self.na_values else pa.float64()
 
     def options(self) -> dict[str, Any]:
         return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)

@@ -12,14 +12,13 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import plain_numbers
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
-from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers
+from tunefree.stream.columns import Faults, Number, family
 from tunefree.stream.inference import without
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import (
@@ -166,10 +165,8 @@ def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) 
     return adapted
 
 
-def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Objects of JSON whose strings are numbers where an encoder reads numbers from strings, and the types of columns.
-
-    Numbers of JSON are numbers, however the file of training wrote them. What cannot be read stays as it is.
+def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Objects of JSON whose numbers are written as an encoder reads them from strings.
 
     Parameters
     ----------
@@ -177,36 +174,20 @@ def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[di
     rows : list of dict
         They are not changed.
     """
-    rows, types = [dict(row) for row in rows], encoder.types()
-    for name, notation, na_values in _numbers_of(encoder):
-        if notation is None and not na_values:
-            continue
-        if any(name in row for row in rows):  # not where it is a part of an object
-            types[name] = pa.float64()
-        places = [place for place, row in enumerate(rows) if isinstance(row.get(name), str)]
-        strings = blank_to_null(without(pa.array([rows[place][name] for place in places], pa.string()), na_values))
-        faults = Faults()
-        values = (
-            None if notation is None else to_numbers(without_words(strings, name, (), faults), name, faults, notation)
-        )
-        for k, place in enumerate(places):
-            if not strings[k].is_valid:
-                rows[place][name] = None
-            elif values is not None and k not in faults:
-                rows[place][name] = None if np.isnan(values[k]) else float(values[k])
-    return rows, types
-
-
-def has_plain_numbers(encoder: Any) -> bool:
-    """Whether no number of an encoder is read from strings, and none stands for a missing one."""
-    return not any(notation is not None or na_values for _, notation, na_values in _numbers_of(encoder))
-
-
-def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...]]]:
-    """The columns of numbers of an encoder, their notations and what is missing in them."""
-    numbers = [
-        (column.name, column.notation, (*encoder.na_values, *column.na_values))
-        for column in encoder.columns
-        if column.kind == Number.kind
+    notations = notations_of(encoder)
+    if not notations:
+        return [dict(row) for row in rows]
+    return [
+        {
+            name: notations[name].text(cell) if name in notations and type(cell) in (int, float) else cell
+            for name, cell in row.items()
+        }
+        for row in rows
     ]
-    return numbers + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]
+
+
+def notations_of(encoder: Any) -> dict[str, Notation]:
+    """How an encoder reads numbers from strings: of those columns of numbers, targets and weights that are such."""
+    types = encoder.types()
+    columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
+    return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

@@ -24,7 +24,6 @@ from tunefree.stream.notation import (
     Notation,
     Note,
     are_many,
-    are_plain,
     codes_in,
     date_format_of,
     dates_in,
@@ -189,9 +188,6 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
-        is_plain = notation is not None and notation.decimal == "." and not self.typed and name not in self.relieved
-        if is_plain and are_plain(self.strings[name].drop_null()):
-            return Number(name)  # which is read without strings
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:

@@ -111,6 +111,16 @@ class Notation(NamedTuple):
             plain = pc.replace_substring(plain, self.thousands, "")
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
+    def text(self, number: float) -> str:
+        """A number in this notation.
+
+        Examples
+        --------
+        >>> Notation(",", ".", " kg").text(1234.5)
+        '1234,5 kg'
+        """
+        return repr(number).replace(".", self.decimal) + self.unit
+
     def description(self) -> str:
         """The notation by an example."""
         return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
@@ -297,11 +307,6 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
         return candidates[0]
     counts = to_numpy(counts, 0)
     return max(candidates, key=lambda notation: int(counts[notation.fits(values)].sum()))
-
-
-def are_plain(strings: Any) -> bool:
-    """Whether all strings are numbers as programs write them."""
-    return bool(pc.all(pc.match_substring_regex(strings, PLAIN_NUMBER)).as_py())
 
 
 def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
