@@ -119,11 +119,18 @@ class WordForMissing(NamedTuple):
 
 
 class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values."""
+    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    names_columns : bool, default False
+        Whether there are parameters that say what a column is, such as ``categorical``.
+    """
+
+    def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
         self.missing: list[WordForMissing] = []
+        self.names_columns = names_columns
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
@@ -216,7 +223,8 @@ class Number(Column):
         return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        values = to_numbers(array, self.name, faults, self.notation)
+        hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        values = to_numbers(array, self.name, faults, self.notation, *hints)
         infinite = np.isinf(values)
         if infinite.any():
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")

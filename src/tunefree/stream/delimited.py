@@ -255,9 +255,9 @@ def _repeats_header(table: Any, header: Header) -> np.ndarray:
     for place in reversed(named):
         if same.any():
             field, array = header.fields[place], table.column(place)
-            is_name = pc.equal(array, field)
+            is_name = pc.equal(array, of_strings([field])[0])
             if place == 0:
-                is_name = pc.or_(is_name, pc.equal(array, f"\ufeff{field}"))  # a byte-order mark
+                is_name = pc.or_(is_name, pc.equal(array, of_strings([f"\ufeff{field}"])[0]))  # a byte-order mark
             same &= to_booleans(is_name)
     return same
 

@@ -316,7 +316,7 @@ class TableEncoder:
 
     def convert(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
-        faults = Faults()
+        faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = roles.weights(self, chunk, faults, labelled, learning, bad)

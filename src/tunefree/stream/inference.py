@@ -188,6 +188,9 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
+        is_pointed = notation is not None and notation.decimal == "."
+        if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
+            return Number(name)
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:

@@ -165,7 +165,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         return source.known, chunks_of(source, source.known, bad)
     roles = ("target", "weight", "group", "exposure", "ignore", "text", "hash_bits", "column_types")
     of_columns = {name: getattr(plan, name) for name in roles}
-    how: dict[str, Any] = {"column_types": plan.column_types, "exact": plan.target, "na_values": plan.na_values}
+    how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     sample = source.sample(Options(**how))
     if sample is not None:
         encoder = source.encoder(sample, **of_columns)
@@ -203,7 +203,7 @@ def chunks_of(
         return source.chunks(start, bad)
     further = encoder.further
     as_written = [*kept, *(further.ignored if further is not None else ())]
-    known = {"types": encoder.types(), "as_written": tuple(as_written), "exact": encoder.target}
+    known = {"types": encoder.types(), "as_written": tuple(as_written), "target": encoder.target}
     known["na_values"] = encoder.na_values
     return source.chunks(start, bad, **known, grows=grows)
 
