@@ -34,8 +34,7 @@ class Options(NamedTuple):
 class TableReader(NamedTuple):
     """The functions that read one format of tables; each reads one file.
 
-    ``schema`` returns the names and types (pyarrow.Schema) of the columns of the first file. ``columns`` returns the
-    columns of any further file and their types, or null where a type is not known yet.
+    ``schema`` returns the names and types (pyarrow.Schema) of the columns of a file.
 
     ``chunks`` yields the rows that follow a position of the file, as record batches of the schema, or with further
     columns. The position of a chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used
@@ -47,10 +46,12 @@ class TableReader(NamedTuple):
 
     ``sample`` returns rows of a file, as a record batch of the schema, that tell more of its columns than its first
     chunk does; None where its first chunk tells as much.
+
+    ``optional`` says that a row may lack columns, and a further file too, but not all of them.
     """
 
     schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
-    columns: Callable[[str, Any, Options], dict[str, Any]]  # (file, schema, options) -> pyarrow.DataType by name
     chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
     length: Callable[[str], int] = lambda file: 0  # (file) -> rows
     sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
+    optional: bool = False

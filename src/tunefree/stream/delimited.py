@@ -71,11 +71,6 @@ def csv_schema(file: str, options: Options) -> Any:
     return pa.schema([(name, pa.string()) for name in csv_header(file, options).names])
 
 
-def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
-    """The columns of a further file."""
-    return dict.fromkeys(csv_header(file, options).names, pa.string())
-
-
 def csv_sample(file: str, options: Options) -> Any:
     """Rows from the beginning of a file, and where it can be read from anywhere also from places all over it."""
     beginning, header = _beginning_of(file, options)
@@ -294,4 +289,4 @@ def _unreadable(file: str, error: Exception | str) -> DataError:
     )
 
 
-DELIMITED = TableReader(csv_schema, csv_columns, csv_chunks, sample=csv_sample)
+DELIMITED = TableReader(csv_schema, csv_chunks, sample=csv_sample)

@@ -88,14 +88,6 @@ def _exact_type(numbers: Any) -> Any:
     return pa.float64()
 
 
-def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
-    """The columns of a further file. Its objects may lack names, but not all of them."""
-    types = {field.name: field.type for field in json_schema(file, options)}
-    if not types.keys() & set(schema.names):
-        return types
-    return dict.fromkeys(schema.names, pa.null()) | types
-
-
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
     """The chunks of one file from a position on."""
     row = start.row + 1
@@ -374,4 +366,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
-JSON_LINES = TableReader(json_schema, json_columns, json_chunks)
+JSON_LINES = TableReader(json_schema, json_chunks, optional=True)

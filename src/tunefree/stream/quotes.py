@@ -195,8 +195,9 @@ def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
     """
     suspects, names = [], table.schema.names
     for place, array in enumerate(table.columns):
-        rows = np.flatnonzero(to_booleans(pc.match_substring(array, "\n"))) if pa.types.is_string(array.type) else ()
-        for row in rows[:MOST_LOOKED_AT].tolist() if len(rows) else ():
+        if not pa.types.is_string(array.type):
+            continue
+        for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
             lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
             if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
                 suspects.append(Swallowed(row, names[place], len(lines) - 1))

@@ -69,8 +69,10 @@ def read_tables(
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            columns = reader.columns(file, schema, how)
-            _check_columns(of_first, columns, file, files[0])
+            known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
+            of_file = reader.schema(file, known)
+            columns = dict(zip(of_file.names, of_file.types, strict=True))
+            _check_columns(of_first, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, how, bad):
@@ -111,10 +113,13 @@ def _reader_of(files: Sequence[str], name: str | None) -> TableReader:
     return reader
 
 
-def _check_columns(schema: Any, columns: dict[str, Any], file: str, first: str) -> None:
-    """All files must have the columns of the first one, of the same types."""
+def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
+    """All files must have the columns of the first one, or some of them, of the same types."""
+    optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
+        if name not in columns and optional:
+            continue
         if name not in columns:
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
         expected, here = _broad(schema.field(name).type), _broad(columns[name])
