@@ -239,7 +239,7 @@ def open_source(
     known = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
-        TextFile(file, known, max_line_bytes, None, partitions, escape=escape)
+        TextFile(file, encoding=known, longest_line=max_line_bytes, partitions=partitions, escape=escape)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
