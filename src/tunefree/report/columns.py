@@ -63,7 +63,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
     rows = [
         [column.name, column.kind, why_of(trained.plan, column)]
-        + ([getattr(column, "since", None)] if has_late else [])
+        + ([column.since or None] if has_late else [])
         + ([missing[column.name]] if missing else [])
         for column in columns
     ]
