@@ -56,6 +56,9 @@ def test_a_later_column_is_what_its_first_value_is():
         (["1", "NA", " 2 "], "double"),
         (["true", "FALSE", "null"], "bool"),
         (["", "NA"], "null"),
+        (["nan", "NaN"], "null"),
+        (["?", "NA", "0123", "4567"], "string"),
+        (["nan", "5", "7"], "double"),
         (["007", "8"], "string"),
         (["9007199254740993"], "string"),
         (["0x1F"], "string"),
@@ -71,6 +74,7 @@ def test_integers_of_a_target_keep_their_digits():
     encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
     batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
     assert batch.target.to_pylist() == [first, 7]
+    assert str(values_of_texts({"y": pa.array(["NA", str(first)])}, ColumnTypes(), False, "y")["y"].type) == "int64"
     zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
 

@@ -88,7 +88,7 @@ class Inference:
         self.dates = column_types.dates(list(arrays))
         if not typed:
             as_written = {*column_types.categorical, *self.dates, *texts}
-            texts_alone = {name: array for name, array in self.arrays.items() if name not in as_written}
+            texts_alone = {name: decoded(array) for name, array in self.arrays.items() if name not in as_written}
             self.arrays |= values_of_texts(texts_alone, column_types, semicolons, target)
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
@@ -264,44 +264,50 @@ def values_of_texts(
     perhaps = (blank_to_null(strings) for strings in others if decimal_marks(blank_to_null(strings[:_FIRST])))
     may_have_commas = column_types.notation is not None or semicolons or is_continental(perhaps)
     for name in [name for name, array in values.items() if family(array.type) == "number"]:
-        codes, is_exact = _codes_of(values[name], texts[name], name == target), False
-        if codes == EXACT and name == target:
-            whole, unfit = cast(texts[name], pa.int64())
-            is_exact = not unfit
-            values[name] = whole if is_exact else texts[name]
-        may_be_otherwise = codes and name not in column_types.numeric
-        if may_have_commas and not codes:
-            may_be_otherwise = pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py()
-        if may_be_otherwise and not is_exact:
+        codes = _codes_of(values[name], texts[name])
+        if codes and name in column_types.numeric and (codes == ZEROS or name != target):
+            continue
+        if codes:
+            is_target = name == target
+            values[name] = _target_of_codes(codes, values[name], texts[name]) if is_target else texts[name]
+        elif may_have_commas and pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py():
             values[name] = texts[name]
     return values
 
 
-def _codes_of(numbers: Any, texts: Any, is_target: bool) -> str:
+def _codes_of(numbers: Any, texts: Any) -> str:
     """What makes codes of texts that are numbers: as :func:`tunefree.stream.notation.codes_in` has it, or nothing."""
-    if not is_whole(texts):
+    first = blank_to_null(texts[:_FIRST], NULLS)
+    if first.null_count < len(first) and not is_whole(first):
         return ""
-    ends = pc.min_max(numbers).as_py()
-    if max(-ends["min"], ends["max"]) < 2**53 and not pc.any(pc.starts_with(texts, "0")).as_py():
-        return ""
+    strings, ends = blank_to_null(texts, NULLS), pc.min_max(numbers).as_py()
+    is_long = max(-ends["min"], ends["max"]) >= 2**53
+    return codes_in(strings) if is_long or pc.any(pc.starts_with(strings, "0")).as_py() else ""
+
+
+def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
+    """A target of codes: integers that are distinguished; numbers, if there are too many for classes, as of amounts
+    that are filled up with zeros; else texts."""
     strings = blank_to_null(texts, NULLS)
-    codes = codes_in(strings)
-    # else an amount to predict that is filled up with zeros
-    return codes if not is_target or codes != ZEROS or pc.count_distinct(strings).as_py() <= MOST_LABELS else ""
+    if codes == ZEROS:
+        return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
+    whole, unfit = cast(strings, pa.int64())
+    return texts if unfit else whole
 
 
 def _values_of(strings: Any) -> Any:
     """Strings as numbers or booleans, if all are such; nulls if there is none."""
     numbers = plain_numbers(strings)
-    if numbers is not None:
-        return numbers if numbers.null_count < len(numbers) else pa.nulls(len(strings))
-    present = blank_to_null(strings, NULLS)
-    if present.null_count == len(present):
-        return pa.nulls(len(present))
-    if _are_true_or_false(present.drop_null()):
-        return pc.utf8_lower(present).cast(pa.bool_())
-    numbers = plain_numbers(present)
-    return strings if numbers is None else numbers
+    if numbers is None:
+        strings_or_null = blank_to_null(strings, NULLS)
+        present = strings_or_null.drop_null()
+        if len(present) and _are_true_or_false(present):
+            return pc.utf8_lower(strings_or_null).cast(pa.bool_())
+        numbers = plain_numbers(strings_or_null)
+    if numbers is None:
+        return strings
+    is_nothing = pc.is_null(numbers, nan_is_null=True)
+    return pa.nulls(len(strings)) if pc.all(is_nothing, min_count=0).as_py() else numbers
 
 
 def _are_true_or_false(strings: Any) -> bool:
