@@ -74,14 +74,17 @@ def csv_schema(file: str, options: Options) -> Any:
 def csv_sample(file: str, options: Options) -> Any:
     """Rows from the beginning of a file, and where it can be read from anywhere also from places all over it."""
     beginning, header = _beginning_of(file, options)
-    below = np.frombuffer(bytearray(beginning.below), np.uint8)
+    below = beginning.below
     if header.escaped:
-        unescape(below)
-    body = spread_lines(file, whole_lines(below.tobytes(), header.delimiter), header.delimiter, header.escaped)
+        unescaped = np.frombuffer(bytearray(below), np.uint8)
+        unescape(unescaped)
+        below = unescaped.tobytes()
+    body = spread_lines(file, whole_lines(below, header.delimiter), header.delimiter, header.escaped)
     if not body:
         return None
     table = _parsed(body, header, file)[0]
-    table = table.filter(of_booleans(~_repeats_header(table, header)))
+    repeated = _repeats_header(table, header)
+    table = table.filter(of_booleans(~repeated)) if repeated.any() else table
     return table.replace_schema_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else table
 
 

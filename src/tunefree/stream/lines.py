@@ -155,7 +155,9 @@ def whole_lines(window: bytes, delimiters: str = "") -> bytes:
     """
     if len(window) < SAMPLE // 2:
         return window
-    return window[: _find_ends(np.frombuffer(window, np.uint8), delimiters).last or len(window)]
+    has_quotes = delimiters and b'"' in window
+    last = _find_ends(np.frombuffer(window, np.uint8), delimiters).last if has_quotes else window.rfind(b"\n") + 1
+    return window[: last or len(window)]
 
 
 def holds_line_ends(lines: bytes, delimiters: str) -> bool:
