@@ -24,7 +24,7 @@ from river.drift import ADWIN, PageHinkley
 
 import tunefree
 from tunefree.theory.rises import LossRises
-from tunefree.training.watching import SilentWatcher
+from tunefree.training.callbacks import Callback
 
 ROWS, COLUMNS = 10_000, 5
 REAL = {"elec2": ("class", 45_312), "flights_3m": ("delay", 60_000), "covtype": ("Cover_Type", 30_000)}
@@ -87,7 +87,7 @@ def streams_of(n: int) -> Iterator[Stream]:
             yield Stream("useless column", X, labels(rng, one, 0.5) if k % 2 else one + rng.normal(size=n), ())
 
 
-class Recorded(SilentWatcher):
+class Recorded(Callback):
     """Keeps losses and targets."""
 
     def __init__(self) -> None:
@@ -99,9 +99,9 @@ class Recorded(SilentWatcher):
 
 def losses_of(table: Any, target: str) -> tuple[np.ndarray, np.ndarray]:
     """Progressive losses of the pool, and of a guess: 1 for classes, else the square distance from the mean so far."""
-    watcher = Recorded()
-    tunefree.train(table, target=target, watcher=watcher, shuffle=False)
-    losses, y = np.concatenate(watcher.losses), pa.table(table)[target]
+    recorded = Recorded()
+    tunefree.train(table, target=target, callbacks=[recorded], shuffle=False)
+    losses, y = np.concatenate(recorded.losses), pa.table(table)[target]
     scale = np.ones(len(losses))
     if pa.types.is_floating(y.type):
         numbers = y.to_numpy()

@@ -17,7 +17,7 @@ from tunefree.core import rows
 from tunefree.learners import ALL
 from tunefree.losses import objectives
 from tunefree.model import passes
-from tunefree.model.model import PIECE
+from tunefree.pool.pool import PIECE
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

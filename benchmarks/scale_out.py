@@ -31,7 +31,7 @@ import tunefree
 from distributed import Client
 from generations import test_loss
 from tunefree.distributed import local_cluster, phases, train
-from tunefree.distributed.engines import FAN_IN, Engine, size_of
+from tunefree.distributed.engines import FAN_IN, Engine
 from tunefree.distributed.shards import Cut, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
@@ -46,6 +46,17 @@ SHARDS_OF_A_WORKER = 8
 NETWORK = 1.25e9  # bytes a second that a worker sends and takes: 10 Gbit/s
 TASKS = 1000  # to measure what one costs the scheduler
 STAGES_OF_SHARDS = ("read", "survey", "prepare", "sample", "last", "shard")
+
+
+def size_of(value: Any) -> int:
+    """The bytes of the arrays and texts in nested tuples, lists and dicts, and 8 for anything else."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(size_of(key) + size_of(part) for key, part in value.items())
+    return sum(map(size_of, value)) if isinstance(value, list | tuple) else 8
 
 
 @contextmanager

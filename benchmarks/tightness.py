@@ -21,15 +21,17 @@ from sklearn.svm import SVC
 
 from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.targets import Labels
 from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
+from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, pistol_parameter, smooth_regret_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
@@ -190,7 +192,7 @@ def of_smooth_losses(data: Rows) -> None:
 
 def of_mixing(data: Rows) -> None:
     """The mixture of the pool against its base, both predicting each row before it is learned."""
-    model = PoolModel("classification", n_features=data.X.shape[1])
+    model = Model("classification", n_features=data.X.shape[1])
     model.learn(rows.dense(data.X[:, 1:]), Labels.of(data.y.astype(int).astype(str)), np.ones(len(data.y)))
     mixture = model.pool.contexts[0].mixture
     base, mixed = mixture.account.losses

@@ -108,3 +108,18 @@ def run(monkeypatch, capfd):
         return status, *capfd.readouterr()
 
     return command
+
+
+@pytest.fixture
+def for_classes_only():
+    """The name of somebody's learner that learns classes only, and whose margins are no log-odds."""
+    from tunefree.learners import ALL
+    from tunefree.learners.contract import Traits
+    from tunefree.papers.learners.gradient import GradientDescent
+
+    class Signs(GradientDescent):
+        traits = Traits(classifies_only=True, margins_are_log_odds=False)
+
+    ALL.register("signs", Signs)
+    yield "signs"
+    del ALL._places["signs"], ALL._loaded["signs"]

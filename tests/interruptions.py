@@ -5,22 +5,33 @@ from __future__ import annotations
 import pytest
 
 from tunefree.model_files.trained import Trained
+from tunefree.training.callbacks import Callback
+from tunefree.training.resuming import Checkpoints
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 
 
-class Stop(Watcher):
-    """Interrupts a training once so many rows of a pass are learned, and keeps what it is told."""
+class Stop(Callback):
+    """Interrupts a training once so many rows of a pass are learned."""
 
-    def __init__(self, rows=10**9):
-        self.rows, self.told = rows, []
+    def __init__(self, rows):
+        self.rows = rows
 
     def step(self, trained, step):
         if trained.progress.rows >= self.rows:
             raise KeyboardInterrupt
 
-    def tell(self, message):
-        self.told.append(message)
+
+def saves_noted(patch):
+    """A list to which the number of rows is added whenever a training is saved on the way."""
+    rows, save = [], Checkpoints._save
+
+    def noted(checkpoints, encoder=None):
+        learned = checkpoints._latest[0].progress.rows
+        save(checkpoints, encoder)
+        rows.append(learned)
+
+    patch.setattr(Checkpoints, "_save", noted)
+    return rows
 
 
 class Crash(Exception):
@@ -44,6 +55,6 @@ def resumed(source, plan, checkpoint, save_every, each=1):
         patch.setattr(Trained, "save", save_and_crash)
         while True:
             try:
-                return train(source, plan, None, checkpoint, save_every, resume=True), saves
+                return train(source, plan, (), checkpoint, save_every, resume=True), saves
             except Crash:
                 continue

@@ -418,7 +418,6 @@ ALL = {
     "pistol": pistol,
     "coordinate-pistol": coordinate_pistol,
     "nag": nag,
-    "sfmd": sfmd,
     "cocob": cocob,
     "cocob-original": cocob_original,
     "kotlowski": kotlowski,
@@ -426,5 +425,4 @@ ALL = {
     "ogd": ogd,
     "adagrad": adagrad,
     "adam": adam,
-    "perceptron": perceptron,
 }

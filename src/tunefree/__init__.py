@@ -19,7 +19,6 @@ MODULES = {  # in which each public name is
     "OnlineRegressor": "tunefree.estimators.linear",
     "CurveDisplay": "tunefree.estimators.curve_display",
     "GenerationsDisplay": "tunefree.estimators.generations_display",
-    "LearningCurveDisplay": "tunefree.estimators.learning_curve",
     "Plan": "tunefree.model_files.plan",
     "train": "tunefree.estimators.training",
     "load": "tunefree.estimators.training",

@@ -2,7 +2,7 @@
 
 The pool learns rows together as soon as it is asked for a prediction, or there are many. A model of one linear learner
 is updated through its member, without the mixture, the metrics and the evidence that
-:class:`tunefree.model.model.Model` keeps for each block, because river's metrics judge predictions themselves.
+:class:`tunefree.pool.model.Model` keeps for each block, because river's metrics judge predictions themselves.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, table
 from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels, check_room, is_missing, label_of_row, target_of_row
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
+from tunefree.pool.quantiles import class_sets, target_intervals
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
@@ -114,7 +114,7 @@ class _Pooled:
         return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
 
     def __init__(self) -> None:
-        self._pool = PoolModel(self._task, n_features=FEATURES)
+        self._pool = Model(self._task, n_features=FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
         self._labels: set[Any] = set()  # those that wait included
@@ -144,7 +144,7 @@ class _Pooled:
         return Labels(list(places), np.array([places[label] for label in targets]))
 
     @property
-    def _model(self) -> PoolModel:
+    def _model(self) -> Model:
         self._learn_waiting()
         return self._pool
 
@@ -154,7 +154,7 @@ class _Pooled:
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
 
-    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[PoolModel, Block, np.ndarray, np.ndarray]:
+    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
         """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
@@ -243,7 +243,7 @@ class _Linear:
 
     @property
     def _member(self) -> Any:
-        return self._model.ensemble.linear.members[0]  # copies of a model have other members
+        return self._model.linear.members[0]  # copies of a model have other members
 
 
 class _Face:
@@ -451,7 +451,7 @@ class TuneFreeClassifier(_Pooled, _Classifier):
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
         model, row, margins, coverages = self._conformal(x, coverage)
-        in_set = model.sets(row, margins, coverages)[0, 0]
+        in_set = class_sets(model, row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
 
@@ -483,7 +483,7 @@ class TuneFreeRegressor(_Pooled, _Regressor):
             Its ends, which may be infinite after targets were missed too often.
         """
         model, row, prediction, coverages = self._conformal(x, coverage)
-        low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
+        low, high = target_intervals(model, row, prediction, coverages)[0, 0].tolist()
         return low, high
 
 

@@ -16,12 +16,12 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.callbacks import Callback
 from tunefree.training.reading import begin, chunks_of, encoded
-from tunefree.training.remarks import alike_classes
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 from tunefree.workflows.columns import columns
+from tunefree.workflows.findings import alike_classes
 
 WORDS = ["Anna", "None", "Ben", "null", "NA"]
 
@@ -176,7 +176,7 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
     labels = ["Yes", "no", "yes", "'no'"] * 20
     table = {"x": [k % 7 + 0.5 for k in range(80)], "y": labels}
     trained = tunefree.train(table, target="y", learner="scinol2").trained_
-    assert [line.split(" differ")[0] for line in alike_classes(trained)] == [
+    assert [finding.evidence.split(" differ")[0] for finding in alike_classes(trained)] == [
         "the classes \"'no'\" and 'no'",
         "the classes 'Yes' and 'yes'",
     ]
@@ -199,11 +199,11 @@ def test_a_training_of_many_classes_ends_soon_after_a_signal(tmp_path):
     table = {"x": [float(k % 7) for k in range(30_000)], "y": [f"c{k % n_classes}" for k in range(30_000)]}
     stop, begun = Stop(), threading.Event()
     asking = threading.Thread(target=lambda: (begun.wait(), stop.ask(15)))
-    watcher = Watcher()
-    watcher.begin = lambda *arguments: begun.set()
+    callback = Callback()
+    callback.begin = lambda *arguments: begun.set()
     asking.start()
     with pytest.raises(Interrupted, match="amid a block of rows"):
-        train(tunefree.open_source(table), Plan(target="y", learner="scinol2", shuffle=False), watcher, stop=stop)
+        train(tunefree.open_source(table), Plan(target="y", learner="scinol2", shuffle=False), [callback], stop=stop)
     asking.join()
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+import tunefree
 from tests.workflows.test_training import people
 
 
@@ -83,13 +84,6 @@ def test_columns_in_another_order_and_extra_ones(run, data, model, tmp_path):
     table = csv.read_csv(data)
     csv.write_csv(table.select(["rich", "job", "age"]).append_column("more", table["age"]), tmp_path / "other.csv")
     assert run("predict", model, tmp_path / "other.csv")[1] == run("predict", model, data)[1]
-
-
-def test_vowpal_wabbits_table(run, data, tmp_path):
-    status, _, err = run("train", data, "--target", "rich", "-o", tmp_path / "m", "--verbose")
-    counters = [int(line.split()[2]) for line in err.splitlines() if line[:2] in ("0.", "1.")]
-    assert status == 0
-    assert counters == [2**k for k in range(11)]
 
 
 OTHER_LOSSES = ["hinge", "square"]
@@ -231,8 +225,6 @@ def test_wrong_options(run, data, tmp_path):
         ["--on-bad-row", "x"],
         ["--learner", "x"],
         ["--loss", "huber"],
-        ["--passes", "0"],
-        ["--passes", "2"],
         ["--group", "age", "--shuffle"],
         ["--format", "x"],
     ):
@@ -340,8 +332,8 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
     "options",
     [
         ["--text", "note"],
-        ["--learner", "scinol2", "--passes", "3", "--holdout", "0.1"],
-        ["--learner", "pistol:average"],
+        ["--learner", "scinol2", "--holdout", "0.1"],
+        ["--learner", "pistol"],
         ["--save-every", "100", "--resume"],
         ["--format", "parquet", "--quiet"],
     ],
@@ -363,11 +355,10 @@ def test_options_of_train_make_a_model_that_predicts(run, tmp_path, options):
 
 def test_pistol_with_a_kernel_makes_a_model_file(run, data, tmp_path):
     model = tmp_path / "kernel.model"
-    learner = ("--learner", "kernel-pistol:width=1")
-    status, _, err = run("train", data, "--target", "rich", *learner, "-o", model)
-    assert status == 0, err
+    options = {"target": "rich", "learner": "kernel-pistol", "settings": {"width": 1.0}}
+    tunefree.train(str(data), **options).save(model)
     named = tmp_path / "named.model"
-    assert run("train", data, "--target", "rich", "--learner", f"{learner[1]},view=steady", "-o", named)[0] == 0
+    tunefree.train(str(data), **options, view="steady").save(named)
     assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
     status, out, err = run("evaluate", model, data, "--json")
     assert status == 0 and json.loads(out)["error"] < 0.35, err

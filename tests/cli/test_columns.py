@@ -49,7 +49,7 @@ def written(tmp_path):
 
 
 def roles(facts):
-    return {column["name"]: [role["role"] for role in column["roles"]] for column in facts["columns"]}
+    return {column["name"]: [one["kind"] for one in column["findings"]] for column in facts["columns"]}
 
 
 def test_columns_are_shown_with_what_they_may_be(run, written):
@@ -147,7 +147,7 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         assert "rows from 8 places" in view.where and view.rows <= 16384
         x, y = view.columns
         assert (x.range, y.different) == ((0.0, 1012.0), 2)
-        assert [remark.role for remark in view.remarks if remark.column == "x"] == ["leak"]
+        assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
 
 
 def test_lines_of_quotes_and_compressed_text_are_seen_from_the_start(tmp_path):
@@ -231,7 +231,7 @@ def test_columns_says_what_training_says(written):
 def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
     told = [
         tunefree.train(str(written), target="claim", learner="nag", **how).trained_.progress.oddities
-        for how in ({}, {"passes": 2}, {"shuffle": True, "seed": 3})
+        for how in ({}, {"passes": 2}, {"shuffle": True, "random_state": 3})
     ]
     assert told[0] and all(own == told[0] for own in told)
 
@@ -250,7 +250,7 @@ def test_ordinary_columns_are_no_news(seed):
         "price": np.round(4000 * carat**1.5 * np.exp(0.2 * rng.normal(size=n))),
     }
     for target in ("price", "job"):
-        assert tunefree.columns(table, target=target).remarks == []
+        assert tunefree.columns(table, target=target).findings == []
 
 
 def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):

@@ -248,7 +248,7 @@ def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, ki
     source = open_source(partitioned(tmp_path / "data", kind, lambda frame: frame.sample(frac=1, random_state=1)))
     plan, checkpoint, ends = tunefree.Plan(target="rich", learner="scinol2"), tmp_path / "c.model", []
     with pytest.raises(KeyboardInterrupt):
-        training.train(source, plan, Stop(ROWS // 2 + 1), checkpoint, 50)
+        training.train(source, plan, [Stop(ROWS // 2 + 1)], checkpoint, 50)
     assert not training.Trained.load(checkpoint).progress.complete
     for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
         training.train(source, plan, **options).save(tmp_path / "m.model")

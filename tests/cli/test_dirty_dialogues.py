@@ -89,7 +89,7 @@ def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path)
 
     whole = train(source, plan)
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stop(201), checkpoint, 100)
+        train(source, plan, [Stop(201)], checkpoint, 100)
     left_out = [own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]
     assert len(left_out) == 2
     status, out, err = run("train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--save-every", "100", "--resume")

@@ -41,12 +41,7 @@ def trained(tmp_path_factory):
     return folder
 
 
-OF_LEARNERS = "is for single learners: the pool makes one pass"
 REFUSED = [  # options that have no effect on the pool, and what the error says
-    (("--passes", "3"), f"--passes {OF_LEARNERS}"),
-    (("--learner", "pool:view=steady"), f"--learner NAME:view {OF_LEARNERS}"),
-    (("--learner", "pool:average"), f"--learner NAME:average {OF_LEARNERS}"),
-    (("--learner", "pool:eta=0.1"), f"--learner NAME:SETTING {OF_LEARNERS}"),
     (("--learner", "nag", "--only-for-prediction"), "--only-for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
     (("--group", "rich"), "--target and --group name the same column, 'rich'"),
@@ -73,7 +68,6 @@ EFFECTIVE = [
     ("--class-weight", "balanced"),
     ("--class-weight", "yes=3"),
     ("--shuffle",),
-    ("--shuffle", "--seed", "3"),
     ("--ignore", "age"),
     ("--categorical", "age"),
     ("--weight", "age"),
@@ -94,14 +88,13 @@ def test_other_options_have_an_effect(run, data, tmp_path):
     assert found["--only-for-prediction",][1] < 0.8 * found[()][1]
 
 
-def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):
+def test_checkpoints_on_the_way_change_no_model(run, data, tmp_path):
     start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == 0
-    for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--resume",)):
+    for options in (("--save-every", PIECE), ("--resume",)):
         status, _, err = run(*start, tmp_path / "m", *options)
         assert status == 0, err
         assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert "Who learned" in (tmp_path / "r.html").read_text()
 
 
 def test_inspect_shows_the_members_that_predict(run, trained):
@@ -154,8 +147,6 @@ def test_evaluate_agrees_with_predict(run, trained, tmp_path):
 
 def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):
     further = "train", trained / "rich.new.csv", "--from", trained / "rich.model", "-o", tmp_path / "m"
-    status, _, err = run(*further, "--passes", "2")
-    assert status == 2 and "--passes is for single learners" in err and not (tmp_path / "m").exists()
     status, _, err = run(*further)
     assert status == 0, err
     model = Trained.load(tmp_path / "m").model

@@ -14,7 +14,7 @@ from tests.workflows.test_names import file, table  # noqa: F401 - a fixture
 from tunefree.cli import app
 from tunefree.cli.app import options_of, worded
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.parameters import NAMED, OTHER_OPTIONS, as_options, naming
+from tunefree.core.parameters import NAMED, OF_PYTHON, as_options, naming
 
 SOURCE = Path(tunefree.__file__).parent
 LEARNING = ("train", "compare")  # commands that read data without a model
@@ -41,11 +41,10 @@ COMMANDS = {
     "model_files/plan.py": LEARNING,
     "workflows/evaluation.py": ("evaluate",),
     "workflows/interval_metrics.py": ("evaluate",),
-    "workflows/prediction.py": ("predict",),
-    "training/remarks.py": ("train",),
+    "workflows/output_columns.py": ("predict",),
+    "workflows/findings.py": ("train",),
     "training/reading.py": LEARNING,
     "training/resuming.py": READING,
-    "training/rises.py": ("inspect",),
     "training/roles.py": ("columns", "train"),
     "training/targets.py": LEARNING,
     "training/training.py": ("train",),
@@ -53,7 +52,6 @@ COMMANDS = {
     "plotting/files.py": ("compare", "inspect"),
     "report/learned.py": ("train",),
     "report/live_server.py": ("train",),
-    "report/suspicions.py": ("train",),
     "report/performance.py": ("evaluate", "report"),
     "report/words.py": ("train",),
     "papers/experiments/": ("reproduce",),
@@ -72,16 +70,13 @@ OF_TRAINING = {
     "stream/roles.py": {"classes"},
     "stream/svmlight.py": {"hash_bits"},
     "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
-    "training/resuming.py": {"checkpoint", "save_every", "earlier"},
+    "training/resuming.py": {"save_every", "earlier"},
     "training/roles.py": {"loss"},
-    "workflows/prediction.py": {"learner"},
+    "workflows/output_columns.py": {"learner"},
     "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "scheduler", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "group", "holdout", "shuffle", "workers"},
 }
-
-
-OF_LEARNERS = set(OTHER_OPTIONS) - {"earlier"}  # which follow a learner's name
 
 
 def named(path):
@@ -111,7 +106,7 @@ def parameters_of_estimators():
 
 def test_messages_name_options_that_their_commands_have():
     known, lacking = {name: options_of(name) for name in app.COMMANDS.search()}, {}
-    options = set().union(*known.values(), OTHER_OPTIONS)
+    options = set().union(*known.values(), OF_PYTHON)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
         present = options | (parameters_of_estimators() if name.startswith(("estimators/", "papers/")) else set())
@@ -119,7 +114,7 @@ def test_messages_name_options_that_their_commands_have():
         if parameters:
             [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]
             assert commands is not None, f"{name} names {parameters}: say from which commands its messages come"
-            missing = {one for command in commands for one in parameters - known[command] - OF_LEARNERS}
+            missing = {one for command in commands for one in parameters - known[command] - set(OF_PYTHON)}
             lacking |= {name: missing} if missing else {}
     assert lacking == OF_TRAINING
 
@@ -163,13 +158,16 @@ def test_a_message_in_the_words_of_a_command():
         ("pass `task='regression'`", "pass --task regression"),
         ("pass `ignore='a b'`", "pass --ignore 'a b'"),
         ("give `na_values`, or `hash_bits=20`.", "give --na-values, or --hash-bits 20."),
-        ("`seed` must be at least 0", "--seed must be at least 0"),
+        ("`holdout` must be 0", "--holdout must be 0"),
         ("the value '`text`' is no `text`", "the value '`text`' is no --text"),
         ("pass `shuffle=True`, or `classes=['a', 'b']`", "pass --shuffle, or --classes a --classes b"),
         ("pass `ignore='a`b'`; go on by `earlier`", "pass --ignore 'a`b'; go on by --from"),
         ("`date='day=FORMAT'` decides, or `threshold=P`", "--date day=FORMAT decides, or --threshold P"),
         ("of `tunefree train --ignore x`", "of `tunefree train --ignore x`"),
-        ("name it by `settings` or `view`", "name it by --learner NAME:SETTING or --learner NAME:view"),
+        (
+            "name it by `settings`, or `random_state=3`",
+            "name it by `settings` in Python, or `random_state=3` in Python",
+        ),
     ],
 )
 def test_a_message_on_the_command_line(message, options):
@@ -178,10 +176,10 @@ def test_a_message_on_the_command_line(message, options):
 
 def test_what_has_a_parameter_is_named():
     with (
-        pytest.raises(ModelError, match=r"pass `text`, or `seed=3` of train; not '`ignore`'"),
+        pytest.raises(ModelError, match=r"pass `text`, or `random_state=3` of train; not '`ignore`'"),
         naming("train", ["text"]),
     ):
-        raise ModelError("pass `text`, or `seed=3`; not '`ignore`'")
+        raise ModelError("pass `text`, or `random_state=3`; not '`ignore`'")
 
 
 @pytest.mark.parametrize(

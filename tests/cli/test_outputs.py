@@ -80,7 +80,6 @@ WRITING = [
     ("train", "data.csv", "-t", "y", "-o"),
     ("predict", "people.model", "data.csv", "-o"),
     ("explain", "people.model", "data.csv", "-o"),
-    ("train", "data.csv", "-t", "y", "-o", "m", "--report"),
     ("report", "people.model", "data.csv", "-o"),
     ("inspect", "people.model", "--weights"),
     ("compare", "data.csv", "-t", "y", "--report"),

@@ -24,13 +24,15 @@ from tunefree.core.part import (
     scratch,
     size_of,
 )
-from tunefree.core.rows import dense, sparse
+from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model.meetings import SavedMeetings
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.model_files.column_samples import ColumnSamples
+from tunefree.pool.model import Model
 from tunefree.pool.published import published
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
 
 N = 2100
 
@@ -133,9 +135,9 @@ def models():
     X[N // 2 :] = X[: N - N // 2]
     labels = Labels.of(np.where(X[:, 0] * X[:, 1] > 0.0, "yes", "no").tolist())
     pool, counts, numbers = (
-        PoolModel("classification"),
-        PoolModel("regression", loss="poisson"),
-        PoolModel("regression"),
+        Model("classification"),
+        Model("regression", loss="poisson"),
+        Model("regression"),
     )
     pool.learn(dense(X), labels, np.ones(N))
     pool.predict(dense(X[:3] + 1.0))
@@ -155,10 +157,25 @@ def learned():
     return models()
 
 
+def of_the_stream():
+    """What is kept of a stream beside its model."""
+    losses, order, rises = np.random.default_rng(0).exponential(size=2000), TargetSample(), LossRises()
+    X, samples = dense(losses[:, None]), ColumnSamples()
+    order.add(np.arange(2000) % 3)
+    for times in (1.0, 9.0):
+        outcome = rises.add(times * losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None))
+        chosen = {rise.row for rise in rises.rises}
+        samples.add(2000, outcome.rises, rises.rows_since, chosen, lambda k: samples.matrix(rows_at(X, k), losses[k]))
+    assert samples.waiting
+    return order, rises, samples
+
+
 def each_part(models):
     for model in models:
         for part in model.parts().values():
             yield from parts_in(part)
+    for part in of_the_stream():
+        yield from parts_in(part)
 
 
 def subclasses(cls):

@@ -175,7 +175,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
-        options = ["--scheduler", cluster.scheduler_address, "--checkpoint"]
+        options = ["--workers", cluster.scheduler_address, "--resume"]
         status, out, err = run("train", path, "-t", "rich", "-o", model, *options)
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
@@ -186,11 +186,9 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert status == 0 and "each predicted before it was learned" in out
     for wrong, problem in (
         (["--workers", "0"], "--workers must be at least 1"),
-        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
         (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
-        (["--workers", "1", "--passes", "2"], "name a learner by --learner, on one machine"),
-        (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard must be 'error' or 'skip'"),
+        (["--workers", "1", "--learner", "nag"], "--learner is for one machine"),
     ):
         status, _, err = run("train", path, "-t", "rich", "-o", model, *wrong)
         assert status == 2 and problem in err, err

@@ -11,11 +11,12 @@ from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, joining, phases, shard_pass
 from tunefree.distributed.engines import Engine
+from tunefree.distributed.local_rows import Beginning
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.class_weights import balanced
@@ -131,9 +132,7 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     state = shard_pass.following(start)
     passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
-    before, after = (
-        np.mean((PoolModel.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end)
-    )
+    before, after = (np.mean((Model.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end))
     assert before < 0.8 < 0.95 < after
 
 
@@ -151,7 +150,8 @@ def shard_of(rows):
 def start_of(task, rows):
     """The common start of two classes, or of numbers, with two columns."""
     classes = ["a", "b"] if task == "classification" else []
-    return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
+    beginning = Beginning(Plan(), "table", ({}, {}), task, classes)
+    return shard_pass.started(beginning, classes, 3, [rows], False)
 
 
 @pytest.mark.parametrize("adds_sums", [True, False])
@@ -163,7 +163,7 @@ def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
     totals = [*passed, shard_pass.plus(*passed)]
     models = [shard_pass._end(start, total, encoded.NOTHING, adds_sums)[0] for total in totals]
-    first, one, other, both = (leaves(model) for model in (PoolModel.restore(*start.model), *models))
+    first, one, other, both = (leaves(model) for model in (Model.restore(*start.model), *models))
     for name in ("gradients", "squares", "wealth"):
         assert (one[0][name] != first[0][name]).any()
         if adds_sums:
@@ -201,7 +201,7 @@ def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, mon
 
     is_better = adds_sums
     monkeypatch.setattr(shard_pass, "_end", worse)
-    joined = PoolModel.restore(*shard_pass.joined(start, total, [last]).model)
+    joined = Model.restore(*shard_pass.joined(start, total, [last]).model)
     expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
     expected.pool.has_finished = True
     np.testing.assert_array_equal(joined.predict(last.X), expected.predict(last.X))
@@ -216,7 +216,7 @@ def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
 
 
 def test_members_are_judged_by_rows_of_shards_too(trained):
-    selection = trained.model.selection()
+    selection = trained.model.pool.selection()
     assert selection.rows.max() > SAMPLE
 
 
@@ -263,7 +263,7 @@ def test_evidence_of_shards_adds_up(task):
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
-    model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
+    model = Model.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
     result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
     assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
@@ -274,7 +274,7 @@ def test_evidence_of_shards_adds_up(task):
 
 
 def test_newton_without_waiting_corrections_predicts_the_same():
-    model = PoolModel("classification", classes=["a", "b"], n_features=3)
+    model = Model("classification", classes=["a", "b"], n_features=3)
     X = np.random.default_rng(0).normal(size=(37, 2))
     model.learn(rows_of(X, X[:, 0] > 0).X, Labels(["a", "b"], (X[:, 0] > 0).astype(int)), np.ones(37))
     state = next(member.state for member in model.members if member.setting.learner == "newton")

@@ -9,7 +9,7 @@ import pytest
 
 from tunefree import GenerationsDisplay, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.plotting.generations import groups_of
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 pytest.importorskip("matplotlib").use("agg")
 Figure = pytest.importorskip("matplotlib.figure").Figure
@@ -73,7 +73,7 @@ def test_lines_are_the_losses_recorded(classifier):
 
 def test_a_model_that_was_saved_is_drawn_alike(classifier):
     model = classifier._learned.model
-    again = PoolModel.restore(*model.save_state())
+    again = Model.restore(*model.save_state())
     drawn = [GenerationsDisplay(model=own).plot(figure=Figure()) for own in (model, again)]
     for one, other in zip(*(display.axes_[1].lines for display in drawn), strict=True):
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.estimators import validation
 from tunefree.pool.groups import digests
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 of_both = pytest.mark.parametrize("cls", BOTH)
@@ -29,13 +29,13 @@ PEOPLE = np.array([f"person {k}" for k in RNG.integers(0, 15, 120)])
 @pytest.fixture
 def learned(monkeypatch):
     """The groups of the blocks that a model is told to learn."""
-    blocks, learn = [], PoolModel.learn
+    blocks, learn = [], Model.learn
 
     def noted(model, X, y, weight, evaluation_weight=None, groups=None):
         blocks.append(groups)
         return learn(model, X, y, weight, evaluation_weight, groups=groups)
 
-    monkeypatch.setattr(PoolModel, "learn", noted)
+    monkeypatch.setattr(Model, "learn", noted)
     return blocks
 
 

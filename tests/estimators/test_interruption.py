@@ -153,7 +153,7 @@ def test_events_that_were_missed_are_caught_up(rows):
 
     data = stream(n=10_000)
     model = blank(data)
-    pool: Pool = model._pool
+    pool: Pool = model.pool
     for X, labels, weight in data.pieces(60, stop=60):
         model.learn(X, labels, weight)
     pool.relative.of(np.ones(rows - 60))

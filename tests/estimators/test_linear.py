@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from tunefree import PiSTOLClassifier, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.rows import dense
 from tunefree.estimators import validation
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.pool.model import Model
 from tunefree.theory.bounds import paper_bound
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
@@ -436,7 +436,7 @@ def test_the_default_preset_of_pistol_has_a_finite_bound_that_holds(coordinate):
     bounds = {}
     for preset in ("theory", "practice"):
         model = PiSTOLClassifier(preset=preset, coordinate=coordinate, passes=1).fit(X, y)
-        member = model._learned.model.ensemble.linear.members[0]
+        member = model._learned.model.linear.members[0]
         u = np.zeros(member.room)
         u[1] = 2.0
         regret = 300 * model.progressive_loss_ - np.logaddexp(0.0, -np.where(y > 0, 2, -2) * X[:, 0]).sum()

@@ -215,7 +215,7 @@ def test_all_estimators_have_a_name_in_files():
 
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):
     table = {"x": X[:, 0], "job": np.where(X[:, 1] > 0, "cook", "clerk"), "zip": SEVERAL % 2, "y": NAMES}
-    options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "seed": 3}
+    options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "random_state": 3}
     pool = tunefree.train(table, **options)
     assert type(pool) is tunefree.TuneFreeClassifier
     assert (

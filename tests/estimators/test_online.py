@@ -15,11 +15,10 @@ from tests import naive
 from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL
-from tunefree.learners.contract import traits_of
 
 SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
 EVERY = sorted(naive.ALL)
-SOME = ("newton", "perceptron", "scinol2")  # several outputs of the others: their contract, and `make test-all`
+SOME = ("newton", "scinol2")  # several outputs of the others: their contract, and `make test-all`
 
 
 @pytest.mark.slow  # their code is that of ScInOLClassifier and ScInOLRegressor, whose checks are quick tests
@@ -48,7 +47,7 @@ def test_every_learner_tells_three_classes_apart(learner):
     assert model.score(X[100:], y[100:]) > 0.75
 
 
-@pytest.mark.parametrize("learner", [name for name in EVERY if not traits_of(ALL[name]).classifies_only])
+@pytest.mark.parametrize("learner", EVERY)
 def test_every_learner_regresses(learner):
     X, y = load_diabetes(return_X_y=True)
     settings = {"adam": {"eta": 0.05}, "kotlowski": {}}.get(learner)
@@ -68,7 +67,7 @@ def test_views_make_a_column_far_from_zero_harmless(view):
     assert scores[1] > 0.8
 
 
-def test_choices_that_make_no_sense():
+def test_choices_that_make_no_sense(for_classes_only):
     X, y = load_breast_cancer(return_X_y=True)
     for wrong, message in (
         (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
@@ -77,7 +76,7 @@ def test_choices_that_make_no_sense():
         (OnlineClassifier(view="sideways"), "`view` must be 'raw', 'centred', 'steady' or 'level'"),
         (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be above 0"),
         (OnlineClassifier("adagrad", settings={"epsilon": 1.0}), "no setting"),
-        (OnlineRegressor("perceptron"), "classes only"),
+        (OnlineRegressor(for_classes_only), "classes only"),
         (OnlineClassifier("newton", average=True), "average"),
     ):
         with pytest.raises((ValueError, ModelError), match=message):

@@ -28,7 +28,7 @@ def frame_of(n: int, seed: int) -> pd.DataFrame:
 
 def of_general_way(monkeypatch: pytest.MonkeyPatch, model: Any, X: Any) -> tuple[str, Any]:
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "of_one_row", lambda estimator, X: None)
+        patch.setattr(tables, "of_one_row", lambda *arguments, **options: None)
         return outcome(model, X)
 
 
@@ -104,3 +104,35 @@ def test_rows_that_are_learned_between() -> None:
         other.partial_fit(row, y[i : i + 1])
         two = pd.concat([row, row])
         assert model.predict_proba(row).tobytes() * 2 == other.predict_proba(two).tobytes()
+
+
+def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, way = frame_of(N, 0), tables.of_one_row
+    y, ways = (frame["width"] > 0).to_numpy(), list[bool]()
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        row = way(*arguments, **options)
+        ways.append(row is not None)
+        return row
+
+    monkeypatch.setattr(tables, "of_one_row", noted)
+    model, general = (TuneFreeClassifier().partial_fit(frame[:200], y[:200], classes=[False, True]) for _ in range(2))
+    rows = [*(frame[i : i + 1] for i in range(200, 300)), *odd_rows(frame)]
+    for row in rows:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refused = []
+            for learner in (model, general):
+                with monkeypatch.context() as patch:
+                    if learner is general:
+                        patch.setattr(tables, "of_one_row", lambda *arguments, **options: None)
+                    try:
+                        learner.partial_fit(row, [True])
+                    except Exception as error:
+                        refused.append(str(error))
+        assert len(refused) in (0, 2) and len(set(refused)) < 2
+    (arrays, header), (expected, other) = (tables.encoder_of(learner).state() for learner in (model, general))
+    assert header == other and arrays.keys() == expected.keys()
+    assert all(array.tobytes() == expected[name].tobytes() for name, array in arrays.items())
+    assert model.predict_proba(frame).tobytes() == general.predict_proba(frame).tobytes()
+    assert sum(ways) > 90

@@ -12,11 +12,10 @@ from tunefree.explanation.decomposition import Decomposition, Line
 from tunefree.explanation.importance import importance
 from tunefree.explanation.members import Member, Part
 from tunefree.explanation.permutation import LaterRows
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -34,7 +33,7 @@ def layout(d):
 def learned(X, y, weight=None, **options):
     """A pool that has learned rows, labels or numbers, and has not finished."""
     is_numbers = isinstance(y, np.ndarray)
-    model = PoolModel("regression" if is_numbers else "classification", **options)
+    model = Model("regression" if is_numbers else "classification", **options)
     model.learn(dense(X), y if is_numbers else Labels.of(y), np.ones(len(X)) if weight is None else weight)
     return model
 
@@ -119,7 +118,7 @@ def test_contributions_of_sparse_rows_add_up():
     X = sparse(pointers, places, rng.normal(size=2400))
     sums = (X.values * (X.features < 9)).reshape(800, 3).sum(axis=1)
     labels = np.where(sums > 0.0, "yes", "no").tolist()
-    model = PoolModel("classification")
+    model = Model("classification")
     model.learn(X, Labels.of(labels), np.ones(800))
     model.freeze()
     assert_adds_up(Decomposition(model, layout(30)), X)

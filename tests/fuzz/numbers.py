@@ -11,7 +11,7 @@ from tunefree import learners, losses
 from tunefree.core.rows import dense, part, sparse
 from tunefree.model import views
 from tunefree.model.targets import Labels
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 
 SIZES = (0.0, 1e-300, 1e-150, 1e-8, 1.0, 1e8, 1e150, 1e300, 1.7976931348623157e308)
 
@@ -72,7 +72,7 @@ def outcome(rng: np.random.Generator, task: str, n_classes: int = 2, **options: 
     """
     shown = stream(rng, task, n_classes=n_classes)
     classes = range(n_classes) if task == "classification" else ()
-    model = class_of(options["learner"])(task, n_features=5, classes=classes, **options)
+    model = Model(task, n_features=5, classes=classes, **options)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         cut = int(rng.integers(1, 299))

@@ -7,9 +7,8 @@ import pytest
 
 from tests.fuzz.numbers import outcome
 from tunefree.core.rows import dense
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 
 @pytest.mark.slow
@@ -28,13 +27,13 @@ def test_newton_steps_stay_finite_whatever_the_spread_of_weights():
         X, y = rng.normal(size=(300, 4)), Labels.of(rng.integers(0, 3, 300))
         model = Model("classification", "newton", view="steady", n_features=5)
         model.learn(dense(X), y, 10.0 ** rng.uniform(-40, 40, 300))
-        assert np.isfinite(model.ensemble.predict(dense(X))).all()
+        assert np.isfinite(model.linear.predict(dense(X))).all()
 
 
 def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(300, 4)), rng.integers(0, 2, 300), np.ones(300)
-    model = PoolModel("classification", n_features=5)
+    model = Model("classification", n_features=5)
     model.learn(dense(X[:100]), Labels.of(y[:100]), weight[:100])
     learn = model.members[1].learn
 
@@ -48,6 +47,6 @@ def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
     assert np.isfinite(shown).all() and np.isfinite(losses).all() and np.isfinite(model.predict(dense(X))).all()
     weights = model.shares_by_member()
     assert np.isfinite([*weights.values()]).all() and weights[model.members[1].name] > 0.0
-    restored = PoolModel.restore(*model.save_state())
+    restored = Model.restore(*model.save_state())
     again = [one.learn(dense(X[200:]), Labels.of(y[200:]), weight[200:])[0].tobytes() for one in (model, restored)]
     assert again[0] == again[1]

@@ -115,7 +115,7 @@ def details(data: Data) -> Results:
     model, small, X = fitted(data.name), saved(fitted(data.name), only_for_prediction=True), data.new_rows
     names, parts = model.explain(X.slice(0, 20))
     told = {"columns": np.array(names, object)[:20], "parts": parts, "importances": model.feature_importances_}
-    told |= {f"members: {name}": column for name, column in model.selection_.items()}
+    told |= {f"members: {name}": column.to_numpy() for name, column in model.selection_.to_pandas().items()}
     if data.task == "classification":
         told |= {"sets": model.predict_set(X, [0.5, 0.8])} if data.name != "wide" else {}
         return told | {"small": small.predict_proba(X), "one": small.predict_proba(X.slice(7, 1))}
@@ -422,7 +422,7 @@ DIALOGUES = {
 # The table
 
 SINGLE = ("scinol1", "scinol2", "pistol", "coordinate-pistol", "nag", "cocob", "cocob-original", "newton", "adagrad")
-PAPERS = ("adam", "kotlowski", "ogd", "sfmd")
+PAPERS = ("adam", "kotlowski", "ogd")
 LOSSES = ("absolute", "absolute-power:1.5", "epsilon-insensitive:0.1:1", "huber:1", "quantile:0.9")
 MARGIN_LOSSES = ("hinge", "smoothed-hinge", "squared-hinge", "exponential", "square")
 
@@ -452,7 +452,6 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
         yield f"cocob, {loss}", "prices", False, single, {"learner": "cocob", "loss": loss}
     yield "tweedie", "counts", False, train, {"loss": "tweedie:1.5"}
     yield "kernel-pistol", "seven", True, from_table, {"learner": "kernel-pistol", "kernel": "rbf"}
-    yield "perceptron", "seven", True, from_table, {"learner": "perceptron"}
     yield "weights and missing values", "wide", False, weighted, {}
     yield "new columns", "late", False, new_columns, {}
     yield "hashed", "levels", False, train, {"hash_bits": 6}

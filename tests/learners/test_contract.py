@@ -17,7 +17,7 @@ from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
-from tunefree.learners import Averaged, averaged
+from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.contract import Scale
 from tunefree.losses import objectives
 from tunefree.model import passes
@@ -158,8 +158,8 @@ def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name
     assert np.abs(counted - expected).max() > 0.2 * np.abs(expected).max()
 
 
-# The twins of the others take the rounds' weights in the place of bounds, or no more than the signs of slopes.
-TWINS_WITH_BOUNDS = [n for n in LEARNERS if not TRAITS[n].second_order and n not in ("nag", "perceptron", "kt")]
+# The twins of the others take the rounds' weights in the place of bounds.
+TWINS_WITH_BOUNDS = [n for n in LEARNERS if not TRAITS[n].second_order and n not in ("nag", "kt")]
 SQUARES = {"binary": objectives.Binary(losses.Square(), 0.0), "against": objectives.OneAgainstAll(losses.Square(), 0.0)}
 
 
@@ -394,7 +394,7 @@ def test_a_huge_row_of_weight_zero_is_predicted_with_a_finite_number(name):
     assert np.isfinite(predictions).all()
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].classifies_only])
+@by_learner
 def test_regression_targets_of_any_scale(name):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1500, 3))

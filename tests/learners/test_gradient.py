@@ -18,7 +18,6 @@ from tunefree.learners.reading import read
 from tunefree.losses import objectives
 from tunefree.papers.learners.adam import Adam
 from tunefree.papers.learners.gradient import GradientDescent
-from tunefree.papers.learners.perceptron import Perceptron
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
 seeds = given(seed=st.integers(0, 2**32))
@@ -41,31 +40,6 @@ def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
     expected, _ = naive.ogd(X, lambda t, m: -y[t] * expit(-y[t] * m), 1, np.ones(30), eta=0.1)
     np.testing.assert_allclose(slow, expected, rtol=1e-7, atol=1e-9)
     assert not np.array_equal(slow, fast)
-
-
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge(), losses.SmoothedHinge(), losses.SquaredHinge()])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_perceptron_keeps_its_mistake_bound(loss, seed):
-    rng, X, y = problem(seed, n=400)
-    X /= np.linalg.norm(X, axis=1).max()
-    margins = run(Perceptron(5), objectives.Binary(loss, 0.0), as_dense(X), y, np.ones(400), 1)[2][:, 0]
-    mistakes = (y * margins <= 0).sum()
-    for _ in range(200):
-        u = rng.normal(size=4) * 10.0 ** rng.uniform(-2, 3)
-        hinge = np.maximum(0.0, 1.0 - y * (X @ u)).sum()
-        norm = np.linalg.norm(u)
-        assert mistakes <= hinge + norm**2 + norm * np.sqrt(hinge)
-
-
-def test_the_perceptron_separates_what_can_be_separated_and_then_rests():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    X = X[np.abs(X @ [1.0, -2.0, 0.5]) > 0.3]
-    y = np.sign(X @ [1.0, -2.0, 0.5])
-    state = Perceptron(4)
-    for _ in range(30):
-        margins = run(state, LOGISTIC, as_dense(X), y, np.ones(len(X)), 1)[2][:, 0]
-    assert (y * margins > 0).all()
 
 
 @pytest.mark.parametrize("settings_of_adam", [{}, {"eta": 0.3}, {"beta1": 0.99, "beta2": 0.9999}, {"beta1": 0.0}])

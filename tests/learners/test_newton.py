@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.strategies import as_dense
 from tunefree.core.fields import BLOCKS
-from tunefree.learners import Newton
+from tunefree.learners.newton import Newton
 from tunefree.losses import objectives
 from tunefree.model.passes import learn
 

@@ -11,8 +11,9 @@ from tests import naive
 from tunefree import learners
 from tunefree.core.fields import padded
 from tunefree.core.rows import Row
-from tunefree.learners import Newton, averaged
+from tunefree.learners.averaging import averaged
 from tunefree.learners.contract import Scale
+from tunefree.learners.newton import Newton
 
 ALL = {name: learners.ALL[name] for name in naive.ALL}
 CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]

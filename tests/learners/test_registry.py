@@ -31,14 +31,6 @@ def test_every_learner_has_a_twin():
     assert set(naive.ALL) | {"kernel-pistol"} == set(learners.ALL.search())
 
 
-def test_every_class_is_an_export():
-    for name in learners.ALL:
-        assert getattr(learners, learners.ALL[name].__name__) is learners.ALL[name]
-    assert set(dir(learners)) >= {"ALL", "Averaged", "averaged", "register", "ScInOL1"}
-    with pytest.raises(AttributeError, match="ScInOL3"):
-        _ = learners.ScInOL3
-
-
 def test_a_misspelt_trait_is_an_error():
     with pytest.raises(TypeError, match="clasifies_only"):
         Traits(clasifies_only=True)

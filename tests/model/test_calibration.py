@@ -17,8 +17,8 @@ from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.model import calibration
 from tunefree.model.calibration import Calibration
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train
@@ -131,7 +131,7 @@ def stream(n=400, classes=("a", "b")):
 
 LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
 LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
-LEARNERS += [("scinol2", "hinge", True), ("perceptron", None, False), ("newton", "hinge", False)]
+LEARNERS += [("scinol2", "hinge", True), ("newton", "hinge", False)]
 each_learner = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
 
 
@@ -243,10 +243,6 @@ def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
     assert log_loss(census("scinol2", "square")) < 1.08 * log_loss(logistic)
 
 
-def test_a_perceptrons_margins_become_probabilities(census):
-    """They are of any size; taken as log-odds they would cost millions a row."""
-    result = census("perceptron", None)
-    share = 0.2362  # of the rarer class in the test set
-    blind = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    assert log_loss(result) < blind
-    assert result.metrics.mean_loss() > 100 * blind
+def test_margins_that_a_learner_says_are_no_log_odds_are_calibrated(for_classes_only):
+    calibrated = {name: Model("classification", name).aggregation.calibration for name in ("ogd", for_classes_only)}
+    assert calibrated["ogd"] is None and calibrated[for_classes_only] is not None

@@ -12,11 +12,11 @@ import pytest
 from tunefree.core.rows import sparse
 from tunefree.learners import newton
 from tunefree.model import meetings, record
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train
@@ -47,7 +47,7 @@ def test_rows_beyond_all_that_was_learned_have_no_features_that_were_met_once():
     model = Model("classification", "scinol2", replays=True)
     model.learn(sparse([0, 1, 2], [1, 2], [1.0, 1.0]), Labels.of(["no", "yes"]), np.ones(2))
     beyond = sparse([0, 2, 2], [1, 5000], [1.0, 1.0])
-    known = model.ensemble.linear.meetings
+    known = model.linear.meetings
     assert known.alone_in(beyond) is None and len(known.alone()) == 0
     np.testing.assert_array_equal(model.predict(beyond), model.predict(sparse([0, 1, 1], [1], [1.0])))
 

@@ -13,9 +13,8 @@ import numpy as np
 from scipy import sparse
 from tunefree.core import rows
 from tunefree.learners import ALL
-from tunefree.model.model import Model
+from tunefree.pool.model import Model
 from tunefree.model.targets import Labels
-from tunefree.pool.model import class_of
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 6)) * 10.0 ** rng.integers(-3, 4, 6)
@@ -30,20 +29,20 @@ blocks = {
 }
 for kind, block in blocks.items():
     for learner in ["pool", *ALL]:
-        model = class_of(learner)("classification", learner, n_features=7)
+        model = Model("classification", learner, n_features=7)
         for start, stop in ((0, 50), (50, 320), (320, 600)):
             model.reserve_features(15 + (start > 300) * 20)
             model.learn(rows.part(block, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
         model.predict(block)
         model.certificate().table()
-        if learner != "perceptron" and kind == "dense":
-            model = class_of(learner)("regression", learner, n_features=7)
+        if kind == "dense":
+            model = Model("regression", learner, n_features=7)
             model.learn(block, rng.normal(size=600), np.ones(600))
             model.predict(block)
 wide = np.zeros((300, 600))
 wide[:, rng.permutation(100)[:40]] = rng.normal(size=(300, 40))
 for learner in ["pool", *ALL]:
-    model = class_of(learner)("classification", learner, n_features=601)
+    model = Model("classification", learner, n_features=601)
     model.learn(rows.dense(wide), Labels.of(np.arange(300) % 8), np.ones(300))
     model.predict(rows.dense(wide))
 model = Model("classification", "scinol2", "hinge", n_features=7)

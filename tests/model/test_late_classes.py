@@ -15,7 +15,7 @@ from tunefree.losses.objectives import Binary, Multinomial
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 TWO, THREE = ["c0", "c1"], ["c0", "c1", "goo"]
 
@@ -34,7 +34,7 @@ def stream(n_before, n_after, share=0.0):
 
 def learned(X, y, classes, batch=1000, scale=1.0, model=None):
     """A model of rows in batches, and the loss of each row before it was learned; it may go on from another."""
-    model, losses = model or PoolModel("classification", classes=classes), []
+    model, losses = model or Model("classification", classes=classes), []
     for start in range(0, len(y), batch):
         rows = slice(start, start + batch)
         weight = np.full(len(y[rows]), scale)
@@ -65,9 +65,9 @@ def test_a_late_class_begins_as_improbable_as_it_was():
     X, y = stream(3000, 0)
     model, _ = learned(X[:-1], y[:-1], TWO)
     rows = dense(X[:50])
-    before, margins = model.ensemble.predict(rows)[:, :, 0], model.predict(rows)[:, 0]
+    before, margins = model.linear.predict(rows)[:, :, 0], model.predict(rows)[:, 0]
     model.add_class("goo")
-    after = model.ensemble.predict(rows)
+    after = model.linear.predict(rows)
     np.testing.assert_allclose(after[:, :, 1] - after[:, :, 0], before, rtol=1e-9, atol=1e-9)
     predicted = model.predict(rows)
     np.testing.assert_allclose(predicted[:, 1] - predicted[:, 0], margins, rtol=1e-3, atol=1e-3)
@@ -86,7 +86,7 @@ def test_a_late_class_is_saved_to_the_bit_and_does_not_depend_on_batches():
     models = [learned(X, y, TWO, batch)[0] for batch in (len(y), 137)]
     begun, _ = learned(X[:800], y[:800], TWO)
     arrays, header = begun.save_state()
-    restored = PoolModel.restore({name: array.copy() for name, array in arrays.items()}, header)
+    restored = Model.restore({name: array.copy() for name, array in arrays.items()}, header)
     restored.learn(dense(X[800:]), Labels.of(y[800:]), np.ones(len(y) - 800))
     saved = [state_of(model) for model in (*models, restored)]
     assert saved[0] == saved[1] == saved[2]

@@ -14,8 +14,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.learners import newton
 from tunefree.model import meetings, record
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.pool.model import Model
 
 FIRST = 6
 N = 160
@@ -131,7 +131,7 @@ def test_numbers_and_codes_and_words_of_a_table():
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
     model, _ = learned(X, y, weight, learner=learner)
-    assert model.ensemble.linear.meetings is None and model.n_slots == model.n_features
+    assert model.linear.meetings is None and model.n_slots == model.n_features
 
 
 def test_the_certificate_is_that_of_all_features():

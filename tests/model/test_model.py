@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -14,10 +15,8 @@ from tunefree.core.rows import dense, part, sparse
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
-from tunefree.model.model import Model
-from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel, class_of
+from tunefree.pool.model import Model
 
 NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not traits_of(ALL[name]).can_be_averaged))
 each_learner = pytest.mark.parametrize(
@@ -45,10 +44,10 @@ def targets(task, y):
 @each_learner
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
-    if task == "regression" and (average or special_about(learner).classifies_only):
-        pytest.skip("averaged as of classes, or of classes only")
+    if task == "regression" and average:
+        pytest.skip("averaged as of classes")
     X, y = data()
-    model = class_of(learner)(task, learner, average=average, n_features=5)
+    model = Model(task, learner, average=average, n_features=5)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
@@ -100,13 +99,13 @@ def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average)
 def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_there_on():
     X, y = data(classes=("a", "b", "c", "d"))
     first = {label: int(np.argmax(y == label)) for label in "abcd"}
-    found = PoolModel("classification", n_features=5)
+    found = Model("classification", n_features=5)
     margins, _ = found.learn(X, Labels.of(y), np.ones(300))
     assert found.classes == sorted("abcd", key=first.get)
     for k, label in enumerate(found.classes[2:], start=2):
         assert np.isneginf(margins[: first[label], k]).all()
         assert np.isfinite(margins[first[label] :, k]).all()
-    known = PoolModel("classification", n_features=5, classes=found.classes)
+    known = Model("classification", n_features=5, classes=found.classes)
     known.learn(X, Labels.of(y), np.ones(300))
     assert known.errors(Labels.of(y), known.predict(X)).mean() < 0.2
     assert found.errors(Labels.of(y), found.predict(X)).mean() < 0.2
@@ -134,7 +133,7 @@ def test_losses_that_are_none_of_the_task(task, name):
         loss_of(task, name)
 
 
-def test_unknown_learners_and_settings():
+def test_unknown_learners_and_settings(for_classes_only):
     with pytest.raises(ModelError, match="unknown learner"):
         Model("classification", "sgd")
     with pytest.raises(ModelError, match="no setting"):
@@ -146,4 +145,34 @@ def test_unknown_learners_and_settings():
     with pytest.raises(ModelError, match="logistic"):
         Model("classification", loss="hinge")
     with pytest.raises(ModelError, match="classes only"):
-        Model("regression", "perceptron")
+        Model("regression", for_classes_only)
+
+
+@pytest.mark.parametrize("learned", ["members", "mixture", "evidence", "risks", "bank", "views", "predictor"])
+def test_what_is_learned_is_no_argument(learned):
+    with pytest.raises(TypeError, match=learned):
+        Model("classification", **{learned: []})
+
+
+def test_what_is_chosen_does_not_change():
+    model = Model("classification", "scinol2")
+    with pytest.raises(FrozenInstanceError):
+        model.options.loss = "hinge"
+
+
+def test_predictions_follow_the_members():
+    """Weights are read once, and again after whatever changes them."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model = Model("classification", "scinol2", n_features=4)
+    model.learn(dense(X), Labels.of(y), np.ones(60))
+    shown = [model.predict(dense(X))]
+    model.learn(dense(X), Labels.of(y), np.ones(60))
+    shown.append(model.predict(dense(X)))
+    assert (shown[0] != shown[1]).any()
+    model.reserve_features(9)
+    np.testing.assert_array_equal(model.predict(dense(X)), shown[1])
+    assert model.mean_weights().shape == (9, 1)
+    model.add_class("perhaps")
+    margins = model.predict(dense(X))  # the two classes share the margin between them
+    np.testing.assert_allclose(margins[:, 1] - margins[:, 0], shown[1][:, 0], rtol=1e-12)

@@ -17,9 +17,9 @@ from tunefree.core.part import arrays_of
 from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import check_arrays
 from tunefree.model import views
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model.views import Centred, Level, Steady, transform_rows
+from tunefree.pool.model import Model
 
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
 
@@ -261,10 +261,10 @@ def test_every_learner_learns_through_every_view_and_is_restored_to_the_last_bit
     arrays, header = storage.load(tmp_path / "model")
     header.pop("format")
     restored = Model.restore(arrays, header)
-    assert_same(state(model.ensemble.linear.views[name]), restored.ensemble.linear.views[name])
+    assert_same(state(model.linear.views[name]), restored.linear.views[name])
     rest = rows.dense(X[200:]), Labels.of(y[200:]), np.ones(100)
     np.testing.assert_array_equal(model.learn(*rest)[0], restored.learn(*rest)[0])
-    assert_same(state(model.ensemble.linear.views[name]), restored.ensemble.linear.views[name])
+    assert_same(state(model.linear.views[name]), restored.linear.views[name])
     predictions = model.predict(rows.dense(X))
     np.testing.assert_array_equal(predictions, restored.predict(rows.dense(X)))
     assert model.errors(Labels.of(y), predictions).mean() < 0.2
@@ -277,10 +277,10 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, tas
     targets = Labels.of(y) if task == "classification" else X @ [1.0, -1.0, 2.0, 0.0] + 5.0
     model = Model(task, "scinol2", view=name, n_features=5)
     model.learn(rows.dense(X), targets, np.ones(300))
-    view = copy.deepcopy(model.ensemble.linear.views[name])
+    view = copy.deepcopy(model.linear.views[name])
     predictions = model.predict(rows.dense(X))
-    assert_same(view, model.ensemble.linear.views[name])
-    ((weights, units),) = model.ensemble.linear.weights()
+    assert_same(view, model.linear.views[name])
+    ((weights, units),) = model.linear.weights()
     seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).numbers]
     by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     if task == "regression":
@@ -293,9 +293,9 @@ def test_rows_are_learned_again_through_views_that_stay():
     X, y = labelled()
     model = Model("classification", "nag", view="steady", n_features=5)
     model.learn(rows.dense(X), Labels.of(y), np.ones(300))
-    before = {name: state(view) for name, view in model.ensemble.linear.views.items()}
+    before = {name: state(view) for name, view in model.linear.views.items()}
     assert set(before) == {"steady"}
     model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
     model.begin_pass()
     model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    assert_same(before["steady"], model.ensemble.linear.views["steady"])
+    assert_same(before["steady"], model.linear.views["steady"])

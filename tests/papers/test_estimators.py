@@ -37,7 +37,6 @@ PAIRS = {
     "OGD": (papers.OGD(0.001), lambda: tunefree.OnlineClassifier("ogd", settings={"eta": 0.001}, **PLAIN)),
     "CoCoB": (papers.CoCoB(), lambda: tunefree.OnlineClassifier("cocob", **PLAIN)),
     "CoCoBOriginal": (papers.CoCoBOriginal(), lambda: tunefree.OnlineClassifier("cocob-original", **PLAIN)),
-    "SFMD": (papers.SFMD(0.5), lambda: tunefree.OnlineClassifier("sfmd", settings={"eta": 0.5}, **PLAIN)),
     "Kotlowski": (papers.Kotlowski(), lambda: tunefree.OnlineClassifier("kotlowski", **PLAIN)),
 }
 

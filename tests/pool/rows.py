@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 LATE = 50  # rows after which late columns and classes come
 N_FEATURES = 16
@@ -137,12 +137,12 @@ def stream(kind: str = "dense", targets: str = "two", n: int = 300, seed: int = 
     return Stream(blocks, starts, [("a", "b", "c")[code] for code in codes.tolist()], weight, "classification")
 
 
-def blank(rows: Stream, **options: Any) -> PoolModel:
+def blank(rows: Stream, **options: Any) -> Model:
     """A model that has seen nothing."""
-    return PoolModel(rows.task, n_features=N_FEATURES, **options)
+    return Model(rows.task, n_features=N_FEATURES, **options)
 
 
-def learned(rows: Stream, size: int = 10**6, **options: Any) -> tuple[PoolModel, np.ndarray]:
+def learned(rows: Stream, size: int = 10**6, **options: Any) -> tuple[Model, np.ndarray]:
     """A model that learned a stream in pieces of so many rows, and the loss of each row."""
     model, losses = blank(rows, **options), []
     for X, y, weight in rows.pieces(size):
@@ -173,7 +173,7 @@ def _is_same(array: Any, other: Any) -> bool:
     return bool(np.ascontiguousarray(array).tobytes() == np.ascontiguousarray(other).tobytes())
 
 
-def restored(model: PoolModel) -> PoolModel:
+def restored(model: Model) -> Model:
     """The model that a file of this one would hold."""
     arrays, header = model.save_state()
-    return PoolModel.restore({name: np.array(a) for name, a in arrays.items()}, json.loads(json.dumps(header)))
+    return Model.restore({name: np.array(a) for name, a in arrays.items()}, json.loads(json.dumps(header)))

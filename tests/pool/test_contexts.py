@@ -14,7 +14,7 @@ from tunefree.core.rows import dense
 from tunefree.generations.seen import Seen
 from tunefree.model.targets import Labels
 from tunefree.pool.contexts import KNOWN, NEW
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.published import published
 
 
@@ -41,7 +41,7 @@ def few_values(n=300, seed=0):
 
 
 def learned(X, y, sizes, weight=None):
-    model = PoolModel("classification", n_features=1 + X.shape[1], classes=[0, 1])
+    model = Model("classification", n_features=1 + X.shape[1], classes=[0, 1])
     edges = [*np.cumsum([0, *itertools.islice(itertools.cycle(sizes), len(y))]), len(y)]
     weight = np.ones(len(y)) if weight is None else weight
     for start, stop in itertools.pairwise(sorted({int(min(edge, len(y))) for edge in edges})):
@@ -104,7 +104,7 @@ def test_each_mixture_learns_the_rows_of_its_kind():
     new, known = model.pool.contexts
     n_new = len(np.unique(X, axis=0))
     assert (new.mixture.base.rounds[0], known.mixture.top.rounds[0]) == (n_new, 300 - n_new)
-    assert model.known_rows() == (300 - n_new, 300) and model.pool.known_share == (300 - n_new) / 300
+    assert model.pool.known_rows == (300 - n_new, 300) and model.pool.known_share == (300 - n_new) / 300
 
 
 def test_blocks_do_not_matter():
@@ -238,7 +238,7 @@ def test_seen_does_not_depend_on_blocks_nor_on_a_file():
 
 
 def test_a_row_of_zeros_is_new_until_it_was_learned():
-    model = PoolModel("classification", n_features=3, classes=[0, 1])
+    model = Model("classification", n_features=3, classes=[0, 1])
     members = model.pool.members
     X = dense(np.zeros((1, 2)))
     model.learn(dense(np.ones((1, 2))), Labels.of([0]), np.ones(1))

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
 from tunefree.intervals.learning_curve import rows_learned
-from tunefree.pool.estimated_loss import of_record
+from tunefree.pool.estimated_loss import estimated_loss, of_record
 from tunefree.pool.weights_record import WeightsRecord
 
 N = 1500
@@ -107,7 +107,7 @@ def test_it_is_told(run, tmp_path):
     data = {"x": x.tolist(), "y": np.where(x + rng.normal(size=400) > 0.0, "a", "b").tolist()}
     trained = train(open_source(data), Plan(target="y")).trained_
     trained.save(tmp_path / "m")
-    told, estimate = json.loads(run("inspect", tmp_path / "m", "--json")[1]), trained.model.estimated_loss()
+    told, estimate = json.loads(run("inspect", tmp_path / "m", "--json")[1]), estimated_loss(trained.model.pool)
     assert (told["estimated_loss"], told["estimated_loss_error"]) == pytest.approx(tuple(estimate))
     assert "estimated log-loss on new rows" in run("inspect", tmp_path / "m")[1]
 

@@ -11,7 +11,7 @@ from tunefree.core.rows import dense, sparse, table
 from tunefree.losses import names
 from tunefree.losses.rates import NAMES as OF_RATES
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1", "huber:1")
 
@@ -19,7 +19,7 @@ LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-i
 def fitted(X, y, task="classification", **options):
     if task == "classification" and isinstance(y[0], str):
         options.setdefault("classes", sorted(set(y)))
-    model = PoolModel(task, n_features=options.pop("n_features", N_FEATURES), **options)
+    model = Model(task, n_features=options.pop("n_features", N_FEATURES), **options)
     y = Labels.of(y) if task == "classification" else np.asarray(y, np.float64)
     losses = model.learn(X, y, np.ones(len(losses_of(y))))[1]
     model.freeze()
@@ -41,7 +41,7 @@ def test_few_rows(task, n):
 
 
 def test_no_row_at_all():
-    model = PoolModel("classification", n_features=3, classes=["a", "b"])
+    model = Model("classification", n_features=3, classes=["a", "b"])
     model.learn(dense(np.empty((0, 2))), Labels.of([]), np.empty(0))
     model.freeze()
     np.testing.assert_array_equal(model.predict(dense(np.ones((2, 2)))), np.zeros((2, 1)))
@@ -131,7 +131,7 @@ def test_there_are_no_other_losses_of_numbers():
 
 def test_classes_have_the_logistic_loss_only():
     with pytest.raises(ModelError, match="logistic"):
-        PoolModel("classification", loss="hinge")
+        Model("classification", loss="hinge")
 
 
 def many_sparse_columns(n, width=2000, seed=0):
@@ -153,7 +153,7 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
     wide, many = many_sparse_columns(60)
     found = []
     for size in (1, 13, 60):
-        model = PoolModel("classification", n_features=2001, classes=[0, 1])
+        model = Model("classification", n_features=2001, classes=[0, 1])
         for X, y in ((narrow, few), (wide, many)):
             for start in range(0, 60, size):
                 stop = min(start + size, 60)

@@ -10,7 +10,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.model.targets import Labels
 from tunefree.pool import groups
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 CLASSES = ["no", "yes"]
 
@@ -24,9 +24,9 @@ def like_rows(seed: int, n_groups: int, size: int) -> tuple[np.ndarray, np.ndarr
     return centres[group] + 0.05 * rng.normal(size=(len(group), 5)), labels[group].astype(int), group
 
 
-def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: int = 10**9) -> PoolModel:
+def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: int = 10**9) -> Model:
     """A finished pool; blocks of at least so many rows end where a group does."""
-    model = PoolModel("classification", classes=CLASSES)
+    model = Model("classification", classes=CLASSES)
     starts = np.arange(0, len(y), size) if of_groups is None else groups.starts_of_runs(of_groups)[:: max(size // 8, 1)]
     for start, stop in zip(starts, [*starts[1:], len(y)], strict=True):
         rows = slice(start, stop)
@@ -38,7 +38,7 @@ def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: in
     return model
 
 
-def log_loss(model: PoolModel, X: np.ndarray, y: np.ndarray) -> float:
+def log_loss(model: Model, X: np.ndarray, y: np.ndarray) -> float:
     margins = model.predict(dense(X))[:, 0]
     return float(np.logaddexp(0.0, np.where(y == 1, -margins, margins)).mean())
 
@@ -71,8 +71,8 @@ def test_a_group_that_comes_again_is_no_evidence():
     digests = groups.digests(group)
     once = learned(X, y, digests)
     again = learned(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(digests, 2))
-    assert once.known_rows() == (0, 400) and again.known_rows() == (400, 800)
-    assert (again.selection().rows <= 400).all()
+    assert once.pool.known_rows == (0, 400) and again.pool.known_rows == (400, 800)
+    assert (again.pool.selection().rows <= 400).all()
     new, known = again.pool.contexts
     assert new.mixture.base.rounds == once.pool.contexts[0].mixture.base.rounds <= 60
     assert 50 <= known.mixture.top.rounds <= 60  # one row of each group that came again
@@ -89,7 +89,7 @@ def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_tog
 @pytest.mark.parametrize("first", [None, np.zeros(8, np.uint64)])
 def test_rows_without_groups_do_not_follow_rows_with_groups(first):
     X, y, _ = like_rows(6, 1, 8)
-    model, labels = PoolModel("classification", classes=CLASSES), Labels.of(["no", "yes"] * 4)
+    model, labels = Model("classification", classes=CLASSES), Labels.of(["no", "yes"] * 4)
     model.learn(dense(X), labels, np.ones(8), groups=first)
     with pytest.raises(ModelError, match="rows learned before had"):
         model.learn(dense(X), labels, np.ones(8), groups=np.ones(8, np.uint64) if first is None else None)
@@ -100,19 +100,19 @@ def test_groups_of_rows_too_wide_for_trees():
     n, group = 240, np.repeat(np.arange(60), 4)
     features = np.sort(rng.integers(2000, 9000, (n, 5)), axis=1) + np.arange(5)
     X = sparse(np.arange(0, 5 * n + 1, 5), features.ravel(), np.ones(5 * n), True)
-    model, y = PoolModel("classification", classes=CLASSES), Labels.of(["no", "yes"] * (n // 2))
+    model, y = Model("classification", classes=CLASSES), Labels.of(["no", "yes"] * (n // 2))
     model.learn(X, y, np.ones(n), groups=groups.digests(group))
-    assert model.pool.members.growth is None and model.known_rows() == (0, n)
+    assert model.pool.members.growth is None and model.pool.known_rows == (0, n)
     for number in range(1, 41):  # it is known however often it comes
         model.learn(part(X, 0, 4), Labels.of(["no"] * 4), np.ones(4), groups=groups.digests(group[:4]))
-        assert model.known_rows() == (4 * number, n + 4 * number)
+        assert model.pool.known_rows == (4 * number, n + 4 * number)
 
 
 def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
     X, y, group = like_rows(8, 60, 8)
     digests = groups.digests(group)
     model = learned(X[:240], y[:240], digests[:240])
-    other = PoolModel.restore(*model.save_state())
+    other = Model.restore(*model.save_state())
     for one in (model, other):
         labels = Labels.of([CLASSES[k] for k in y[240:]])
         one.learn(dense(X[240:]), labels, np.ones(240), groups=digests[240:])
@@ -129,9 +129,9 @@ def test_what_decided_is_what_the_stream_shows():
     rng = np.random.default_rng(9)
     X = rng.normal(size=(900, 3))
     y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=900)
-    model = PoolModel("regression")
+    model = Model("regression")
     model.learn(dense(X), y, np.ones(900))
-    selection = model.selection()
+    selection = model.pool.selection()
     assert np.isclose(selection.weights.sum(), 1.0) and (np.diff(selection.weights) <= 0.0).all()
     assert len(selection.members) == len(selection.losses) == len(selection.rows) == selection.weights_at.shape[1]
     best = int(np.nanargmin(selection.losses))
@@ -143,17 +143,17 @@ def test_what_decided_is_what_the_stream_shows():
 def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     rng = np.random.default_rng(10)
     X, y = rng.normal(size=(3000, 4)), Labels.of([CLASSES[k] for k in rng.integers(0, 2, 3000)])
-    model = PoolModel("classification", classes=CLASSES)
+    model = Model("classification", classes=CLASSES)
     model.learn(dense(X), y, np.ones(3000))
-    names, released, before = [], [], model.nbytes
-    while (name := model.put_to_sleep()) is not None:
+    names, released, before = [], [], model.pool.nbytes
+    while (name := model.pool.put_to_sleep()) is not None:
         names.append(name)
-        released.append(before - model.nbytes)
+        released.append(before - model.pool.nbytes)
         model.learn(dense(X[:600]), Labels(y.values, y.codes[:600]), np.ones(600))
-        other = PoolModel.restore(*model.save_state())
+        other = Model.restore(*model.save_state())
         assert bytes_of(other) == bytes_of(model)
         assert np.isfinite(model.predict(dense(X[:9]))).all()
-        before = model.nbytes
+        before = model.pool.nbytes
     trees, linear = names[:4], names[4:]
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
     assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
@@ -172,6 +172,6 @@ def test_generations_remember_groups_of_any_size():
 def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():
     X, y, group = like_rows(13, 40, 3)
     digests, weight = groups.digests(group), np.tile([1.0, 0.0, 1.0], 40)
-    model = PoolModel("classification", classes=CLASSES)
+    model = Model("classification", classes=CLASSES)
     model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=digests)
     assert model.pool.contexts[0].mixture.base.rounds >= 40

@@ -11,7 +11,7 @@ from tunefree.core.rows import dense
 from tunefree.generations.clocks import Event
 from tunefree.generations.generation import Generation
 from tunefree.generations.settings import USUAL
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window
 
@@ -43,12 +43,12 @@ def test_a_window_sleeps_longer_after_each_failure_in_a_row():
 def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last_generation():
     X = np.random.default_rng(0).uniform(-1.0, 1.0, (1100, 6))
     y = 20.0 * np.sin(4.0 * X[:, 0]) * X[:, 1] + 10.0 * X[:, 2] ** 2
-    model = PoolModel("regression")
+    model = Model("regression")
     with threads.at_most(1):
         model.learn(dense(X[:700]), y[:700], np.ones(700))
     chosen = model.pool.members.growth.settings()
     assert chosen["boosted"] != USUAL
-    other = PoolModel.restore(*model.save_state())
+    other = Model.restore(*model.save_state())
     assert other.pool.members.growth.settings() == chosen
     for goes_on, n_threads in ((model, 1), (other, 2)):
         with threads.at_most(n_threads):
@@ -78,13 +78,13 @@ def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_m
 def test_rows_kept_of_a_sample_stand_for_all_rows_and_further_ones_take_their_places():
     model, _ = learned(stream(n=BIRTH))
     model.pool.members.growth.resume(100 * BIRTH)
-    other = PoolModel.restore(*model.save_state())
+    other = Model.restore(*model.save_state())
     for of_model in (model, other):
         whole = of_model.pool.members.growth.whole
         before = whole.kept()["digests"]
         one = whole.columns[:1], whole.targets[:1], whole.weights[:1], np.ones(1, np.uint64)
         for _ in range(BIRTH):
             whole.add(*one, [np.nan])
-        assert of_model.kept_rows() == (BIRTH, 101 * BIRTH)
+        assert of_model.pool.kept_rows == (BIRTH, 101 * BIRTH)
         assert 0 <= np.count_nonzero(whole.kept()["digests"] != before) < 8  # one is expected
     assert differences(model, other) == []

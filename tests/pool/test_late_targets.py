@@ -10,7 +10,7 @@ from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
 from tunefree.model.targets import Labels
 from tunefree.pool import waiting as of_waiting
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.waiting import MOST_ROWS, Waiting
 
 N = 400
@@ -47,10 +47,10 @@ def test_evidence_is_what_was_predicted_then():
 
 def test_rows_that_wait_are_saved():
     X, y = blocks()
-    model = PoolModel("classification")
+    model = Model("classification")
     model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
     model.predict(dense(X[200:]))
-    again = PoolModel.restore(*model.save_state())
+    again = Model.restore(*model.save_state())
     assert len(again.pool.waiting.rows) == N - 200
     for one in (model, again):
         one.learn(dense(X[200:]), Labels.of(y[200:].tolist()), np.ones(N - 200))
@@ -89,7 +89,7 @@ def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
 
 def test_late_classes_make_what_waits_worthless():
     X, y = blocks()
-    model = PoolModel("classification")
+    model = Model("classification")
     rows = dense(X)
     model.learn(rows, Labels.of(y.tolist()), np.ones(N))
     model.predict(rows)
@@ -114,9 +114,9 @@ def test_rows_that_wait_take_no_more_memory_than_is_counted(monkeypatch):
 
 def test_the_memory_of_a_pool_counts_rows_that_wait():
     X, y = blocks()
-    model = PoolModel("classification")
+    model = Model("classification")
     model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
-    before = model.nbytes
+    before = model.pool.nbytes
     model.predict(dense(X[200:]))
     pool = model.pool
-    assert model.nbytes - before == 200 * 8 * len(pool.members.names) * 2
+    assert model.pool.nbytes - before == 200 * 8 * len(pool.members.names) * 2

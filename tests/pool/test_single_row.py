@@ -10,7 +10,7 @@ import pytest
 
 from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.published import published
 from tunefree.pool.single_row import LIKE, SingleRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
@@ -33,18 +33,18 @@ def targets_of(X: Block, n_classes: int) -> np.ndarray:
     return np.digitize(scores, np.linspace(-0.5, 0.5, n_classes - 1)) if n_classes else 100.0 + 3.0 * scores
 
 
-def learned(n_classes: int, X: Block) -> PoolModel:
-    model = PoolModel("classification" if n_classes else "regression")
+def learned(n_classes: int, X: Block) -> Model:
+    model = Model("classification" if n_classes else "regression")
     learn(model, n_classes, X)
     return model
 
 
-def learn(model: PoolModel, n_classes: int, X: Block) -> None:
+def learn(model: Model, n_classes: int, X: Block) -> None:
     y = targets_of(X, n_classes)
     model.learn(X, Labels.of(y.tolist()) if n_classes else y, np.ones(len(y)))
 
 
-def check(model: PoolModel, X: Block) -> None:
+def check(model: Model, X: Block) -> None:
     """Rows alone have the bits of rows together, and leave the same behind; arrays for one row are used at the end."""
     other = copy.deepcopy(model)
     together = other.predict(X)
@@ -93,14 +93,14 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
 ) -> None:
     """Rows with weights and copies; through births of generations, and a column that is missing now and then."""
     task = "classification" if n_classes else "regression"
-    models = PoolModel(task, loss=loss), PoolModel(task, loss=loss)
+    models = Model(task, loss=loss), Model(task, loss=loss)
     rng, X = np.random.default_rng(0), rows_of(600, 1)
     X = X._replace(numbers=np.where(rng.random(X.numbers.shape) < 0.1, 0.0, X.numbers))
     X = rows_at(X, np.r_[:500, 480:500, 520:600])  # copies are no evidence
     y, weight = targets_of(X, n_classes), np.where(rng.random(600) < 0.1, 0.0, rng.random(600))
     is_in_use = 0
 
-    def learn_part(model: PoolModel, start: int, stop: int) -> None:
+    def learn_part(model: Model, start: int, stop: int) -> None:
         targets = Labels.of(y[start:stop].tolist()) if n_classes else y[start:stop]
         model.learn(part(X, start, stop), targets, weight[start:stop])
 
@@ -124,20 +124,20 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
 def test_counts_before_the_first_event() -> None:
     """Predictions are then made of sums over all rows so far."""
     X, weight = rows_of(20, 1), np.linspace(0.5, 2.0, 20)
-    alone, together = (PoolModel("regression", loss="poisson") for _ in range(2))
+    alone, together = (Model("regression", loss="poisson") for _ in range(2))
     for i in range(20):
         row = part(X, i, i + 1)
         alone.learn(row, np.zeros(1), weight[i : i + 1])
         together.learn(part(X, 0, i + 1), np.zeros(i + 1), weight[: i + 1])
         assert alone.predict(row).tobytes() == together.predict(row).tobytes()
-        together = PoolModel("regression", loss="poisson")
+        together = Model("regression", loss="poisson")
 
 
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     """Whoever passes arrays may write over them."""
     task = "classification" if n_classes else "regression"
-    X, models = rows_of(200, 1, has_words=False), [PoolModel(task) for _ in range(2)]
+    X, models = rows_of(200, 1, has_words=False), [Model(task) for _ in range(2)]
     targets, numbers = targets_of(X, n_classes), np.array(X.numbers)
     row = X._replace(numbers=np.empty((1, 3)), codes=X.codes[:1], pointers=X.pointers[:2])
     weight, y = np.ones(1), np.ones(1)
@@ -159,7 +159,7 @@ def test_rows_of_arrays_and_sparse_rows() -> None:
     places = [np.flatnonzero(row) for row in X]
     pointers = np.append(0, np.cumsum([len(of_row) for of_row in places]))
     for block in (dense(X), sparse(pointers, 1 + np.concatenate(places), X[X != 0.0])):
-        model = PoolModel("classification")
+        model = Model("classification")
         model.learn(part(block, 0, 300), Labels.of((X[:300, 0] > 0.1).tolist()), np.ones(300))
         check(model, part(block, 300, 400))
 

@@ -50,7 +50,7 @@ def test_the_losses_that_are_told_do_not_have_the_size_of_targets():
     X, y = rows(300, 1)
     near, far = (TuneFreeRegressor(shuffle=False, n_jobs=1).fit(X, y + shift) for shift in (0.0, 1e5))
     assert far.progressive_loss_ == pytest.approx(near.progressive_loss_, rel=0.03)
-    losses = [dict(zip(model.selection_["member"], model.selection_["loss"], strict=True)) for model in (near, far)]
+    losses = [model.selection_.to_pandas().set_index("member")["loss"].to_dict() for model in (near, far)]
     assert losses[1] == pytest.approx(losses[0], rel=0.2)
     width = np.diff(far.predict_interval(X[:50], coverage=0.9)).mean()
     assert width == pytest.approx(np.diff(near.predict_interval(X[:50], coverage=0.9)).mean(), rel=0.05)

@@ -7,9 +7,10 @@ import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
 from tunefree.core.rows import dense, n_rows, rows_at
+from tunefree.model.relative import RelativeWeights
 from tunefree.model.targets import Labels
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 N = 100  # rows of most streams
 
@@ -104,7 +105,7 @@ def test_copies_of_rows_are_no_evidence():
         losses = []
         for times in (1, 5):
             order = np.random.default_rng(seed).permutation(np.tile(np.arange(len(X)), times))
-            model = PoolModel("classification", n_features=7, classes=[0, 1])
+            model = Model("classification", n_features=7, classes=[0, 1])
             model.learn(dense(X[order]), Labels.of(y[order].tolist()), np.ones(len(order)))
             model.freeze()
             margins = model.predict(dense(test))[:, 0]
@@ -116,7 +117,7 @@ def test_copies_of_rows_are_no_evidence():
 
 def test_known_rows_judge_members_apart():
     X, y = noisy(64, 0)
-    model = PoolModel("classification", n_features=7, classes=[0, 1])
+    model = Model("classification", n_features=7, classes=[0, 1])
     for _ in range(3):
         model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
     assert model.pool.rows == 3 * n_rows(dense(X))
@@ -129,10 +130,23 @@ def test_known_rows_judge_members_apart():
         ([90.0, 95.0, 100.0], [16.0, 1.0], 0),  # better by a tenth, and by more than two standard errors
         ([95.0, 90.0, 100.0], [1.0, 16.0], 1),
         ([90.0, 95.0, 100.0], [36.0, 1.0], FOLLOWING),  # by less than two
-        ([99.0, 99.5, 100.0], [0.01, 0.01], FOLLOWING),  # by one part of a hundred
+        ([99.0, 99.5, 100.0], [0.01, 0.01], 0),  # by one part of a hundred, but by more than two
     ],
 )
-def test_what_stood_still_predicts_only_where_it_is_much_better_and_that_is_sure(losses, squares, choice):
+def test_the_frozen_mixture_predicts_only_where_it_is_better_for_sure(losses, squares, choice):
     frozen = FrozenMixture([0, 1], 2, None)
     frozen.losses, frozen.squares = np.array(losses), np.array(squares)
     assert frozen.choice == choice
+
+
+def test_relative_weights_are_over_the_mean_so_far():
+    weights = np.array([3.0, 0.0, 1.0, 5.0])
+    whole, pieces = RelativeWeights(), RelativeWeights()
+    np.testing.assert_array_equal(whole.of(weights), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
+    parts = [pieces.of(weights[:1]), pieces.of(np.empty(0))]
+    again = RelativeWeights()
+    again.take_over(*pieces.save_state())
+    parts += [again.of(weights[1:])]
+    np.testing.assert_array_equal(np.concatenate(parts), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
+    assert RelativeWeights().of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+    assert np.isfinite(RelativeWeights().of(np.array([1e-300, 1e300, 1e300]))).all()

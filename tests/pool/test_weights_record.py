@@ -8,7 +8,7 @@ import pytest
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.model.targets import Labels
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.weights_record import MOST, WeightsRecord
 
 
@@ -73,11 +73,11 @@ def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
     y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.numbers[:, 0]))]
     records = []
     for size, is_saved in ((n, False), (700, True)):
-        model = PoolModel("classification", classes=["no", "yes"])
+        model = Model("classification", classes=["no", "yes"])
         for start in range(0, n, size):
             stop = min(start + size, n)
             model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
-            model = PoolModel.restore(*model.save_state()) if is_saved else model
+            model = Model.restore(*model.save_state()) if is_saved else model
         records.append(model.pool.contexts[0].record)
     whole, cut = records
     assert whole.rows[:4].tolist() == [16, 23, 32, 45]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import tunefree
 from tunefree import TuneFreeClassifier
 from tunefree.generations.columns import digests_of_words
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 N = 300
 WORDS = [f"word{k}" for k in range(200)]
@@ -21,7 +21,7 @@ def texts(seed=0, n=N):
     return pa.table({"text": [" ".join(WORDS[k] for k in of_row) for of_row in words]}), np.where(y, "yes", "no")
 
 
-def pool_of(model) -> PoolModel:
+def pool_of(model) -> Model:
     return model._learned.model
 
 
@@ -36,7 +36,7 @@ def test_texts_that_are_copies_are_known():
     X, y = texts()
     twice = pa.concat_tables([X, X])
     model = TuneFreeClassifier().partial_fit(twice, np.concatenate([y, y]), classes=["no", "yes"])
-    assert pool_of(model).known_rows() == (N, 2 * N) and pool_of(model).pool.contexts[0].mixture.base.rounds[0] == N
+    assert pool_of(model).pool.known_rows == (N, 2 * N) and pool_of(model).pool.contexts[0].mixture.base.rounds[0] == N
 
 
 def test_rows_of_one_category_with_other_texts_are_no_copies():
@@ -59,7 +59,7 @@ def test_train_does_not_say_that_texts_are_alike(tmp_path, capsys):
     X, y = texts()
     with np.errstate(all="ignore"):
         model = tunefree.train(X.append_column("y", pa.array(y)), target="y")
-    assert pool_of(model).known_rows()[0] == 0 and "columns of earlier ones" not in capsys.readouterr().out
+    assert pool_of(model).pool.known_rows[0] == 0 and "columns of earlier ones" not in capsys.readouterr().out
 
 
 def test_digests_of_words_do_not_depend_on_their_order():

@@ -25,7 +25,7 @@ from tunefree.report.record import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.certification import findings
+from tunefree.workflows.certification import certified
 from tunefree.workflows.comparison import compare
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
@@ -115,7 +115,7 @@ def test_what_commands_print_is_what_pages_show(target):
     for blocks in (
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
-        certificates(trained, findings(trained)),
+        certificates(trained, certified(trained)),
         summary(trained, Path("people.model"), for_programs=True),
         [block for section in comparison.sections for block in section.blocks],
     ):

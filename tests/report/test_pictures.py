@@ -16,7 +16,7 @@ from tests.explanation.models import trained
 from tests.workflows.test_training import people
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
-from tunefree.explanation.panels import Axis, Dependence
+from tunefree.explanation.dependence import Axis, Curve
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import Labels
@@ -25,7 +25,7 @@ from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.slots import WHOLE
 from tunefree.report import page
 from tunefree.report.compared import FAR, INCHES, NAMED, chart_of_losses, compared, named
@@ -199,7 +199,7 @@ def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
     heights = np.outer([ends[0], ends[1], 0.0], np.linspace(1.0, 0.5, n_outputs))
     axis = Axis("clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(0))
     figure = Figure(figsize=(2.4, 1.75), layout="constrained", dpi=200)
-    draw_points(figure.subplots(), Dependence(1, axis, heights, heights, heights, None), 1234.5)
+    draw_points(figure.subplots(), Curve(axis, 1234.5, heights, heights, heights, None))
     figure.axes[0].tick_params(labelsize=6.5)
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.overlaps(other)] == []
@@ -217,7 +217,7 @@ def test_curves_on_the_command_line(run, tmp_path):
 
 
 def test_the_weights_of_generations_are_a_figure_of_reports():
-    model = PoolModel("classification", classes=["no", "yes"])
+    model = Model("classification", classes=["no", "yes"])
     numbers = np.random.default_rng(0).normal(size=(600, 2))
     labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
     assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []

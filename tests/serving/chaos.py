@@ -130,7 +130,7 @@ class Chaos:
     def _is_kept(self, answered):
         """Whether rows that were predicted wait for their labels; the disk may be full."""
         status, answers = answered
-        return status == 0 or (status == 200 and not any("waits for its label" in answer for answer in answers))
+        return status == 0 or (status == 200 and not any("waits_for_label" in answer for answer in answers))
 
     def hostile(self):
         """Nonsense, requests that do not end, and answers that are not taken."""

@@ -44,7 +44,7 @@ def test_a_rise_is_in_the_state_and_in_the_metrics():
         service.learn(rows[N : N + 100])
         service.settle()
         (rise,) = service.state()["drifts"]
-        assert abs(rise["row"] - N - 1) < 20 and service.state()["rises of the loss"] == 1
+        assert abs(rise["row"] - N - 1) < 20 and service.state()["drift_count"] == 1
         assert told("loss_rose_row") == rise["row"] and began <= told("loss_rose_seconds") <= time.time()
         service.learn(rows[N + 100 :])
         service.settle()

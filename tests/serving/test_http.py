@@ -59,7 +59,7 @@ def test_a_server_under_load_keeps_all_that_it_learned(file, serve, tmp_path):
     with ThreadPoolExecutor(6) as clients:
         assert list(clients.map(client, range(6))) == [(200, {"learned": 20})] * 6
     state = server.ask("GET", "/model")[1]
-    assert state["learned here"] == 6 * 30 and state["rows"] == N + 6 * 30
+    assert state["learned"] == 6 * 30 and state["rows"] == N + 6 * 30
     assert server.end() == 0
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 6 * 30
 
@@ -273,7 +273,7 @@ def test_who_may_ask(file, serve, tmp_path):
     assert server.ask("POST", "/versions", {"save": True})[0] == 401
     assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200  # changes nothing
     assert server.ask("GET", "/metrics", Host="evil.example")[0] == 403
-    assert server.ask("GET", "/model")[1]["learned here"] == 5
+    assert server.ask("GET", "/model")[1]["learned"] == 5
 
 
 def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path):
@@ -330,10 +330,10 @@ def test_versions_over_http(file, serve, tmp_path):
     server.ask("POST", "/learn", rows(N, N + 10))
     assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
-    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3})
+    assert server.ask("POST", "/versions", {"roll_back_to": 1}) == (200, {"version": 3})
     assert server.ask("GET", "/model")[1]["rows"] == N
-    assert server.ask("POST", "/versions", {"roll back to": 9})[0] == 422
-    for body in ({"roll back to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
+    assert server.ask("POST", "/versions", {"roll_back_to": 9})[0] == 422
+    for body in ({"roll_back_to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
         assert server.ask("POST", "/versions", body)[0] == 400
     for name in ("../s", "a\0b", ""):
         assert server.ask("POST", "/versions", {"take": name})[0] == 422

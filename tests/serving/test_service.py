@@ -52,7 +52,7 @@ def test_rows_learned_one_by_one_go_on_with_the_stream(service):
     unknown = rows(1100, 1200, "rich")
     assert predicted(one, unknown) == service(whole).predict(unknown)
     assert one.state()["rows"] == 1100
-    assert one.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
+    assert one.state()["progressive_loss"] == whole.progress.progressive[0].mean_loss()
 
 
 def test_the_pool_learns_rows_one_by_one_as_together(service, tmp_path):
@@ -117,7 +117,7 @@ def test_a_number_and_its_text_are_one_id(service):
     for id in (True, 1.5, [1], {"a": 1}):
         with pytest.raises(DataError, match="an id is a string or a whole number"):
             one.predict([{**row, "id": id}])
-    assert one.state()["learned here"] == 1
+    assert one.state()["learned"] == 1
 
 
 def test_a_label_has_an_id_and_a_target_and_nothing_else(service):
@@ -136,9 +136,9 @@ def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     one = service(keeping=Keeping(remember=2))
     one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
     state = one.state()
-    assert state["waiting for labels"] == 2 and state["dropped for size"] == 1
+    assert state["waiting"] == 2 and state["dropped_for_size"] == 1
     assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
-    assert one.state()["waiting for labels"] == 0
+    assert one.state()["waiting"] == 0
 
 
 def test_rows_that_wait_too_long_are_dropped_and_counted(service):
@@ -151,7 +151,7 @@ def test_rows_that_wait_too_long_are_dropped_and_counted(service):
     one.learner._looked = -1e9
     one.settle()
     one.settle()
-    assert one.state()["dropped for age"] == 1
+    assert one.state()["dropped_for_age"] == 1
     assert one.label([{"id": 1, "rich": "no"}, {"id": 2, "rich": "no"}]) == {"learned": 1, "unknown": [1]}
 
 
@@ -175,7 +175,7 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     one, untouched = service(), service()
     with pytest.raises(DataError, match=message):
         one.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
-    assert one.state()["learned here"] == 0 and one.counts.refused == 1
+    assert one.state()["learned"] == 0 and one.counts.refused == 1
     assert one.state()["columns"] == ["age", "job"]
     for each in (one, untouched):
         each.learn(rows(N, N + 50))
@@ -254,7 +254,7 @@ def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
 
     sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
     assert sum(future.exception() is None for future in sent) == 20
-    assert one.state()["learned here"] == 20
+    assert one.state()["learned"] == 20
 
 
 STRANGE = [
@@ -306,7 +306,7 @@ def test_names_that_never_end_take_no_memory(service):
     [good] = rows(N, N + 1, "rich")
     for start in range(0, 3000, 100):
         one.predict([{**good, f"column {start + number}": 1} for number in range(100)])
-    ignored = one.state()["ignored columns"]
+    ignored = one.state()["ignored_columns"]
     assert len(ignored) == 1001 and sum(ignored.values()) == 3000 and ignored["(others)"] == 2000
 
 
@@ -329,8 +329,8 @@ def test_unknown_columns_are_ignored_and_counted_if_asked(service):
     traced = [{**row, "trace_id": "x", "deep": {"er": 1}} for row in rows(N, N + 20)]
     assert one.learn(traced) == other.learn(rows(N, N + 20)) == {"learned": 20}
     [answer] = one.predict([{"age": 3.0, "job": None, "trace_id": 1}])
-    assert answer["unknown columns"] == ["trace_id"]
-    assert one.state()["ignored columns"] == {"trace_id": 21, "deep.er": 20}
+    assert answer["unknown_columns"] == ["trace_id"]
+    assert one.state()["ignored_columns"] == {"trace_id": 21, "deep.er": 20}
     assert one.state()["columns"] == ["age", "job"]
     unknown = rows(1100, 1200, "rich")
     assert predicted(one, unknown) == predicted(other, unknown)

@@ -108,7 +108,7 @@ def test_rows_wait_for_labels_over_restarts(file, tmp_path):
     with begun(file, tmp_path / "s") as service:
         service.predict([{**row, "id": 5}])
     with begun(file, tmp_path / "s") as service:
-        assert service.state()["waiting for labels"] == 1
+        assert service.state()["waiting"] == 1
         assert service.label([{"id": "5", "rich": "no"}]) == {"learned": 1, "unknown": []}
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_p
                 service.learn(rows(0, N), "a")
             kept = [{**row, "id": id} for id, row in enumerate(rows(0, N, "rich"))]
             answers = service.predict(kept)
-            assert [answer["waits for its label"] for answer in answers] == [False] * N
+            assert [answer["waits_for_label"] for answer in answers] == [False] * N
         service.settle()
         assert service.predict(rows(1100, 1200, "rich")) == before
         assert service.state()["rows"] == N and service.counts.not_kept == N
@@ -174,7 +174,7 @@ def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
         versions.rename(tmp_path / "elsewhere")
         assert service.learn(rows(N, N + 15)) == {"learned": 15}
         service.settle()
-        assert "cannot be written" in service.state()["cannot be saved"] and service.problems()
+        assert "cannot be written" in service.state()["save_failure"] and service.problems()
         assert "not saved" in events and service.counts.failed_saves == 1
         with pytest.raises(StoreError, match="cannot be written"):
             service.save()
@@ -192,7 +192,7 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
         with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
             service.learn(rows(N, N + 5))
         [answer] = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
-        assert answer["waits for its label"] is False
+        assert answer["waits_for_label"] is False
         (tmp_path / "elsewhere").rename(tmp_path / "s")
         assert service.learn(rows(N, N + 5)) == {"learned": 5}
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
@@ -219,7 +219,7 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
         service.save()
     service.close()
     with begun(file, tmp_path / "s") as again:
-        assert again.state()["rows"] == N + 5 and again.state()["waiting for labels"] == 1
+        assert again.state()["rows"] == N + 5 and again.state()["waiting"] == 1
         assert again.label([{"id": "1", "rich": "no"}], "labels") == {"learned": 1, "unknown": []}
         assert again.learn(rows(N, N + 5), "rows") == {"learned": 5}
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 11
@@ -325,7 +325,7 @@ def test_a_clock_that_jumps_drops_nothing(file, tmp_path, monkeypatch):
         service.learner._looked = -1e9
         service.settle()
         service.settle()
-        assert service.state()["waiting for labels"] == 1
+        assert service.state()["waiting"] == 1
 
 
 def test_nothing_is_written_without_a_folder(file, tmp_path):

@@ -15,7 +15,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.prediction import OutputColumns
+from tunefree.workflows.output_columns import OutputColumns
 
 http = pytest.importorskip("tunefree.serving.http")
 asked_for, NAMES = http.asked_for, http.SURENESS

@@ -14,10 +14,8 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
 from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.booleans import Boolean
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import (
-    Category,
     Faults,
     family,
 )
@@ -471,30 +469,6 @@ def test_adult_has_the_features_that_pandas_counts():
 
 
 # -- one row
-
-
-ONE_BY_ONE = {
-    Category("a", numbers=True): ("x", " x ", "", None, "nan", "?", "é", 1, True, 1.0, 0.0, -0.0, "1", "true"),
-    Category("b"): ("x", None, True, "\u2003x\u2003", "x"),
-    Boolean("c"): (True, False, None, "true", "0", " F ", "perhaps"),
-    Boolean("d", words=True): ("yes", "No", "perhaps", None, True),
-}
-
-
-@pytest.mark.parametrize("column", ONE_BY_ONE, ids=lambda column: column.name)
-def test_values_that_are_remembered_are_converted_as_before(column):
-    for value in ONE_BY_ONE[column] * 2:
-        for array in (pa.array([value]), pa.array([value]).dictionary_encode()):
-            seen, found, expected = Faults(), Faults(), Faults()
-            fresh = Boolean(column.name, column.words) if column.kind == "boolean" else Category(column.name, True)
-            index, values = fresh.encoded(array, expected)
-            converted = column.convert(array, found)
-            assert (converted.places.tolist(), converted.values.to_pylist()) == (index.tolist(), values.to_pylist())
-            assert found == expected
-            seen.add([0], "another column", lambda row: "cannot be used")
-            assert column.convert(array, seen).places.tolist() == index.tolist()
-            assert column.convert(array, again := Faults()).places.tolist() == index.tolist()
-            assert again == expected
 
 
 def test_frames_of_one_row_are_encoded_as_one_of_many():

@@ -83,6 +83,6 @@ def test_shuffling_a_stream_loses_none_of_its_rows(cursor):
     assert open_source(rows(cursor).read_all()).rewindable
     source = open_source(rows(cursor))
     trained = tunefree.training.training.train(
-        source, tunefree.Plan(target="rich", learner="scinol2", shuffle=True, seed=1)
+        source, tunefree.Plan(target="rich", learner="scinol2", shuffle=True, random_state=1)
     )
     assert trained.progress.progressive[0].rows == ROWS

@@ -57,7 +57,7 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     source, checkpoint = open_source(damaged), tmp_path / "checkpoint"
     whole = train(source, PLAN)
     with pytest.raises(KeyboardInterrupt):
-        train(source, PLAN, Stop(500), checkpoint, 100)
+        train(source, PLAN, [Stop(500)], checkpoint, 100)
     kept = Trained.load(checkpoint).progress
     assert 0 < kept.skipped == kept.position.row - kept.rows
     resumed = train(source, PLAN, None, checkpoint, 100, resume=True)
@@ -69,8 +69,8 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
 
 def test_the_command_and_the_report_say_why(damaged, tmp_path, run):
     options = ("-t", "y", "--weight", "w", "--learner", "scinol2", "--on-bad-row", "skip")
-    status, out, err = run("train", damaged, *options, "-o", tmp_path / "m", "--report", tmp_path / "r.html")
-    assert status == 0, err
+    status, out, err = run("train", damaged, *options, "-o", tmp_path / "m")
+    assert status == 0 and run("report", tmp_path / "m", "-o", tmp_path / "r.html")[0] == 0, err
     page, printed = (tmp_path / "r.html").read_text(), out.split()  # cells of a narrow terminal are broken
     for reason in Trained.load(tmp_path / "m").progress.reasons:
         assert {str(reason.rows), *reason.problem.split()} <= set(printed)

@@ -19,10 +19,13 @@ from tests import naive
 from tests.contracts import run
 from tests.strategies import as_dense
 from tunefree import losses
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import objectives
+from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.papers.learners.scinol1 import ScInOL1
+from tunefree.papers.pistol_bound import growing_pistol_bound
 from tunefree.papers.pistol_risk import perceptron_mistakes, pistol_parameter
-from tunefree.theory.bounds import growing_pistol_bound, paper_bound
+from tunefree.theory.bounds import paper_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 
 LEARNERS = {

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averaged
+from tunefree.learners.averaging import averaged
+from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import objectives
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
+from tunefree.papers.learners.scinol1 import ScInOL1
+from tunefree.papers.pistol_bound import log_phi
 from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
-from tunefree.theory.bounds import log_phi, paper_bound
+from tunefree.pool.model import Model
+from tunefree.theory.bounds import paper_bound
 
 LOSS = losses.Logistic()
 OBJECTIVE = objectives.Binary(LOSS, 0.0)
@@ -205,7 +209,7 @@ def test_a_late_class_does_not_make_a_certificate_false():
             model.learn(rows.dense(X[part]), Labels.of(y[part]), np.ones(part.stop - part.start))[1].sum()
             for part in (slice(0, 300), slice(300, 303))
         )
-        member = model.ensemble.linear.members[0]
+        member = model.linear.members[0]
         u = np.zeros((member.room, 3))
         u[1, 0], u[0, 2] = 2.0, -4.0  # with which only class 0 tells apart what only class 1 has learned
         regret = total - softmax_loss(X, y, u)

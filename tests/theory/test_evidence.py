@@ -18,8 +18,8 @@ from tunefree.losses import objectives
 from tunefree.losses.kinds import arrays_of, functions_over
 from tunefree.losses.objectives import measured
 from tunefree.losses.switch import loss_classes
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.pool.model import Model
 from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
@@ -221,7 +221,7 @@ def test_a_models_own_weights(learner):
     X, y = data_set("breast_cancer")
     model, targets, certificate = learned("classification", learner, X, y)
     total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
-    ((weights, units),) = model.ensemble.linear.weights()
+    ((weights, units),) = model.linear.weights()
     assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
     own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))

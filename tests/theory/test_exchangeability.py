@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tunefree.core import part
 from tunefree.theory.exchangeability import LEVEL, MOST_SPACED, TargetSample, log_fortunes
 
 
@@ -78,9 +79,9 @@ def test_a_sample_does_not_depend_on_batches_and_is_saved_exactly(numbers):
     targets = rng.normal(size=30_000) if numbers else rng.integers(0, 3, 30_000)
     whole, cut = TargetSample(numbers), TargetSample(numbers)
     whole.add(targets)
-    for part in np.split(targets, np.sort(rng.integers(0, 30_000, 40))):
-        cut.add(part)
-        cut = TargetSample.restore(*cut.save_state())
+    for piece in np.split(targets, np.sort(rng.integers(0, 30_000, 40))):
+        cut.add(piece)
+        cut = part.restored(TargetSample(), "", *cut.save_state())
     for name, array in whole.save_state()[0].items():
         np.testing.assert_array_equal(array, cut.save_state()[0][name])
         assert array.dtype == cut.save_state()[0][name].dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tunefree.core.part import restored
 from tunefree.theory.rises import LATEST, LEVEL, MOST_KEPT, LossRises
 
 
@@ -69,7 +70,7 @@ def test_nothing_depends_on_batches_or_on_being_saved():
         again = looked_at(losses, weight, cuts=cuts)
         assert repr(again.save_state()) == repr(whole.save_state())
     begun = looked_at(losses[:3003], weight[:3003])
-    gone_on = LossRises.restore(*begun.save_state())
+    gone_on = restored(LossRises(), "", *begun.save_state())
     gone_on.add(losses[3003:], weight[3003:], np.ones(997), lambda row: place(3003 + row))
     assert repr(gone_on.save_state()) == repr(whole.save_state())
 
@@ -91,7 +92,7 @@ def test_of_many_rises_the_largest_is_kept_too():
     assert test.of_interest() == [test.rises[0], *test.rises[-LATEST:]]
     for cuts in (range(1, len(losses), 1009), (1405, 1450, 36_000)):
         assert repr(looked_at(losses, cuts=cuts).save_state()) == repr(test.save_state())
-    begun = LossRises.restore(*looked_at(losses[:30_000]).save_state())
+    begun = restored(LossRises(), "", *looked_at(losses[:30_000]).save_state())
     begun.add(losses[30_000:], np.ones(6000), np.ones(6000), lambda row: place(30_000 + row))
     assert repr(begun.save_state()) == repr(test.save_state())
 

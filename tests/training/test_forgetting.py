@@ -20,7 +20,6 @@ from tunefree.stream.source import open_source
 from tunefree.training.memory_limit import held, limit_of
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
-from tunefree.training.watching import SilentWatcher
 
 SCINOL = Plan(target="y", learner="scinol2", weight="w")
 LIMIT = "700K"
@@ -72,7 +71,7 @@ def test_batches_do_not_matter(tmp_path, plan):
     lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "3M"
     models = []
     for cuts in ([3000], [3000, 3100, 5003, 8999]):  # the first batch is the same
-        trained = train(open_source(written(tmp_path, lines, cuts)), plan, SilentWatcher(), memory_limit=limit)
+        trained = train(open_source(written(tmp_path, lines, cuts)), plan, memory_limit=limit)
         trained.save(tmp_path / "m")
         models.append(storage.load(tmp_path / "m")[0])
     assert models[0].keys() == models[1].keys()
@@ -86,24 +85,22 @@ def test_batches_do_not_matter(tmp_path, plan):
 def test_a_checkpoint_forgets_as_the_whole_would(tmp_path):
     lines = stream(9000)
     paths = written(tmp_path, lines, list(range(501, 9000, 500)))
-    whole = train(open_source(paths), SCINOL, SilentWatcher(), memory_limit=LIMIT)
+    whole = train(open_source(paths), SCINOL, memory_limit=LIMIT)
     whole.save(tmp_path / "whole")
     stop = Stop()
     with pytest.raises(Interrupted):
-        train(open_source(paths), SCINOL, Asking(stop, 14), tmp_path / "kept", memory_limit=LIMIT, stop=stop)
+        train(open_source(paths), SCINOL, [Asking(stop, 14)], tmp_path / "kept", memory_limit=LIMIT, stop=stop)
     kept = Trained.load(tmp_path / "kept")
     assert kept.encoder.ids.n_forgotten > 0 and 128 + signal.SIGTERM == 143
     (tmp_path / "rest.csv").write_text(lines[0] + "".join(lines[1 + kept.progress.rows :]))
-    learn_more(kept, open_source(tmp_path / "rest.csv"), watcher=SilentWatcher(), memory_limit=LIMIT).save(
-        tmp_path / "m"
-    )
+    learn_more(kept, open_source(tmp_path / "rest.csv"), memory_limit=LIMIT).save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
     source = open_source(written(tmp_path, stream(9000), []))
-    limited = train(source, SCINOL, SilentWatcher(), memory_limit="900K")
-    unlimited = train(source, SCINOL, SilentWatcher())
+    limited = train(source, SCINOL, memory_limit="900K")
+    unlimited = train(source, SCINOL)
     loss, best = (trained.progress.progressive[0].mean_loss() for trained in (limited, unlimited))
     assert loss <= 1.01 * best
     told = " ".join(str(block) for block in summary(limited, tmp_path / "m"))
@@ -113,9 +110,9 @@ def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
 
 def test_a_model_goes_on_without_a_limit(tmp_path):
     lines = stream(9000)
-    trained = train(open_source(written(tmp_path, lines, [])), SCINOL, SilentWatcher(), memory_limit=LIMIT)
+    trained = train(open_source(written(tmp_path, lines, [])), SCINOL, memory_limit=LIMIT)
     known = trained.encoder.n_features
-    more = learn_more(trained, open_source(written(tmp_path, stream(3000, 1), [1000])), watcher=SilentWatcher())
+    more = learn_more(trained, open_source(written(tmp_path, stream(3000, 1), [1000])))
     assert more.encoder.n_features >= known and more.progress.progressive[0].rows == 12_000
     more.save(tmp_path / "m")
     again = learn_more(Trained.load(tmp_path / "m"), open_source(written(tmp_path, lines, [2000])), memory_limit="2M")
@@ -123,12 +120,12 @@ def test_a_model_goes_on_without_a_limit(tmp_path):
 
 
 def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):
-    watcher = Asking(Stop(), 0)
+    told = []
     with pytest.raises(ModelError, match=r"or raise it: from \d+ KiB on, some are forgotten when there are more"):
-        train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit="100K")
-    enough = re.search(r"from (\d+) ([KM])iB on", " ".join(watcher.told))
+        train(open_source(written(tmp_path, stream(9000), [])), SCINOL, memory_limit="100K", tell=told.append)
+    enough = re.search(r"from (\d+) ([KM])iB on", " ".join(told))
     assert enough is not None
-    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit=enough[1] + enough[2])
+    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, memory_limit=enough[1] + enough[2])
 
 
 def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
@@ -139,7 +136,7 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     lines = ["a,b,c,d,y\n", *(f"{row},{label}\n" for row, label in zip(numbers, y, strict=True))]
     for name, cuts in (("one", [3000]), ("other", [3000, 3100, 5003])):
         source = open_source(written(tmp_path, lines, cuts))
-        trained = train(source, Plan(target="y"), SilentWatcher(), memory_limit="3500K")
+        trained = train(source, Plan(target="y"), memory_limit="3500K")
         trained.save(tmp_path / name)
     (one, _), (other, _) = storage.load(tmp_path / "one"), storage.load(tmp_path / "other")
     assert one.keys() == other.keys() and all(other[name].tobytes() == one[name].tobytes() for name in one)

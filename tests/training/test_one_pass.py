@@ -13,9 +13,9 @@ import tunefree
 from tests.distributed.data import shards
 from tunefree.distributed import phases
 from tunefree.distributed.engines import Engine
-from tunefree.model.model import Model
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import continued
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import end

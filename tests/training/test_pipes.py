@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.interruptions import saves_noted
 from tests.waiting import until
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
@@ -23,7 +24,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.lines import SAMPLE
 from tunefree.stream.source import open_source
 from tunefree.training import training
-from tunefree.training.watching import SilentWatcher
+from tunefree.training.callbacks import Callback
 
 WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
 COMMAND = [sys.executable, "-m", "tunefree", "train"]
@@ -56,20 +57,17 @@ def as_numbers() -> list[bytes]:
     return [b"kind,x,pad,y\n", *((",".join(map(str, row)) + "\n").encode() for row in rows)]
 
 
-class Learning(SilentWatcher):
-    """Counts pieces and rows that were learned, and notes saves."""
+class Learning(Callback):
+    """Counts batches and rows that were learned."""
 
     def __init__(self) -> None:
-        self.pieces, self.rows, self.saves = 0, 0, []
+        self.pieces, self.rows = 0, 0
 
     def step(self, trained, step):
-        self.pieces, self.rows = self.pieces + 1, self.rows + len(step.piece.weight)
+        self.pieces, self.rows = self.pieces + 1, self.rows + len(step.row_losses)
 
     def has_learned(self, rows):
         return self.rows >= rows
-
-    def saved(self, path, rows):
-        self.saves.append(rows)
 
 
 @pytest.fixture
@@ -95,8 +93,8 @@ def pipe(monkeypatch):
     sys.stdin.buffer.close()
 
 
-def learned(plan, watcher, path, format, **options):
-    training.train(open_source("-", format), plan, watcher, **options).save(path)
+def learned(plan, callbacks, path, format, **options):
+    training.train(open_source("-", format), plan, callbacks, **options).save(path)
     return path.read_bytes()
 
 
@@ -113,10 +111,10 @@ def learned(plan, watcher, path, format, **options):
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
-    rows, watcher = text(), Learning()
+    rows, learning = text(), Learning()
     content, n_headers = b"".join(rows), len(rows) - N
     pipe(lambda file: file.write(content))
-    whole = learned(plan, Learning(), tmp_path / "m", format)
+    whole = learned(plan, [], tmp_path / "m", format)
     ends = np.cumsum([len(row) for row in rows])
     edges = np.sort(np.random.default_rng(1).integers(SAMPLE + 50_000, len(content), 30)).tolist()
 
@@ -124,27 +122,27 @@ def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, for
         for start, stop in itertools.pairwise([0, *edges, len(content)]):
             file.write(content[start:stop])
             n_rows = int(np.searchsorted(ends, stop, "right")) - n_headers
-            until(partial(watcher.has_learned, n_rows - (N // 64 + 1 if plan.group else 0)))  # of groups some wait
+            until(partial(learning.has_learned, n_rows - (N // 64 + 1 if plan.group else 0)))  # of groups some wait
 
     pipe(slowly)
-    assert learned(plan, watcher, tmp_path / "m", format) == whole
-    assert watcher.pieces > 10
+    assert learned(plan, [learning], tmp_path / "m", format) == whole
+    assert learning.pieces > 10
 
 
-def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe):
-    rows, watcher, kept = as_csv(), Learning(), tmp_path / "kept"
+def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypatch):
+    rows, learning, kept, saves = as_csv(), Learning(), tmp_path / "kept", saves_noted(monkeypatch)
 
     def in_turn(file):
         file.write(b"".join(rows[: WIDE + 1]))
         for row in range(WIDE + 1, WIDE + 4):
-            until(partial(watcher.has_learned, row - 1))
-            until(lambda saved=row - 1: watcher.saves[-1:] == [saved])
+            until(partial(learning.has_learned, row - 1))
+            until(lambda saved=row - 1: saves[-1:] == [saved])
             file.write(rows[row][:9])
             file.write(rows[row][9:])
 
     pipe(in_turn)
-    training.train(open_source("-"), Plan(target="y", learner="scinol2"), watcher, kept, "0.2s")
-    assert watcher.rows == WIDE + 3 and watcher.saves == sorted(set(watcher.saves))
+    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, "0.2s")
+    assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 
 @pytest.mark.slow
@@ -195,14 +193,14 @@ def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe,
     rows, kept, bad = text(), tmp_path / "kept", N - 500
     pipe(lambda file: file.write(b"".join([*rows[:bad], change(rows[bad]), *rows[bad + 1 :]])))
     with pytest.raises(DataError, match=f"row {bad}"):
-        training.train(open_source("-"), plan, SilentWatcher(), kept)
+        training.train(open_source("-"), plan, checkpoint=kept)
     trained = Trained.load(kept)
     n_rows = trained.progress.position.row
     assert WIDE - 500 < n_rows < bad
     pipe(lambda file: file.write(b"".join([rows[0], *rows[n_rows + 1 :]])))
-    training.learn_more(trained, open_source("-"), watcher=SilentWatcher()).save(tmp_path / "rest")
+    training.learn_more(trained, open_source("-")).save(tmp_path / "rest")
     pipe(lambda file: file.write(b"".join(rows)))
-    whole = learned(plan, SilentWatcher(), tmp_path / "m", "csv")
+    whole = learned(plan, [], tmp_path / "m", "csv")
     assert plan.classes or (tmp_path / "rest").read_bytes() == whole  # what rows of the refused chunk told is kept
     assert Trained.load(tmp_path / "rest").progress.first_rows == N
 
@@ -250,4 +248,4 @@ def test_a_pipe_is_learned_in_one_pass(pipe):
 def test_a_pipe_that_ends_too_soon(pipe, content, problem):
     pipe(lambda file: file.write(content))
     with pytest.raises(Exception, match=problem):
-        training.train(open_source("-"), Plan(target="y"), SilentWatcher())
+        training.train(open_source("-"), Plan(target="y"))

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.interruptions import saves_noted
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
+from tunefree.training.callbacks import Callback
 from tunefree.training.resuming import Interval
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
-from tunefree.training.watching import SilentWatcher
 
 PIECES = 24
 PLAN = Plan(target="y", weight="w")
@@ -46,39 +47,33 @@ def joined(paths: list[Path], path: Path) -> Path:
     return path
 
 
-class Asking(SilentWatcher):
-    """Asks the training to end after so many pieces, and notes what it is told."""
+class Asking(Callback):
+    """Asks the training to end after so many batches."""
 
-    def __init__(self, stop: Stop, pieces: int) -> None:
-        self.stop, self.left, self.rows, self.told = stop, pieces, [], []
+    def __init__(self, stop: Stop, batches: int) -> None:
+        self.stop, self.left = stop, batches
 
     def step(self, trained, step):
         self.left -= 1
         if self.left == 0:
             self.stop.ask(signal.SIGTERM)
 
-    def saved(self, path, rows):
-        self.rows.append(rows)
-
-    def tell(self, message):
-        self.told.append(message)
-
 
 @pytest.mark.parametrize("learner", ["pool", "scinol2"])
 def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner):
     plan, paths = Plan(target="y", weight="w", learner=learner), parts(tmp_path)
-    train(open_source(paths), plan, SilentWatcher()).save(tmp_path / "whole")
+    train(open_source(paths), plan).save(tmp_path / "whole")
     stop = Stop()
     with pytest.raises(Interrupted) as caught:
-        train(open_source(paths), plan, Asking(stop, 2), tmp_path / "kept", stop=stop)
+        train(open_source(paths), plan, [Asking(stop, 2)], tmp_path / "kept", stop=stop)
     assert caught.value.status == 128 + signal.SIGTERM
     kept = Trained.load(tmp_path / "kept")
     assert not kept.progress.complete and 200 <= kept.progress.rows < 2400
     rest = joined(paths, tmp_path / "all.csv").read_text().splitlines(keepends=True)
     (tmp_path / "rest.csv").write_text(rest[0] + "".join(rest[1 + kept.progress.rows :]))
-    learn_more(kept, open_source(tmp_path / "rest.csv"), watcher=SilentWatcher()).save(tmp_path / "gone on")
+    learn_more(kept, open_source(tmp_path / "rest.csv")).save(tmp_path / "gone on")
     assert (tmp_path / "gone on").read_bytes() == (tmp_path / "whole").read_bytes()
-    resumed = train(open_source(paths), plan, SilentWatcher(), tmp_path / "kept", resume=True)
+    resumed = train(open_source(paths), plan, checkpoint=tmp_path / "kept", resume=True)
     resumed.save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -87,29 +82,29 @@ def test_a_checkpoint_of_rows_in_random_order_takes_no_others(tmp_path):
     plan, stop, source = Plan(target="y", shuffle=True), Stop(), open_source(parts(tmp_path))
     stop.ask()
     with pytest.raises(Interrupted):
-        train(source, plan, SilentWatcher(), tmp_path / "kept", stop=stop)
+        train(source, plan, checkpoint=tmp_path / "kept", stop=stop)
     assert not (tmp_path / "kept").exists()  # nothing was learned
     stop = Stop()
     with pytest.raises(Interrupted):
-        train(source, Plan(target="y", learner="scinol2", passes=3), Asking(stop, 26), tmp_path / "kept", stop=stop)
+        train(source, Plan(target="y", learner="scinol2", passes=3), [Asking(stop, 26)], tmp_path / "kept", stop=stop)
     with pytest.raises(ModelError, match="a checkpoint of a training that has not ended"):
         learn_more(Trained.load(tmp_path / "kept"), source)
 
 
-def test_saving_by_time(tmp_path):
-    source, watcher = open_source(parts(tmp_path)), Asking(Stop(), 0)
-    train(source, PLAN, watcher, tmp_path / "kept", "0.000001s")
-    assert watcher.rows == [100 * number for number in range(1, PIECES + 1)]
-    train(source, PLAN, watcher, tmp_path / "kept", "100h")
-    assert len(watcher.rows) == PIECES
+def test_saving_by_time(tmp_path, monkeypatch):
+    source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
+    train(source, PLAN, (), tmp_path / "kept", "0.000001s")
+    assert saves == [100 * number for number in range(1, PIECES + 1)]
+    train(source, PLAN, (), tmp_path / "kept", "100h")
+    assert len(saves) == PIECES
     for wrong in ("10 minutes", "-5", "0s", "m", "5d", True):
         with pytest.raises(ModelError, match="`save_every` must be"):
             Interval.of(wrong)
 
 
 def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
-    source, watcher = open_source(parts(tmp_path)), Asking(Stop(), 0)
-    flush, calls = os.fsync, []
+    source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
+    flush, calls, told = os.fsync, [], []
 
     def full(handle):
         calls.append(handle)
@@ -118,9 +113,9 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    trained = train(source, PLAN, watcher, tmp_path / "kept", 600)
-    assert watcher.rows == [600, 1800, 2400] and trained.progress.complete
-    assert [line for line in watcher.told if "not saved" in line and "No space" in line] == watcher.told[:1]
+    trained = train(source, PLAN, (), tmp_path / "kept", 600, tell=told.append)
+    assert saves == [600, 1800, 2400] and trained.progress.complete
+    assert [line for line in told if "not saved" in line and "No space" in line] == told[:1]
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -150,7 +145,7 @@ def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
 def test_signals_before_the_first_row(tmp_path):
-    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m", "-v"]
+    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=-1, stderr=-1, text=True)
     assert process.stdin is not None and process.stderr is not None
     time.sleep(5.0)

@@ -19,7 +19,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.certification import findings
+from tunefree.workflows.certification import certified as proved_by
 
 CENSUS = files("tunefree") / "data" / "adult.parquet"
 
@@ -47,7 +47,7 @@ def losses(table, weights, constant):
 def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     table = numbers()
     (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
-    found = findings(Trained.load(saved), tmp_path / "weights.csv")
+    found = proved_by(Trained.load(saved), tmp_path / "weights.csv")
     mean = losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
     radius = max(abs(table["a"]).max(), 2 * abs(table["b"]).max(), 0.5)
     assert found["weights"]["loss_at_least"] <= mean
@@ -62,7 +62,7 @@ def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
     table = {name: values[:600] for name, values in numbers().items()}
     trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
     (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
-    found = findings(trained, tmp_path / "weights.csv")
+    found = proved_by(trained, tmp_path / "weights.csv")
     of_weights = found["weights"]
     assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
     assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
@@ -74,7 +74,7 @@ def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
     X, weight = rng.normal(size=(200, 2)), 3.0 * rng.exponential(size=200)
     y = X[:, 0] + 0.1 * rng.normal(size=200)
     model = OnlineRegressor(passes=1).fit(X, y, sample_weight=weight)
-    found = findings(model.trained_)
+    found = proved_by(model.trained_)
     assert found["loss"] == model.progressive_loss_
     assert found["lower_bounds"][3.0] <= np.average((y - X[:, 0]) ** 2, weights=weight)
 
@@ -88,7 +88,7 @@ def test_no_theorem_is_told_of_several_passes(tmp_path):
         plan = Plan(target="label", learner="scinol2", passes=passes)
         trained = train(open_source(columns), plan)
         trained.save(tmp_path / "model")
-        weights = findings(Trained.load(tmp_path / "model"), tmp_path / "weights.csv")["weights"]
+        weights = proved_by(Trained.load(tmp_path / "model"), tmp_path / "weights.csv")["weights"]
         regret = trained.progress.progressive[0].mean_loss() - np.log(2.0)
         assert regret <= weights["regret_at_most"]
         assert regret <= weights.get("theorem", np.inf)
@@ -101,12 +101,12 @@ def test_the_theorem_knows_features_that_were_met_once(tmp_path):
     words, label = rng.integers(0, 5000, 3000), rng.choice([-1, 1], 3000)
     columns = {"word": [f"w{word}" for word in words], "label": np.where(label > 0, "yes", "no")}
     trained = train(open_source(columns), Plan(target="label", learner="scinol2", categorical=("word",)))
-    assert trained.model.ensemble.linear.meetings.n_without_slot > 0
+    assert trained.model.linear.meetings.n_without_slot > 0
     found, counts = np.unique(words, return_counts=True)
     by_heart = {word: 5.0 * label[words == word][0] for word in found[counts == 1][:500]}
     lines = [f"word=w{word},{weight}\n" for word, weight in by_heart.items()]
     (tmp_path / "weights.csv").write_text("feature,weight\n" + "".join(lines))
-    known = findings(trained, tmp_path / "weights.csv")
+    known = proved_by(trained, tmp_path / "weights.csv")
     margins = np.array([by_heart.get(word, 0.0) for word in words.tolist()])
     regret = known["loss"] - np.logaddexp(0.0, -label * margins).mean()
     assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
@@ -115,7 +115,7 @@ def test_the_theorem_knows_features_that_were_met_once(tmp_path):
 def test_risk_and_mixing_on_the_census_data():
     table = parquet.read_table(CENSUS).slice(0, 8000)
     trained = train(open_source(table), Plan(target="income"))
-    certified = findings(trained)
+    certified = proved_by(trained)
     metrics = trained.progress.progressive[0]
     assert certified["rows"] == 8000 and not trained.model.record.is_over
     assert certified["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
@@ -127,8 +127,8 @@ def test_risk_and_mixing_on_the_census_data():
 def test_kernels_of_every_width_have_the_theorem_of_mixing():
     table = {name: values[:600] for name, values in numbers().items()}
     trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
-    certified = findings(trained)
-    assert len(trained.model.members) > 1 and certified["kernels"]
+    certified = proved_by(trained)
+    assert len(trained.model.members) > 1
     assert certified["mixing"]["loss"] <= certified["mixing"]["loss_at_most"]
 
 
@@ -138,11 +138,11 @@ def test_three_classes(tmp_path):
     label = np.array(["x", "y", "z"])[np.argmax(X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(900, 3)), axis=1)]
     trained = train(open_source({"a": X[:, 0], "b": X[:, 1], "label": label}), Plan(target="label"))
     (tmp_path / "weights.csv").write_text("feature,x,y,z\na,0,0,0\n")
-    found = findings(trained, tmp_path / "weights.csv")
+    found = proved_by(trained, tmp_path / "weights.csv")
     assert found["weights"]["loss_at_least"] <= np.log(3)
     (tmp_path / "weights.csv").write_text("feature,weight\na,0\n")
     with pytest.raises(DataError, match="write feature, x, y, z"):
-        findings(trained, tmp_path / "weights.csv")
+        proved_by(trained, tmp_path / "weights.csv")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_three_classes(tmp_path):
 def test_weights_that_cannot_be_used(saved, tmp_path, text, message):
     (tmp_path / "weights.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        findings(Trained.load(saved), tmp_path / "weights.csv")
+        proved_by(Trained.load(saved), tmp_path / "weights.csv")
 
 
 def test_command_line(saved, tmp_path):
@@ -174,7 +174,7 @@ def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
     path = tmp_path / "model"
     trained = train(open_source(numbers()), Plan(target="label"))
     trained.save(path)
-    selection = trained.model.selection()
+    selection = trained.model.pool.selection()
     shown = CliRunner().invoke(app, ["inspect", str(path)]).output
     for name, loss, rows in zip(selection.members, selection.losses, selection.rows, strict=True):
         assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())
@@ -199,13 +199,13 @@ def test_a_model_without_rows():
     trained = train(open_source(numbers(100)), Plan(target="label"))
     blank = type(trained.model)("classification", classes=["no", "yes"])
     with pytest.raises(ModelError, match="no rows"):
-        findings(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress, trained.order))
+        proved_by(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress, trained.order))
 
 
 def test_regression_is_certified_in_the_targets_units():
     table = numbers()
     target = 1e6 + 1e4 * (table["a"] - 0.5 * table["b"]) + 100 * np.random.default_rng(3).normal(size=3000)
     trained = train(open_source({"a": table["a"], "b": table["b"], "y": pa.array(target)}), Plan(target="y"))
-    found = findings(trained)
+    found = proved_by(trained)
     best = np.linalg.lstsq(np.column_stack([np.ones(3000), table["a"], table["b"]]), target, rcond=None)
     assert found["lower_bounds"][30.0] <= best[1][0] / 3000

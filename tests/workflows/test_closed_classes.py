@@ -14,8 +14,8 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
-from tunefree.training.remarks import rare_classes
 from tunefree.training.training import train
+from tunefree.workflows.findings import rare_classes
 
 CLASSES = ("--classes", "yes", "--classes", "no")
 QUICK = ("-t", "label", "--learner", "scinol2")
@@ -131,9 +131,9 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):
     with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
     shuffled = train(
-        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, seed=1)
+        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
     )
-    assert all(str(row + 1) in rare_classes(shuffled)[0] for row in odd)
+    assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)
 
 
 @pytest.mark.parametrize("table", [rows(1200, (1, 2, 3)), rows(1000, (700,)), rows(1200, ())])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tunefree.core.part import restored
 from tunefree.core.rows import dense, sparse, table
 from tunefree.model_files.column_samples import MOST_COLUMNS, SAMPLE, ColumnSamples
 from tunefree.theory.column_changes import MISSING
@@ -40,7 +41,7 @@ def test_nothing_depends_on_batches_or_on_being_saved():
     for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
         assert repr(fed(X, cuts, sure, since=40).save_state()) == repr(whole.save_state())
     begun = fed(X[:2010], (), sure, since=40)
-    again = fed(X[2010:], (), sure, since=40, samples=ColumnSamples.restore(*begun.save_state()), first=2010)
+    again = fed(X[2010:], (), sure, since=40, samples=restored(ColumnSamples(), "", *begun.save_state()), first=2010)
     assert repr(again.save_state()) == repr(whole.save_state())
     assert [one.stop - one.start for one in whole.waiting] == [SAMPLE, 100, SAMPLE]  # up to the next rise
 

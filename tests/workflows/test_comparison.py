@@ -13,8 +13,8 @@ from tests.workflows.test_training import people
 from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
-from tunefree.model.model import Model
 from tunefree.model_files.plan import POOL, Plan
+from tunefree.pool.model import Model
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import blank
 from tunefree.training.training import train
@@ -105,34 +105,35 @@ def test_a_sweep_costs_what_its_passes_cost():
     assert sweeps["learners_and_rates"] == (1 + RATES, seconds["scinol2"] + RATES * seconds["adagrad"])
     assert sweeps[POOL] == (1, seconds[POOL])
     assert {name for name in ALL if has_rate(name)} >= {"adagrad", "nag"} and has_rate("ogd") and has_rate("adam")
-    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton", "perceptron"))
+    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton"))
 
 
 def test_the_clock_does_not_run_while_code_is_prepared(monkeypatch):
     """Each learner rehearses before the first batch, and again before the first with a third class."""
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
-    told = []
+    told, compile_code = [], comparison._compile
 
-    class Listener(comparison.ComparisonWatcher):
-        def prepare(self, contestant):
-            told.append((contestant.name, contestant.metrics.rows))
+    def noted(compared, name, *arguments):
+        told.append((name, compared.rows))
+        compile_code(compared, name, *arguments)
 
-    compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW, Listener())
+    monkeypatch.setattr(comparison, "_compile", noted)
+    compare(open_source(three_classes()), Plan(target="rich", ignore=("pay",)), FEW)
     assert told == [(name, rows) for rows in (0, 400) for name in FEW]
 
 
-def test_who_cannot_take_part_is_left_out():
-    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), ["perceptron", "scinol2"])
+def test_who_cannot_take_part_is_left_out(for_classes_only):
+    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), [for_classes_only, "scinol2"])
     assert ([contestant.name for contestant in compared.contestants], list(compared.left_out)) == (
         ["scinol2"],
-        ["perceptron"],
+        [for_classes_only],
     )
-    assert "classes only" in compared.left_out["perceptron"]
+    assert "classes only" in compared.left_out[for_classes_only]
     assert compared.leaders() == {}
     hinge = compare(open_source(people(100)), Plan(target="rich", loss="hinge"), FEW)
     assert "logistic" in hinge.left_out[POOL]
     with pytest.raises(ModelError, match="no learner is left.*classes only"):
-        compare(open_source(people(100)), Plan(target="pay"), ["perceptron"])
+        compare(open_source(people(100)), Plan(target="pay"), [for_classes_only])
 
 
 @pytest.mark.parametrize(
@@ -167,16 +168,16 @@ def test_json_on_the_command_line(run, data):
     assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}
 
 
-def test_table_on_the_command_line(run, data):
+def test_table_on_the_command_line(run, data, for_classes_only):
     few = [word for name in FEW for word in ("--learner", name)]
-    status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
+    status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", for_classes_only)
     assert status == 0, err
     assert "regression of 'pay'" in err
     assert " ".join(out.splitlines()[1].split()) == "learner progressive square loss absolute error seconds"
     assert {line.split()[0] for line in out.splitlines()[2:5]} == set(FEW)
     for words in (
         "Left out",
-        "perceptron",
+        for_classes_only,
         "2,000",
         "weights in the pool at the end",
         "each learner once",
@@ -218,7 +219,7 @@ def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
     compare(open_source(people(300)), Plan(target="rich"), FEW, display.ComparisonDisplay())
     err = capfd.readouterr().err
     assert "classification of 'rich'" in err
-    assert "preparing scinol2" in err
+    assert "preparing the learners" in err
     assert "300 rows" in err
 
 
@@ -230,7 +231,7 @@ def test_models_that_are_large_are_announced(monkeypatch, capfd):
         assert ("--hash-bits" in capfd.readouterr().err) == told
     states = [member.state for contestant in compared.contestants for member in contestant.model.members]
     (pool,) = (one.model for one in compared.contestants if one.name == POOL)
-    assert compared.bytes >= pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
+    assert compared.bytes >= pool.pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
 
 
 def test_the_command_has_an_example_in_its_help(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -14,15 +15,15 @@ from tests.interruptions import resumed
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.pool import Pool
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training import whole_groups
-from tunefree.training.remarks import order_warning
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.findings import findings, of_order
 from tunefree.workflows.prediction import predict
 
 PLAN = Plan(target="rich", ignore=("pay",), group="home")
@@ -36,13 +37,13 @@ def homes(n=N, of_each=7, seed=0):
 @pytest.fixture
 def handed(monkeypatch):
     """The groups of the rows of each call of ``learn``."""
-    calls, learn = [], PoolModel.learn
+    calls, learn = [], Model.learn
 
-    def spied(self, X, y, weight, evaluation_weight=None, groups=None):
-        calls.append(None if groups is None else groups.tolist())
-        return learn(self, X, y, weight, evaluation_weight, groups=groups)
+    def spied(self, X, y, weight, evaluation_weight=None, **of_rows):
+        calls.append(of_rows["groups"].tolist() if "groups" in of_rows else None)
+        return learn(self, X, y, weight, evaluation_weight, **of_rows)
 
-    monkeypatch.setattr(PoolModel, "learn", spied)
+    monkeypatch.setattr(Model, "learn", spied)
     return calls
 
 
@@ -152,17 +153,19 @@ def test_plans_in_which_groups_have_no_effect(options, problem):
 
 
 def test_groups_that_come_again_and_known_rows_are_reported(monkeypatch):
-    monkeypatch.setattr(PoolModel, "known_rows", lambda self: (70, 600))
+    monkeypatch.setattr(Pool, "known_rows", (70, 600))
     monkeypatch.setattr(Pool, "known_share", 70 / 600)
-    with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before; sort the rows by home"):
-        train(open_source(homes()), PLAN)
-    with pytest.warns(UserWarning, match="12% of the latest rows have the columns of earlier ones; .* by `group`"):
-        train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))
+    told = findings(train(open_source(homes()), PLAN))
+    assert "70 of 600 rows are of groups that came before; sort the rows by home" in map(str, told)
+    told = findings(train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay"))))
+    assert re.search("12% of the latest rows have the columns of earlier ones; .* by `group`", " ".join(map(str, told)))
 
 
 def test_rows_that_depend_on_their_order_are_not_advised_to_be_shuffled_where_groups_are():
     labels = np.repeat(np.random.default_rng(0).integers(0, 2, 100), 12)
     table = pa.table({"x": np.arange(1200.0), "group": np.repeat(np.arange(100), 12), "y": labels})
-    warnings = [order_warning(train(open_source(table), plan)) for plan in (Plan("y"), Plan("y", group="group"))]
-    assert warnings[0] is not None and "`shuffle=True`" in warnings[0]
-    assert warnings[1] is not None and "next group" in warnings[1] and "shuffle" not in warnings[1]
+    plain, grouped = (
+        of_order(train(open_source(table), plan))[0].evidence for plan in (Plan("y"), Plan("y", group="group"))
+    )
+    assert "`shuffle=True`" in plain
+    assert "next group" in grouped and "shuffle" not in grouped

@@ -9,6 +9,7 @@ import pytest
 
 from tunefree import Plan, open_source, train
 from tunefree.core.errors import ModelError
+from tunefree.pool.quantiles import target_intervals
 from tunefree.report.page import report
 from tunefree.report.performance import evaluation
 from tunefree.report.record import record
@@ -60,7 +61,7 @@ def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):
 
 def _intervals(trained, rows, coverages):
     batch = next(iter(trained.encoder.encode(chunk, False, BadRows(), False) for chunk in open_source(rows).chunks()))
-    bounds = trained.model.intervals(batch.rows, trained.model.predict(batch.rows), np.array(coverages))
+    bounds = target_intervals(trained.model, batch.rows, trained.model.predict(batch.rows), np.array(coverages))
     return [bounds[:, k].T for k in range(len(coverages))]
 
 

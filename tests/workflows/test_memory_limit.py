@@ -10,23 +10,13 @@ import pytest
 from tunefree import Plan, open_source
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool import growth
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.report.learned import facts_of_rows
 from tunefree.training.memory_limit import MemoryLimit, held, limit_of
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
-
-
-class Told(Watcher):
-    def __init__(self):
-        self.messages = []
-
-    def tell(self, message):
-        self.messages.append(message)
 
 
 @pytest.fixture
@@ -57,14 +47,14 @@ def blocks(monkeypatch, size=50_000):
 
 def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
-    watcher, plan = Told(), Plan(learner="scinol2")
-    trained = train(ids_met_twice, plan, watcher, memory_limit="40M")
-    of_memory = [message for message in watcher.messages if not message.startswith("the loss rose")]
+    told, plan = [], Plan(learner="scinol2")
+    trained = train(ids_met_twice, plan, tell=told.append, memory_limit="40M")
+    of_memory = [message for message in told if not message.startswith("the loss rose")]
     assert of_memory and all("features and takes" in message for message in of_memory)
     assert held(trained.model) < 40 * 2**20
-    watcher = Told()
+    told = []
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
-        train(ids_met_twice, plan, watcher, memory_limit="3M")
+        train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
 
 
 def test_ids_met_once_take_a_fraction(ids, ids_met_twice):
@@ -76,27 +66,30 @@ def test_what_is_kept_of_rows_is_not_expected_to_grow_with_the_features(ids, tmp
     blocks(monkeypatch, 200_000)
     rows = (tmp_path / "ids.svm").read_text()
     (tmp_path / "again.svm").write_text(rows + rows)  # room for all ids is made at their second meeting
-    trained = train(open_source(str(tmp_path / "again.svm")), Plan(learner="scinol2"), Told(), memory_limit="20M")
+    trained = train(open_source(str(tmp_path / "again.svm")), Plan(learner="scinol2"), memory_limit="20M")
     assert held(trained.model) < 20 * 2**20
 
 
 @pytest.mark.slow
 def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
-    watcher = Told()
-    trained = train(ids_met_twice, Plan(), watcher, memory_limit="12M")
-    dropped = [message for message in watcher.messages if "goes on without" in message]
+    told = []
+    trained = train(ids_met_twice, Plan(), tell=told.append, memory_limit="12M")
+    dropped = [message for message in told if "goes on without" in message]
     assert dropped and len(trained.model.members) >= 1
     assert held(trained.model) < 12 * 2**20
 
 
 def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids):
-    watcher = Told()
+    told = []
     with pytest.raises(ModelError, match="at least, more than the 100 MiB of `memory_limit`; hash to") as caught:
-        train(ids, Plan(learner="scinol2", hash_bits=30), watcher, memory_limit="100M")
+        train(ids, Plan(learner="scinol2", hash_bits=30), tell=told.append, memory_limit="100M")
     bits = int(re.search(r"hash to (\d+) bits", str(caught.value))[1])
     assert 15 < bits < 30
-    assert held(train(ids, Plan(learner="scinol2", hash_bits=bits), watcher, memory_limit="100M").model) < 100 * 2**20
+    assert (
+        held(train(ids, Plan(learner="scinol2", hash_bits=bits), tell=told.append, memory_limit="100M").model)
+        < 100 * 2**20
+    )
 
 
 def test_room_for_one_more_feature_is_room_for_twice_as_many():
@@ -122,9 +115,9 @@ def test_records_of_several_classes_are_counted_once():
 
 
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
-    watcher = Told()
-    trained = train(ids, Plan(hash_bits=16), watcher, memory_limit="10M")
-    left_out = [message for message in watcher.messages if message.endswith("is left out")]
+    told = []
+    trained = train(ids, Plan(hash_bits=16), tell=told.append, memory_limit="10M")
+    left_out = [message for message in told if message.endswith("is left out")]
     assert left_out and 1 <= len(trained.model.members) < 8
     assert held(trained.model) < 10 * 2**20
 
@@ -132,10 +125,10 @@ def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
 def test_what_predicts_least_for_its_memory_is_given_up_first():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = PoolModel("classification", n_features=4)
+    model = Model("classification", n_features=4)
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
     names = []
-    while (name := model.put_to_sleep()) is not None:
+    while (name := model.pool.put_to_sleep()) is not None:
         names.append(name)
         model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
     trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
@@ -144,21 +137,21 @@ def test_what_predicts_least_for_its_memory_is_given_up_first():
     model.freeze()
     predicted = model.predict(dense(X))
     assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(PoolModel.restore(*model.save_state()).predict(dense(X)), predicted)
+    np.testing.assert_array_equal(Model.restore(*model.save_state()).predict(dense(X)), predicted)
 
 
 def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so(monkeypatch):
     monkeypatch.setattr(growth, "FEWEST_KEPT", 500)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = PoolModel("classification", n_features=4)
+    model = Model("classification", n_features=4)
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
     before = held(model)
-    assert model.kept_rows() == (1500, 1500)
-    assert model.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
-    assert model.put_to_sleep() == "the windows of the latest rows" and held(model) < before
+    assert model.pool.kept_rows == (1500, 1500)
+    assert model.pool.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
+    assert model.pool.put_to_sleep() == "the windows of the latest rows" and held(model) < before
     model.learn(dense(X[1500:]), Labels.of(y[1500:]), np.ones(500))
-    assert PoolModel.restore(*model.save_state()).kept_rows() == model.kept_rows() == (750, 2000)
+    assert Model.restore(*model.save_state()).pool.kept_rows == model.pool.kept_rows == (750, 2000)
     model.freeze()
     newest = model.pool.members.growth.awake[WHOLE, TREES[0]][0]
     assert newest.rows == 2000 and len(newest.observations) == 750
@@ -168,8 +161,8 @@ def test_the_summary_tells_of_how_many_rows_trees_were_grown(monkeypatch):
     monkeypatch.setattr(growth, "FEWEST_KEPT", 100)
     table = {"x": np.arange(900.0), "y": np.arange(900.0) ** 0.5}
     trained = train(open_source(table), Plan(target="y"))
-    (whole,), kept = ([f for f in facts_of_rows(trained) if f.name == "rows learned"], trained.model.kept_rows())
+    (whole,), kept = ([f for f in facts_of_rows(trained) if f.name == "rows learned"], trained.model.pool.kept_rows)
     assert whole.value == 900 and kept == (900, 900)
-    trained.model.put_to_sleep()
+    trained.model.pool.put_to_sleep()
     (fact,) = [fact for fact in facts_of_rows(trained) if fact.key == "kept_rows"]
     assert (fact.name, fact.value, fact.text()) == ("trees are grown on", 450, "a sample of 450 of 900 rows")

@@ -88,7 +88,7 @@ def test_an_ignored_column_that_is_none_is_an_error_or_told(run, tmp_path, file)
 
 def test_weights_of_classes_in_python():
     balanced, *given = (
-        tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, watcher=None)
+        tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, callbacks=None)
         for weights in ("balanced", {"yes": 5}, ["yes=5"], "yes=5")
     )
     assert [text.partition("=")[0] for text in balanced.trained_.plan.class_weight] == ["no", "yes"]
@@ -128,9 +128,10 @@ def test_a_weight_of_no_class_is_an_error(run, tmp_path, file):
 
 def test_what_probabilities_refer_to_is_told(run, tmp_path, file):
     command = ["train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
-    assert "--class-weight" not in run(*command)[2]
-    status, _, err = run(*command, "--class-weight", "balanced")
-    assert status == 0 and "the mean probability of 'yes' is 0.516" in err and "its share of the rows 0.1" in err
+    assert "--class-weight" not in run(*command)[1]
+    status, out, _ = run(*command, "--class-weight", "balanced")
+    told = " ".join(out.split())
+    assert status == 0 and "the mean probability of 'yes' is 0.516" in told and "its share of the rows 0.1" in told
     with pytest.warns(UserWarning, match="as `class_weight` weighs them: the mean probability of 'yes'"):
         tunefree.train(table(), class_weight="balanced", **OF_ALL)
 
@@ -213,7 +214,8 @@ def test_weights_of_an_estimator_are_of_its_classes(estimator):
 def test_one_name_wherever_names_are_taken():
     model = tunefree.train(table(), **OF_ALL)
     from tunefree.workflows.comparison import compare
-    from tunefree.workflows.prediction import OutputColumns, predict
+    from tunefree.workflows.output_columns import OutputColumns
+    from tunefree.workflows.prediction import predict
 
     source = tunefree.open_source(table())
     assert OutputColumns("job").ids == ("job",)

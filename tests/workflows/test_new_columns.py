@@ -71,7 +71,7 @@ def test_going_on_with_new_columns_equals_one_stream(days, tmp_path, learner):
 def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
     train(open_source(days), PLAN).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train(open_source(days), PLAN, Stop(stop), tmp_path / "c", 50)
+        train(open_source(days), PLAN, [Stop(stop)], tmp_path / "c", 50)
     train(open_source(days), PLAN, None, tmp_path / "c", 50, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -90,7 +90,7 @@ def test_new_columns_of_files_of_a_directory(tmp_path):
 
 
 def test_a_shuffled_stream_keeps_all_columns(days):
-    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, seed=1))
+    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, random_state=1))
     assert {column.name for column in trained.encoder.columns} == {"x", "late", "o.city", "tags", "v"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -80,10 +81,10 @@ def test_numbers_that_are_sorted_or_drift(run, tmp_path):
 def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
-    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, seed=3)
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, random_state=3)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stop(1000), checkpoint, 300)
+        train(source, plan, [Stop(1000)], checkpoint, 300)
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -91,18 +92,16 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
 
 def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
     parquet.write_table(pa.table(people(400)).drop_columns("pay"), tmp_path / "d.parquet")
-    models = []
-    for number, seed in enumerate((7, 7, 8)):
-        options = ("--shuffle", "--seed", seed, *QUICK)
-        assert run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / f"{number}", *options)[0] == 0
-        models.append((tmp_path / f"{number}").read_bytes())
+    options = ("-t", "rich", "--shuffle", *QUICK)
+    assert run("train", tmp_path / "d.parquet", "-o", tmp_path / "0", *options)[0] == 0
+    plan, models = Plan(target="rich", shuffle=True, learner="scinol2"), [(tmp_path / "0").read_bytes()]
+    for seed in (0, 8):
+        train(open_source(tmp_path / "d.parquet"), replace(plan, random_state=seed)).save(tmp_path / "m")
+        models.append((tmp_path / "m").read_bytes())
     assert models[0] == models[1] != models[2]
-    for options, word in (
-        (("--shuffle", "--seed", "-1"), "--seed"),
-        (("--shuffle", "-t", "fame"), "'fame'"),
-    ):
-        status, _, err = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m", *options)
-        assert status == 2 and word in err and "tunefree-shuffle" not in err
+    (tmp_path / "m").unlink()
+    status, _, err = run("train", tmp_path / "d.parquet", "-o", tmp_path / "m", *options, "-t", "fame")
+    assert status == 2 and "'fame'" in err and "tunefree-shuffle" not in err
 
 
 def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):
@@ -143,7 +142,7 @@ def test_the_order_of_a_table_in_memory_is_drawn_as_by_fit():
         warnings.simplefilter("error")
         drawn = tunefree.train(rows, target="y", learner="scinol2")
     assert drawn.get_params()["shuffle"] and abs(score(drawn, rows) - 0.85) < 0.04
-    assert tunefree.train(open_source(rows), target="y", learner="scinol2", seed=0).progressive_loss_ == (
+    assert tunefree.train(open_source(rows), target="y", learner="scinol2", random_state=0).progressive_loss_ == (
         drawn.progressive_loss_
     )
     with pytest.warns(UserWarning, match="sorted by the target.*Train with `shuffle=True`"):

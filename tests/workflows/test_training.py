@@ -27,7 +27,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.pieces import held_out_rows
+from tunefree.training.batches import held_out_rows
 from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
@@ -104,7 +104,7 @@ def test_held_out_rows_are_not_learned():
     without = {name: np.array(column, object)[kept].tolist() for name, column in table.items()}
     plans = Plan(target="rich", ignore=("pay",), holdout=0.25), Plan(target="rich", ignore=("pay",))
     trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
-    for one, other in zip(*(model.model.ensemble.linear.weights() for model in trained), strict=True):
+    for one, other in zip(*(model.model.linear.weights() for model in trained), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
@@ -151,9 +151,7 @@ def test_weights_count_as_repetitions_of_the_loss():
     trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
     half = {name: column[:250] for name, column in people(500).items()}
     expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
-    for one, other in zip(
-        trained.model.ensemble.linear.weights(), expected.model.ensemble.linear.weights(), strict=True
-    ):
+    for one, other in zip(trained.model.linear.weights(), expected.model.linear.weights(), strict=True):
         np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
 
@@ -262,8 +260,8 @@ def killed_and_resumed(arguments, output, n_kills):
 @pytest.mark.slow  # the pool is killed and resumed by `test_generations.py`
 def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
-    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2", "--passes", "3"]
-    plan, output = Plan(target="rich", learner="scinol2", passes=3), tmp_path / "model"
+    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2"]
+    plan, output = Plan(target="rich", learner="scinol2"), tmp_path / "model"
     whole = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole")
     for _ in killed_and_resumed([*arguments, "--save-every", "7000"], output, 2):
         assert not output.exists() or output.read_bytes() == whole
@@ -345,7 +343,10 @@ def test_settings_that_cannot_be_are_refused(options, message):
         ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
         ({"view": "steady"}, "`view` is for single learners"),
         ({"average": True}, "`average` is for single learners"),
-        ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
+        (
+            {"random_state": 3},
+            "`random_state` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`",
+        ),
         ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for learners in a kernel's space"),
     ],
 )

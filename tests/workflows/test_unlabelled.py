@@ -67,7 +67,7 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
     plan = Plan(target="y", learner="scinol2", unlabelled="skip", shuffle=True)
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stop(101), checkpoint, 20)
+        train(source, plan, [Stop(101)], checkpoint, 20)
     assert 0 < Trained.load(checkpoint).progress.unlabelled < sum(WITHOUT)
     assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
 

@@ -124,8 +124,8 @@ def worded(message: str, words: list[str]) -> str:
     commands = [name for name in dict.fromkeys([*words[:1], "train", *COMMANDS]) if name in COMMANDS]
 
     def written(name: str, option: str) -> str:
-        command = next((command for command in commands if name in options_of(command)), commands[0])
-        return option if [command] == words[:1] else f"{option} of `tunefree {command}`"
+        command = next((command for command in commands if name in options_of(command)), None)
+        return option if command is None or [command] == words[:1] else f"{option} of `tunefree {command}`"
 
     return as_options(message, written)
 

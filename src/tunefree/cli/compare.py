@@ -39,8 +39,8 @@ def compare(
     if plot:
         pictures.check(plot)
     check_outputs([plot, report], files.data)
-    watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
-    compared = comparison.compare(files.source(is_table=plan.target is not None), plan, learner, watcher)
+    callback = None if quiet else ComparisonDisplay()
+    compared = comparison.compare(files.source(is_table=plan.target is not None), plan, learner, callback)
     show([*losses(compared), *costs(compared)], json)
     if plot:
         pictures.save(chart_of_losses(compared).draw, INCHES, plot)

@@ -1,64 +1,46 @@
-"""The demo: `tunefree train` on the Adult census data, beside logistic regression tuned by cross-validation."""
+"""The demo: commands on the Adult census data, beside logistic regression tuned by cross-validation."""
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pyarrow import compute, parquet
 
+from tunefree.cli.app import COMMANDS, command_of
 from tunefree.cli.display import show
-from tunefree.cli.display.training import TrainingDisplay
 from tunefree.core.console import plain_console
 from tunefree.core.storage import make_folder
-from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import Trained
-from tunefree.report import page
-from tunefree.report.document import Column, Table
+from tunefree.report.document import Fact, Facts
 from tunefree.report.formats import DECIMALS, PERCENT
-from tunefree.report.learned import summary
-from tunefree.stream.batch import BadRows
-from tunefree.stream.source import open_source
-from tunefree.training import training
-from tunefree.workflows import evaluation, prediction
 
 TARGET = "income"
-REPORT = "report.html"
-COMPILED_BY = 2**11  # rows, which all parts of a model learn
 
 
 def run(folder: Path) -> None:
-    """Write the data, a model and predictions to a folder, and print the test errors of both methods.
+    """Write the data, a model, predictions and a report to a folder, by commands that are shown, and print test errors.
 
     ``folder``: it is created if it does not exist.
     """
     console = plain_console()
-    train_file, test_file = write_data(folder)
-    console.print(f"Adult census data: {train_file} and {test_file}\n")
-    _, seconds = _timed(lambda: _compiled(train_file))
-    console.print(f"code compiled, or found on the disk, in {seconds:.1f} s: once for a machine\n")
-    console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
-    (trained, log_loss, error), seconds = _timed(lambda: _train_and_predict(folder, train_file, test_file))
+    train_file, test_file = map(str, write_data(folder))
+    model, predictions, report = (str(folder / name) for name in ("adult.model", "predictions.csv", "report.html"))
+    for words in (
+        ["train", train_file, "--target", TARGET, "-o", model],
+        ["evaluate", model, test_file],
+        ["predict", model, test_file, "-o", predictions],
+        ["report", model, test_file, "-o", report],
+    ):
+        console.print(f"$ tunefree {shlex.join(words)}", style="bold")
+        command_of(words[0], COMMANDS[words[0]]).main(words[1:], standalone_mode=False)
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
-    rows = [["tunefree train", log_loss, error, seconds]]
-    (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
-    rows.append(["logistic regression, 16 fits", log_loss, error, seconds])
-    page.write(page.report(trained, test_file), folder / REPORT)
-    columns = [
-        Column("on the test set"),
-        Column("log-loss (nats)", DECIMALS),
-        Column("error", PERCENT),
-        Column("seconds", "{:.2f}".format),
-    ]
-    show([Table("", columns, rows)])
-    console.print(
-        f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}   report: {folder / REPORT}\n"
-        f"next:  tunefree inspect {folder / 'adult.model'}"
-    )
+    began = time.perf_counter()
+    log_loss, error = _cross_validated(Path(train_file), Path(test_file))
+    facts = [Fact("log-loss", log_loss, DECIMALS), Fact("error", error, PERCENT)]
+    show([Facts([*facts, Fact("seconds of 16 fits", time.perf_counter() - began, "{:.1f}".format)])])
 
 
 def write_data(folder: Path) -> tuple[Path, Path]:
@@ -74,24 +56,6 @@ def write_data(folder: Path) -> tuple[Path, Path]:
         paths.append(folder / f"adult-{part}.parquet")
         parquet.write_table(rows, paths[-1])
     return paths[0], paths[1]
-
-
-def _compiled(train_file: Path) -> None:
-    """Learn and evaluate some rows, so that the time measured later does not include compilation."""
-    few = parquet.read_table(train_file).slice(0, COMPILED_BY)
-    trained = training.train(open_source(few), Plan(target=TARGET))
-    evaluation.evaluate(trained, open_source(few), BadRows())
-
-
-def _train_and_predict(folder: Path, train_file: Path, test_file: Path) -> tuple[Trained, float, float]:
-    """What `tunefree train`, `predict` and `evaluate` do."""
-    plan = Plan(target=TARGET)
-    trained = training.train(open_source(train_file), plan, TrainingDisplay())
-    trained.save(folder / "adult.model")
-    prediction.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
-    metrics = evaluation.evaluate(trained, open_source(test_file), BadRows()).metrics
-    show(summary(trained, folder / "adult.model"))
-    return trained, metrics.mean_loss(), metrics.mean_error()
 
 
 def _cross_validated(train_file: Path, test_file: Path) -> tuple[float, float]:
@@ -131,9 +95,3 @@ def _columns(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X = np.column_stack([column.astype(object) for column in columns])
     X[X == None] = "?"  # noqa: E711 - elementwise: a missing category is a category
     return X, table[TARGET].to_numpy().astype(str), numeric
-
-
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - start

@@ -11,7 +11,6 @@ from tunefree.cli.options import (
     NEW_ROWS,
     ClassOf,
     Files,
-    Ids,
     ModelFile,
     RowsAsJson,
     TableFile,
@@ -21,19 +20,20 @@ from tunefree.cli.options import (
     unless_standard,
 )
 from tunefree.model_files.plan import Plan
+from tunefree.workflows.output_columns import OutputColumns
 
 
 def explain(
     model: ModelFile,
     plan: Annotated[Plan, NEW_ROWS],
     files: Files,
+    layout: Annotated[OutputColumns, ("ids",)],
     output: TableFile = Path("-"),
     top: Annotated[
         int | None, typer.Option(help="Columns for the strongest terms only; the others are added up.")
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,
-    id: Ids = None,
 ) -> None:
     """Explain predictions: what each column contributes to a row's log-odds or number.
 
@@ -49,5 +49,5 @@ def explain(
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, "linear")
     source = files.source(plan, is_table=trained.kind == "table")
-    rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, tuple(id or ()))
+    rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
     tell_of_table("explanations", rows, output, bad, json, decomposition)

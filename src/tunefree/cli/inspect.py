@@ -48,7 +48,7 @@ def inspect(
     tunefree inspect linear.model --weights weights.csv
     """
     from tunefree.cli.display import show
-    from tunefree.explanation.picture import output_of
+    from tunefree.explanation.decomposition import output_of
     from tunefree.model_files.trained import load
     from tunefree.plotting import files as pictures
     from tunefree.report import inspection

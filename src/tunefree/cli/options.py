@@ -18,7 +18,6 @@ import typer
 
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import (
-    CLUSTER,
     DATA,
     EXPERTS,
     LEARNING,
@@ -33,9 +32,7 @@ from tunefree.core.parameters import (
     parameter,
 )
 from tunefree.model_files.plan import (
-    ERROR,
     NOTATIONS,
-    ON_BAD,
     ONE_MACHINE,
     POOLED,
     SHARDS,
@@ -43,7 +40,6 @@ from tunefree.model_files.plan import (
     Plan,
 )
 from tunefree.stream import formats
-from tunefree.stream.files import LONGEST_LINE
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -56,9 +52,6 @@ RowsAsJson = Annotated[
     bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
 ]
 ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
-Ids = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="A column of the data to write first; may be given again.")
-]
 TableFile = Annotated[
     Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
 ]
@@ -86,12 +79,6 @@ class Files(Parameters):
     escape: str | None = parameter(
         None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", EXPERTS
     )
-    max_line_bytes: int = parameter(
-        LONGEST_LINE,
-        "Of text; a longer line is an error, as of a file without line ends.",
-        EXPERTS,
-        metavar="BYTES",
-    )
 
     def source(self, plan: Plan | None = None, live: bool = False, is_table: bool = False) -> Source:
         """The rows, not read yet; a plan tells how columns of rows for a model are written.
@@ -103,15 +90,8 @@ class Files(Parameters):
 
         if live and self.data == ["-"] and self.encoding is None:
             use_lines_as_they_come(0.0, from_the_first=True)
-        source = open_source(
-            self.data,
-            self.format,
-            self.delimiter,
-            self.encoding,
-            self.max_line_bytes,
-            is_table=is_table,
-            escape=self.escape,
-        )
+        of_text = self.format, self.delimiter, self.encoding
+        source = open_source(self.data, *of_text, is_table=is_table, escape=self.escape)
         return source if plan is None else replace(source, column_types=plan.column_types)
 
 
@@ -140,27 +120,18 @@ class Run(Parameters):
         scopes=(ONE_MACHINE,),
         metavar="N|TIME",
     )
-    checkpoint: bool = parameter(
-        False, "Of shards: keep each round in OUTPUT.checkpoint, for `resume`.", RESUMING, scopes=(SHARDS,)
+    resume: bool = parameter(
+        False, "Go on from OUTPUT.checkpoint if it is there; of shards each round is kept there, too.", RESUMING
     )
-    resume: bool = parameter(False, "Go on from OUTPUT.checkpoint if it is there.", RESUMING)
-    workers: int | None = parameter(
+    workers: str | None = parameter(
         None,
-        "Learn shards of the files in so many processes of this machine (extra dask).",
-        CLUSTER,
-        low=1,
-    )
-    scheduler: str | None = parameter(
-        None, "Learn shards of the files on the Dask cluster there.", CLUSTER, metavar="ADDRESS"
-    )
-    on_bad_shard: str = parameter(
-        ERROR, "What to do with a shard that cannot be read: error, or skip.", CLUSTER, choices=ON_BAD, scopes=(SHARDS,)
+        "Learn shards of the files in so many processes of this machine, or on the Dask cluster at this address (extra "
+        "dask).",
+        RESUMING,
+        metavar="N|ADDRESS",
     )
     only_for_prediction: bool = parameter(
         False, "Write what predicts only: a pool that cannot go on learning.", OUTPUT, scopes=(POOLED,)
-    )
-    report: Path | None = parameter(
-        None, "Write a report of the model too, as `tunefree report`.", OUTPUT, metavar="FILE"
     )
     exit_code_on_drift: int | None = parameter(
         None,
@@ -171,24 +142,16 @@ class Run(Parameters):
         scopes=(ONE_MACHINE,),
         metavar="CODE",
     )
-    verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=(ONE_MACHINE,), short="-v")
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.verbose and self.quiet:
-            raise ModelError("`verbose` and `quiet` are opposites; leave one out")
-        if self.workers is not None and self.scheduler is not None:
-            raise ModelError("`workers` starts a cluster, and `scheduler` names one; give one of them")
-
-    @property
-    def is_spread(self) -> bool:
-        """Whether shards are learned."""
-        return self.workers is not None or self.scheduler is not None
+        if self.workers is not None and self.workers.lstrip("-").isdigit() and int(self.workers) < 1:
+            raise ModelError(f"`workers` must be at least 1, or an address, not {self.workers}")
 
     def check(self, plan: Plan) -> None:
         """Raise an error if a parameter of this or of the plan has no effect on such a training."""
-        scopes = plan.scopes - {ONE_MACHINE} | {SHARDS} if self.is_spread else plan.scopes
+        scopes = plan.scopes if self.workers is None else plan.scopes - {ONE_MACHINE} | {SHARDS}
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
         if self.exit_code_on_drift is not None and plan.shuffle:
@@ -215,24 +178,24 @@ def bad_rows_of(plan: Plan) -> BadRows:
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
-    ``command``: its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
-    ``Annotated[Group, names, values]`` with values of others that the command decides.
+    ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
 
-    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
-    ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
+    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "holdout")], top: int = 20) -> None:
+    ...     print(files.data, files.format, plan.ignore, plan.holdout, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'escape', 'max_line_bytes', 'data', 'top']
-    >>> options = dict(format=None, delimiter=None, escape=None, encoding=None, max_line_bytes=9)
-    >>> options |= dict(ignore=["id"], seed=2, top=3)
+    ['format', 'delimiter', 'encoding', 'ignore', 'holdout', 'escape', 'data', 'top']
+    >>> options = dict(format=None, delimiter=None, escape=None, encoding=None)
+    >>> options |= dict(ignore=["id"], holdout=0.2, top=3)
     >>> ungrouped(count)(data=["people.csv"], **options)
-    ['people.csv'] None ('id',) 2 True 3
+    ['people.csv'] None ('id',) 0.2 3
     """
-    groups, options = {}, []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    options: list[inspect.Parameter] = []
     for name, argument in inspect.signature(command, eval_str=True).parameters.items():
         group, *chosen = get_args(argument.annotation) or (argument.annotation,)
         if is_dataclass(group):
-            names = chosen[0] if chosen else [entry.name for entry in fields(group)]
-            groups[name] = group, names, chosen[1] if len(chosen) > 1 else {}
+            names = [entry.name for entry in fields(group) if not chosen or entry.name in chosen[0]]
+            groups[name] = group, names
             options += _options(group, names)
         else:  # by name alone, so that an argument without a default may follow options
             options.append(argument.replace(kind=argument.KEYWORD_ONLY))
@@ -240,14 +203,28 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
         return command
 
     def run(**values: Any) -> None:
-        for name, (group, names, fixed) in groups.items():
-            make: Any = getattr(group, "of_options", group)
-            values[name] = make(**{key: values.pop(key) for key in names if key in values}, **fixed)
+        for name, (group, names) in groups.items():
+            values[name] = group(**{key: _parsed(group, key, values.pop(key)) for key in names if key in values})
         command(**values)
 
     run.__doc__ = command.__doc__
     run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
     return run
+
+
+def _parsed(group: Any, name: str, value: Any) -> Any:
+    """The value of an option; numbers stand between commas.
+
+    >>> from tunefree.workflows.output_columns import OutputColumns
+    >>> _parsed(OutputColumns, "interval", ".5,.9"), _parsed(OutputColumns, "interval", None)
+    ((0.5, 0.9), ())
+    """
+    if get_type_hints(group).get(name) != NUMBERS:
+        return value
+    try:
+        return () if value is None else tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise ModelError(f"`{name}` takes numbers with commas between them, such as .5,.9, not {value!r}") from None
 
 
 def _place(argument: inspect.Parameter) -> int:
@@ -272,7 +249,9 @@ def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
     return options
 
 
+NUMBERS = tuple[float, ...]
 _METAVARS = {"str": "TEXT", "<class 'str'>": "TEXT", "<class 'int'>": "N", "int": "N"}  # by the types of fields
+_METAVARS |= {str(NUMBERS): "PARTS"}
 
 
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
@@ -283,12 +262,13 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
     info = typer.Option(
         *words,
         help=as_options(meaning),
-        metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).split(" ")[0]),
+        metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).removesuffix(" | None")),
         show_default=bool(usual) and usual is not MISSING,
         rich_help_panel=record.panel,
         autocompletion=(lambda: list(record.choices)) if record.choices else None,
     )
-    return Annotated[list[str] | None if has_several else kind, info]
+    kind = list[str] | None if has_several else str | None if kind == NUMBERS else kind
+    return Annotated[kind, info]
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
@@ -321,15 +301,15 @@ def unless_standard(output: Path | str | None) -> Path | None:
 
 def tell_of_rows(bad: BadRows) -> None:
     """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
-    from tunefree.report.rows import oddity_lines
+    from tunefree.workflows.findings import of_reasons
 
     if bad.count:
         typer.echo(as_options(f"{bad.count} rows skipped, the first: {bad.first[0]}"), err=True)
     reasons = bad.tally.reasons()
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
-    for line in oddity_lines(bad.tally.oddities()):
-        typer.echo(as_options(f"note: {line}"), err=True)
+    for finding in of_reasons(bad.tally.oddities()):
+        typer.echo(as_options(f"note: {finding}"), err=True)
 
 
 def tell_of_table(what: str, rows: int, output: Path, bad: BadRows, as_json: bool, decomposition: Any = None) -> None:

@@ -10,7 +10,6 @@ import typer
 from tunefree.cli.options import (
     NEW_ROWS,
     Files,
-    Ids,
     ModelFile,
     RowsAsJson,
     TableFile,
@@ -19,65 +18,16 @@ from tunefree.cli.options import (
     tell_of_table,
     unless_standard,
 )
-from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-
-
-def parts_of(name: str, text: str | None) -> tuple[float, ...]:
-    """Numbers of an option, between commas; none if it is not there.
-
-    Examples
-    --------
-    >>> parts_of("interval", ".5,.9"), parts_of("interval", None)
-    ((0.5, 0.9), ())
-    """
-    try:
-        return () if text is None else tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ModelError(f"`{name}` takes numbers with commas between them, such as .5,.9, not {text!r}") from None
+from tunefree.workflows.output_columns import OutputColumns
 
 
 def predict(
     model: ModelFile,
     plan: Annotated[Plan, NEW_ROWS],
     files: Files,
+    layout: OutputColumns,
     output: TableFile = Path("-"),
-    id: Ids = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Predict the second of two classes where its probability is at least P, instead of the more probable.",
-        ),
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="The K most probable classes in their order, instead of the probabilities of all."
-        ),
-    ] = None,
-    interval: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PARTS",
-            help="Intervals that hold so many of the targets, such as .9 or .8,.95: columns low[0.9] and high[0.9].",
-        ),
-    ] = None,
-    quantiles: Annotated[
-        str | None,
-        typer.Option(metavar="LEVELS", help="Quantiles of the targets, such as .1,.5: columns quantile[0.1]."),
-    ] = None,
-    set_: Annotated[
-        str | None,
-        typer.Option(
-            "--set",
-            metavar="PARTS",
-            help="Sets that have the right class for so many of the rows, such as .9: a column set[0.9].",
-        ),
-    ] = None,
-    conditional: Annotated[
-        str | None, typer.Option(metavar="class", help="With --set: for so many of the rows of each class.")
-    ] = None,
     contributions: Annotated[
         bool,
         typer.Option(
@@ -100,8 +50,6 @@ def predict(
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
-    asked = parts_of("interval", interval), parts_of("quantiles", quantiles), parts_of("set", set_)
-    layout = prediction.OutputColumns(tuple(id or ()), threshold, top, *asked, conditional)
     trained = load(model, "linear" if contributions else None)
     beside = decomposition = None
     if contributions:

@@ -21,8 +21,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
+    from tunefree.cli.display.training import TrainingDisplay
     from tunefree.model_files.trained import Trained
-    from tunefree.training.watching import Watcher
 
 
 def train(
@@ -57,11 +57,6 @@ def train(
         from tunefree.report.learned import summary
 
         show(summary(trained, output, for_programs=json), json)
-    if run.report:
-        from tunefree.core import storage
-        from tunefree.report import page
-
-        page.write(page.report(trained, digest=storage.digest_of(output)), run.report)
     if n_rises and run.exit_code_on_drift is not None:
         raise typer.Exit(run.exit_code_on_drift)
 
@@ -90,9 +85,9 @@ def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[T
 def _train(output: Path, plan: Plan, files: Files, run: Run) -> tuple[Trained, int]:
     """Learn a model, and write it to a file. Returns also how often the loss rose on its rows."""
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
-    is_kept = bool(run.checkpoint or run.save_every or run.resume or kept.exists())
-    check_outputs([output, kept if is_kept else None, run.report], files.data)
-    return (_spread if run.is_spread else _learn)(files, plan, run, output)
+    is_kept = bool(run.save_every or run.resume or kept.exists())
+    check_outputs([output, kept if is_kept else None], files.data)
+    return (_learn if run.workers is None else _spread)(files, plan, run, output)
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -105,17 +100,16 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, 
     from tunefree.distributed.dask_training import train
 
     console = plain_console(stderr=True)
-    checkpoint = checkpoint_of(output) if run.checkpoint or run.resume else None
-    rounds: dict[str, Any] = {"on_bad_shard": run.on_bad_shard, "checkpoint": checkpoint, "resume": run.resume}
+    checkpoint = checkpoint_of(output) if run.resume else None
     with _client(run) as client:
 
         def tell(line: str) -> None:
             if not run.quiet:
                 console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        trained: Trained = train(
-            client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **rounds
-        ).trained_
+        source = files.source(is_table=plan.target is not None)
+        model = train(client, source, plan=plan, tell=tell, checkpoint=checkpoint, resume=run.resume)
+        trained: Trained = model.trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
@@ -130,14 +124,15 @@ def _client(run: Run) -> Iterator[Any]:
         from tunefree.distributed.cluster import local_cluster
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
-    if run.scheduler is None:
-        with local_cluster(run.workers or 1, dashboard_address="127.0.0.1:0") as local, Client(local) as client:
+    workers = str(run.workers)
+    if workers.isdigit():
+        with local_cluster(int(workers), dashboard_address="127.0.0.1:0") as local, Client(local) as client:
             yield client
         return
     try:
-        client = Client(run.scheduler, timeout=10)
+        client = Client(workers, timeout=10)
     except (OSError, ValueError) as error:
-        raise ModelError(f"--scheduler {run.scheduler}: no cluster answers ({error})") from None
+        raise ModelError(f"--workers {workers}: no cluster answers ({error})") from None
     with client:
         yield client
 
@@ -145,6 +140,7 @@ def _client(run: Run) -> Iterator[Any]:
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
+    from tunefree.training.callbacks import silent
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
@@ -160,11 +156,13 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop, watcher = Stop(), _watcher(run)
+    stop, display = Stop(), _display(run)
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            trained: Trained = learn(source, plan, watcher, checkpoint, run.save_every or 0, run.resume, **on_the_way)
+            on_the_way |= {"tell": silent} if display is None else {"tell": display.tell, "callbacks": [display]}
+            kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
+            trained: Trained = learn(source, plan, **kept, **on_the_way)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
@@ -176,20 +174,19 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             raise TunefreeError(f"{error}. {left}") from None
         raise
     finally:
-        watcher.close()
+        if display is not None:
+            display.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
 
 
-def _watcher(run: Run) -> Watcher:
-    """What shows how a training goes."""
-    from tunefree.training.watching import SilentWatcher
-
+def _display(run: Run) -> TrainingDisplay | None:
+    """What shows how a training goes, if that is to be shown."""
     if run.quiet:
-        return SilentWatcher()
+        return None
     from tunefree.cli.display.training import TrainingDisplay
 
-    return TrainingDisplay(run.verbose)
+    return TrainingDisplay()
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:

@@ -27,13 +27,12 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import names_in
 
 # Panels of the help of a command, in this order.
-PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, CLUSTER, OUTPUT, EXPERTS = (
+PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, OUTPUT, EXPERTS = (
     "The data",
     "The target and rows",
     "Columns",
     "Learning",
-    "Stop and resume",
-    "Cluster",
+    "Resuming and clusters",
     "Output",
     "For experts",
 )
@@ -43,12 +42,10 @@ NAMED = re.compile(
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
-# Parameters whose option has another name, or that follow the name of a learner.
-OTHER_OPTIONS = {
-    "earlier": "--from",
-    "settings": "--learner NAME:SETTING",
-    **{name: f"--learner NAME:{name}" for name in ("view", "average")},
-}
+OTHER_OPTIONS = {"earlier": "--from", "ids": "--id"}  # of parameters whose option has another name
+# Parameters that have no option on the command line: those of a plan, and others.
+OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
+OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
 NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {
     int: "a whole number",
@@ -139,7 +136,8 @@ def _is_of(kind: Any, value: Any) -> bool:
     if kind in (str, dict):
         return isinstance(value, kind)
     abstract: Any = numbers.Integral if kind is int else numbers.Real
-    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < math.inf
+    limit = 2**64 if kind is int else math.inf
+    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < limit
 
 
 def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
@@ -205,7 +203,8 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        for name, kind in types_of(type(self)).items():
+        group: Any = type(self)
+        for name, (kind, _) in _fields_of(group).items():
             if kind == tuple[str, ...]:
                 object.__setattr__(self, name, texts_in(getattr(self, name)))
         check(self)
@@ -242,11 +241,6 @@ def default_of(entry: Field[Any]) -> Any:
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
-def types_of(group: Any) -> dict[str, Any]:
-    """The types of a group's fields."""
-    return {name: kind for name, (kind, _) in _fields_of(group).items()}
-
-
 def records_of(group: Any) -> dict[str, Parameter]:
     """The records of a group's parameters, by name."""
     return {name: record for name, (_, record) in _fields_of(group).items()}
@@ -275,8 +269,8 @@ def words_of(name: str, value: Any) -> list[str]:
 
     Examples
     --------
-    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("seed", 3)
-    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--seed', '3'])
+    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("holdout", 0.2)
+    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--holdout', '0.2'])
     """
     if value is True:
         return [option(name)]
@@ -296,10 +290,14 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
     --------
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'
+    >>> as_options("pass `passes=1`")
+    'pass `passes=1` in Python'
     """
 
     def replaced(match: re.Match[str]) -> str:
         name, text = match.groups()
+        if name in OF_PYTHON:
+            return write(name, f"{match[0]} in Python")
         if text is None:
             return write(name, option(name))
         try:

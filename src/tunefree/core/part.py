@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import asdict, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 
+from tunefree.core import schema
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import State
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
@@ -148,7 +150,7 @@ class _Number(Declared):
         check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
 
     def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value, before = _plain(header[self.key]), vars(part).get(self.name)
+        value, before = schema.restored(self.kind, _plain(header[self.key])), vars(part).get(self.name)
         self.write(part, type(before)(value) if type(before) in (tuple, float) else value)
 
 
@@ -379,6 +381,8 @@ def _under(key: str, name: str) -> str:
 
 def _plain(value: Any) -> Any:
     """A value as JSON holds it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     if isinstance(value, dict):

@@ -7,10 +7,10 @@ it is checked against its declaration before anything is made of it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection
+from dataclasses import fields
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -67,6 +67,17 @@ class Optional(NamedTuple):
     may_be_none: bool = False
 
 
+class Record(NamedTuple):
+    """The fields of a dataclass, or the list of those of a NamedTuple, or None where it may be.
+
+    Annotations declare the fields: whole numbers from 0, finite numbers, strings, truth values, lists and records, or
+    ``Annotated`` with another kind.
+    """
+
+    of: type
+    may_be_none: bool = False
+
+
 class Limits(NamedTuple):
     """What the numbers of an array may be; see :class:`Array`."""
 
@@ -95,6 +106,8 @@ FLOATS = "float64|float32"
 INFINITE, ANY = Limits(may_be_infinite=True), Limits(may_be_infinite=True, may_be_missing=True)
 FROM_ZERO = Limits(0)
 COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
+Size = Annotated[float, SIZE]  # of a record
+_OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag()}
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> None:
@@ -104,7 +117,7 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
     ----------
     value : object
         What JSON gave.
-    kind : Number, Text, Flag, Anything, Label, Sequence, Mapping, Optional, or dict
+    kind : Number, Text, Flag, Anything, Label, Sequence, Mapping, Optional, Record, or dict
         A dict declares the value of each name; others than those declared are let pass.
     where : str
         For messages.
@@ -124,9 +137,15 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
     elif isinstance(kind, Optional):
         if value is not None or not kind.may_be_none:
             check_header(value, kind.of, where)
+    elif isinstance(kind, Sequence | Record) and value is None and kind.may_be_none:
+        return
+    elif isinstance(kind, Record):
+        kinds = fields_of(kind.of)
+        if hasattr(kind.of, "_fields"):
+            check_header(value, Sequence(Anything(), len(kinds)), where)
+            value = dict(zip(kinds, value, strict=False))
+        _check_names(value, kinds, where)
     elif isinstance(kind, Sequence):
-        if value is None and kind.may_be_none:
-            return
         if not isinstance(value, list) or len(value) > kind.most:
             raise ModelError(f"{where} is {_shown(value)}, not a list of at most {kind.most:,} as it should be")
         for place, entry in enumerate(value):
@@ -138,6 +157,41 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
             check_header(entry, kind.of, f"{where}.{name}")
     elif not _fits(value, kind):
         raise ModelError(f"{where} is {_shown(value)}, not {_described(kind)}")
+
+
+@cache
+def fields_of(record: Any) -> dict[str, Any]:
+    """The kinds of the fields of a dataclass or a NamedTuple, by name."""
+    hints = get_type_hints(record, include_extras=True)
+    names = record._fields if hasattr(record, "_fields") else [field.name for field in fields(record)]
+    return {name: _kind_of(hints[name]) for name in names}
+
+
+def _kind_of(hint: Any) -> Any:
+    if hasattr(hint, "__metadata__"):
+        return hint.__metadata__[0]
+    if hint in _OF_TYPES:
+        return _OF_TYPES[hint]
+    if get_origin(hint) is list:
+        return Sequence(_kind_of(get_args(hint)[0]))
+    return _kind_of(get_args(hint)[0])._replace(may_be_none=True) if get_args(hint) else Record(hint)
+
+
+def restored(kind: Any, value: Any) -> Any:
+    """The value for which a header stands that :func:`check_header` let pass: records of what JSON gave.
+
+    Examples
+    --------
+    >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
+    [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
+    """
+    if value is not None and isinstance(kind, Sequence):
+        return [restored(kind.of, entry) for entry in value]
+    if value is None or not isinstance(kind, Record):
+        return value
+    kinds = fields_of(kind.of)
+    values = value if isinstance(value, dict) else dict(zip(kinds, value, strict=True))
+    return kind.of(**{name: restored(of_field, values[name]) for name, of_field in kinds.items()})
 
 
 def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:
@@ -188,8 +242,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     arrays : dict
         By name.
     kinds : dict
-        By patterns of names, in which ``*`` stands for anything and ``#`` for a number; the first pattern that fits a
-        name holds. Arrays that none fits are finite floats.
+        By their names. Arrays that have none are finite floats.
     lengths : dict
         The lengths that have names in capitals.
 
@@ -199,7 +252,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
 
     Examples
     --------
-    >>> kinds = {"*.ids": Array("int32", ("n",), 0, "D"), "*.values": Array("float64", ("n",))}
+    >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
     >>> check_arrays(arrays, kinds, {"D": 8})
     >>> check_arrays(arrays, kinds, {"D": 5})
@@ -207,16 +260,9 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     tunefree.core.errors.ModelError: rows.ids has 7, where all are below 5
     """
     known: dict[str, int] = dict(lengths)
-    declared = {name: next((kinds[p] for p in kinds if _pattern(p).fullmatch(name)), Array(FLOATS)) for name in arrays}
-    for name in sorted(arrays):
-        _check_shape(name, arrays[name], declared[name], known)
-    for name in sorted(arrays):
-        _check_numbers(name, arrays[name], declared[name], known)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\#", r"\d+"), re.DOTALL)
+    for check in (_check_shape, _check_numbers):  # numbers are below lengths, of which all are known by then
+        for name in sorted(arrays):
+            check(name, arrays[name], kinds.get(name, Array(FLOATS)), known)
 
 
 def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:

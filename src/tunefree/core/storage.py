@@ -1,7 +1,7 @@
 """Models on disk: one file of named arrays and a JSON header, written whole or not at all.
 
-The file is in the safetensors format. Its one metadata entry, ``tunefree``, is the JSON header; the header's
-``digest`` is a checksum of the whole file with the digest itself set to zeros, so that any cut or changed byte shows.
+The file is in the safetensors format. Its metadata are ``tunefree``, the JSON header, and ``digest``, a checksum of the
+whole file with the digest itself set to zeros, so that any cut or changed byte shows.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 10  # raised when a file of before could no longer be read, or an older version not read what this one writes
-_BLANK = "0" * 64
-_BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
+FORMAT = 11  # raised when a file of before could no longer be read, or an older version not read what this one writes
 _PIECE = 2**20  # bytes of a file that are read, or brought together, at a time
-_BEGINNING = b'{"__metadata__":{"tunefree":'  # behind eight bytes that tell the length of the header
+_BEGINNING = b'{"__metadata__":{"digest":"'  # behind eight bytes that tell the length of the header
+_BLANK = "0" * 64
+_DIGEST = slice(8 + len(_BEGINNING), 8 + len(_BEGINNING) + len(_BLANK))  # its place in a file
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -54,35 +54,30 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     (array([0., 1., 2.]), 'regression')
     """
     try:
-        text = json.dumps({**header, "format": FORMAT, "digest": _BLANK}, sort_keys=True, allow_nan=False)
+        text = json.dumps({**header, "format": FORMAT}, sort_keys=True, allow_nan=False)
     except TypeError as error:
         raise ModelError(f"{path}: cannot be saved ({error}); name a kernel instead of giving a function") from None
+    write(path, arrays, text)
+
+
+def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str) -> None:
+    """Write arrays and a header that is JSON, see :func:`save`."""
     # The largest numbers first, so that each array begins at a multiple of the size of its numbers.
     ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
     beginning = _described(ordered, text)
-    digest = new_digest()
-    digest.update(beginning)
+    digest = hashlib.sha256(beginning)
     with whole_file(Path(path)) as file:
         comes_back = file.seekable()  # a pipe has to be told the checksum first, so arrays are gone through twice
         for piece in () if comes_back else _pieces(ordered):
             digest.update(piece)
-        file.write(_with_digest(beginning, digest))
+        file.write(beginning[: _DIGEST.start] + digest.hexdigest().encode() + beginning[_DIGEST.stop :])
         for piece in _pieces(ordered):
             file.write(piece)
             if comes_back:
                 digest.update(piece)
         if comes_back:
-            file.seek(0)
-            file.write(_with_digest(beginning, digest))
-
-
-def _with_digest(beginning: bytes, digest: Any) -> bytes:
-    return beginning.replace(_BEFORE_DIGEST + _BLANK.encode(), _BEFORE_DIGEST + digest.hexdigest().encode(), 1)
-
-
-def new_digest() -> Any:
-    """What computes the checksum of a file; most processors have instructions for it."""
-    return hashlib.sha256()
+            file.seek(_DIGEST.start)
+            file.write(digest.hexdigest().encode())
 
 
 def _pieces(ordered: list[tuple[str, np.ndarray]]) -> Iterator[memoryview]:
@@ -99,7 +94,7 @@ def _bytes_of(array: np.ndarray) -> memoryview:
 
 def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
     """The beginning of a file: the header, and where each array is."""
-    header: dict[str, Any] = {"__metadata__": {"tunefree": text}}
+    header: dict[str, Any] = {"__metadata__": {"digest": _BLANK, "tunefree": text}}
     start = 0
     for name, array in arrays:
         kind = "BOOL" if array.dtype == bool else f"{array.dtype.kind.upper()}{8 * array.dtype.itemsize}"
@@ -108,17 +103,6 @@ def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
     beginning = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     beginning += b" " * (-len(beginning) % 8)
     return len(beginning).to_bytes(8, "little") + beginning
-
-
-def save_parts(
-    path: str | os.PathLike[str], parts: dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]], header: dict[str, Any]
-) -> None:
-    """Write parts that have arrays and a header each, as one file; parameters as in :func:`save`.
-
-    The arrays of a part are named after it, and its header is an entry of that of the file.
-    """
-    arrays = {f"{part}.{name}": array for part, (of_part, _) in parts.items() for name, array in of_part.items()}
-    save(path, arrays, {part: header_of_part for part, (_, header_of_part) in parts.items()} | header)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -136,13 +120,14 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     from safetensors import SafetensorError, safe_open
 
     with _opened(path) as file:
-        header, beginning = _header_of(path, file)
-        computed = _digest(header, beginning, file)
+        header, recorded, digest = _header_of(path, file)
+        while piece := file.read(_PIECE):
+            digest.update(piece)
     if header["format"] > FORMAT:
         raise ModelError(f"{path}: was written by a later version of tunefree; upgrade tunefree")
     if header["format"] < FORMAT:
         raise ModelError(f"{path}: was written by an earlier version of tunefree; train again")
-    if header.pop("digest", "") != computed:
+    if recorded != digest.hexdigest():
         raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
     try:
         with safe_open(path, "np") as opened:
@@ -164,18 +149,7 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         If it is no such file.
     """
     with _opened(path) as file:
-        return str(_header_of(path, file)[0].get("digest", ""))
-
-
-def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as those that :func:`save` writes; it may be damaged further on."""
-    try:
-        if not Path(path).is_file():
-            return False
-        with open(path, "rb") as file:
-            return file.read(len(_BEGINNING) + 8)[8:] == _BEGINNING
-    except OSError:
-        return False
+        return _header_of(path, file)[1]
 
 
 @contextmanager
@@ -188,31 +162,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
 
 
-def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], bytes]:
-    """The JSON header, read before the arrays so that a newer format can be told from damage, and the bytes so far."""
+def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str, Any]:
+    """The JSON header, the checksum, and that of the bytes so far: a newer format can be told from damage."""
     size = os.fstat(file.fileno()).st_size
     length = file.read(8)
     try:
         if not 2 <= int.from_bytes(length, "little") <= size - 8:
             raise ValueError
-        beginning = file.read(int.from_bytes(length, "little"))
-        header = json.loads(json.loads(beginning)["__metadata__"]["tunefree"])
+        beginning = length + file.read(int.from_bytes(length, "little"))
+        metadata = json.loads(beginning[8:])["__metadata__"]
+        header = json.loads(metadata["tunefree"])
         if not isinstance(header, dict) or not isinstance(header.get("format"), int):
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model") from None
-    return header, length + beginning
-
-
-def _digest(header: dict[str, Any], beginning: bytes, file: BinaryIO) -> str:
-    """The digest of a file, of which all is still to be read but its beginning."""
-    recorded = str(header.get("digest", ""))
-    blank = beginning.replace(_BEFORE_DIGEST + recorded.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
-    digest = new_digest()
-    digest.update(blank)
-    while piece := file.read(_PIECE):
-        digest.update(piece)
-    return digest.hexdigest()
+    blank = beginning[: _DIGEST.start] + _BLANK.encode() + beginning[_DIGEST.stop :]
+    return header, str(metadata.get("digest", "")), hashlib.sha256(blank)
 
 
 def check_writable(path: Path) -> None:

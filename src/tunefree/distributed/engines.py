@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 FAN_IN = 8  # sums that one task adds
 
 
@@ -53,20 +51,3 @@ class Engine:
     def sent(self) -> int:
         """Bytes that were sent between processes so far."""
         return 0
-
-
-def size_of(value: Any) -> int:
-    """The bytes of the arrays and texts in nested tuples, lists and dicts, and 8 for anything else.
-
-    Examples
-    --------
-    >>> size_of({"x": [np.zeros(10), "abc"], "y": 3})
-    93
-    """
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, str | bytes):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(size_of(key) + size_of(part) for key, part in value.items())
-    return sum(map(size_of, value)) if isinstance(value, list | tuple) else 8

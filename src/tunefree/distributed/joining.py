@@ -23,7 +23,7 @@ from tunefree.learners.newton import Newton, subtract_waiting
 from tunefree.learners.scinol import ScInOL2
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model.views import OF_COLUMNS
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 OF_FEATURES = "of features"  # before the names of such statistics
 MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # of the rows
@@ -77,12 +77,12 @@ def _of_largest_units(one: Statistics, other: Statistics) -> list[np.ndarray] | 
     return [inverse == np.minimum(*inverses) for inverse in inverses]
 
 
-def learners(model: PoolModel) -> Iterator[tuple[str, Any, Any]]:
+def learners(model: Model) -> Iterator[tuple[str, Any, Any]]:
     """The learners and views of a pool that are joined: a name, the state, and who holds its objective; None of a view.
 
     One that has learned no number yet does not know a unit of targets, so those of shards could not be joined.
     """
-    linear, growth = model.ensemble.linear, model.pool.members.growth
+    linear, growth = model.linear, model.pool.members.growth
     for name, view in linear.views.items():
         yield name, view, None
     holders = {f"linear {place}": member for place, member in enumerate(linear.members)}
@@ -93,7 +93,7 @@ def learners(model: PoolModel) -> Iterator[tuple[str, Any, Any]]:
             yield name, holder.state, holder
 
 
-def begin(model: PoolModel) -> dict[str, dict[str, np.ndarray]]:
+def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
     """Let the learners of a shard begin; copies of the statistics of all, by the names of both.
 
     Those of numbers keep the mean of the targets, so that all shards learn differences from the same one.
@@ -106,7 +106,7 @@ def begin(model: PoolModel) -> dict[str, dict[str, np.ndarray]]:
     return states
 
 
-def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
+def learned(model: Model, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
     """What the learners of a shard of so many rows learned, which had the statistics ``before``."""
     statistics = {}
     for name, state, holder in learners(model):
@@ -118,7 +118,7 @@ def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: in
     return statistics
 
 
-def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
+def join(model: Model, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
     """Let the learners of the common start have what all shards of so many rows learned."""
     for name, state, holder in learners(model):
         if name not in total:
@@ -129,7 +129,7 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_sums: b
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
             if model.task == "regression":
                 holder.objective = holder.objective._replace(mass=holder.objective.mass + rows)
-    linear = model.ensemble.linear
+    linear = model.linear
     for member in linear.members:
         member.rows, member.mass = member.rows + rows, member.mass + rows
     linear.keep(list(range(len(linear.members))))  # which reads the weights anew

@@ -18,7 +18,7 @@ from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
-from tunefree.distributed.shard_pass import Blank, Passed, Start
+from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
@@ -26,7 +26,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 from tunefree.training import class_weights
 
 SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
@@ -154,9 +154,8 @@ def _prepare(
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:
     """Let a worker learn the sample; the handle of the start."""
     sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
-    of_rows = whole.classes, len(beginning.classes), whole.encoder.n_features
-    blank = Blank(beginning.task, beginning.plan.loss, *of_rows)
-    return engine.one("start", shard_pass.started, blank, sample, sizes.sample == sizes.rows)
+    of_rows = whole.classes, whole.encoder.n_features
+    return engine.one("start", shard_pass.started, beginning, *of_rows, sample, sizes.sample == sizes.rows)
 
 
 def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:
@@ -170,4 +169,4 @@ def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:
     progressive = RunningMetrics(**end.metrics)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
-    return Trained(PoolModel.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)
+    return Trained(Model.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)

@@ -24,26 +24,17 @@ from tunefree.distributed import evidence, joining
 from tunefree.distributed.encoded import Encoded, Prepared, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
+from tunefree.distributed.local_rows import Beginning
 from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.growth import Growth
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, one_pass
-from tunefree.training.pieces import Piece
 
 BLOCK = 2**13  # rows that a model is handed at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
-
-
-class Blank(NamedTuple):
-    """What the model of a training is before its first row."""
-
-    task: str
-    loss: str | None
-    classes: Sequence[Any]  # of all shards
-    n_first_classes: int  # those of the first rows, which come first
-    n_features: int
 
 
 class Start(NamedTuple):
@@ -91,17 +82,19 @@ def metrics_of(passed: Start | Passed) -> RunningMetrics:
     return RunningMetrics(**passed.metrics)
 
 
-def started(blank_model: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
-    """The common start, from the parts of the sample that the shards have.
+def started(
+    beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Encoded], is_all: bool
+) -> Start:
+    """The common start, from the parts of the sample that the shards have, of the features and classes of all.
 
     Where the sample is all rows, they keep their order, and the pass is that of one machine.
     """
-    classes = list(blank_model.classes[: blank_model.n_first_classes] if is_all else blank_model.classes)
-    model = PoolModel(blank_model.task, "pool", blank_model.loss, classes=classes, n_features=blank_model.n_features)
+    known = list(beginning.classes if is_all else classes)
+    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
-            _learn(model, rows, blank_model.classes, metrics)
+            _learn(model, rows, classes, metrics)
             model.freeze()
         else:
             for growth in _growths(model):
@@ -117,7 +110,7 @@ def started(blank_model: Blank, sample: Sequence[Encoded], is_all: bool) -> Star
 
 def following(start: Start) -> ModelState:
     """What shards go on from: the members of the start that learn, without what was recorded of rows so far."""
-    model = PoolModel.restore(*start.model)
+    model = Model.restore(*start.model)
     targets = model.record.targets
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
     model.record.targets = targets
@@ -134,7 +127,7 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     rows = shard.rest
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
-    model, metrics = PoolModel.restore(*state), RunningMetrics()
+    model, metrics = Model.restore(*state), RunningMetrics()
     for growth in _growths(model):
         growth.only_newest()
     pool, known = model.pool, RunningMean(**asdict(model.record.targets))
@@ -167,9 +160,9 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 
-def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[PoolModel, RunningMetrics]:
+def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[Model, RunningMetrics]:
     """A joined model that has learned the last rows, and how it predicted these."""
-    model, metrics = PoolModel.restore(*start.model), RunningMetrics()
+    model, metrics = Model.restore(*start.model), RunningMetrics()
     if total.proved is not None:
         evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows, adds_sums)
@@ -188,21 +181,21 @@ def shuffled(rows: Encoded) -> Encoded:
     return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
 
 
-def _growths(model: PoolModel) -> list[Growth]:
+def _growths(model: Model) -> list[Growth]:
     """What grows the generations of a model; none where rows are too wide for these."""
     return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
-def _learn(model: PoolModel, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
+def _learn(model: Model, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
     """Let a model learn rows, whose numbers are those of some classes, and add how it predicted each before."""
     trained = blank(model)
     trained.progress.progressive = [metrics]
-    one_pass(trained, _pieces(model, rows, classes))
+    one_pass(trained, _batches(model, rows, classes))
 
 
-def _pieces(model: PoolModel, rows: Encoded, classes: Sequence[Any]) -> Iterator[Piece]:
+def _batches(model: Model, rows: Encoded, classes: Sequence[Any]) -> Iterator[Batch]:
     """The rows, some thousand at a time."""
     for start in range(0, len(rows.y), BLOCK):
         block = rows.part(start, start + BLOCK)
         y: Any = block.y if model.task == "regression" else Labels(list(classes), block.y.astype(np.int64))
-        yield Piece(block.X, y, block.weight, block.weight)
+        yield Batch(block.X, y, block.weight)

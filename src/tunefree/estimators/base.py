@@ -1,4 +1,4 @@
-"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.model.model.Model`."""
+"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.pool.model.Model`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,25 @@ from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
-from tunefree.model.model import Model
-from tunefree.model.pool import special_about
+from tunefree.model.options import special_about
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.theory.evidence import Certificate
+from tunefree.training.callbacks import Callback, Step
 from tunefree.training.one_pass import blank, end, one_pass
-from tunefree.training.pieces import Observer, Piece, Step
+
+
+class _Rounds(Callback):
+    """Counts the rounds of an estimator."""
+
+    def __init__(self, estimator: OnlineEstimator) -> None:
+        self.estimator = estimator
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.estimator.t_ += len(step.row_losses)
 
 
 @estimator
@@ -74,7 +84,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
-        return class_of(learner)(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
+        return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
 
     def _config(self) -> Any:
         """What a learner that is not linear needs beside its settings."""
@@ -84,39 +94,28 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The view of the learner."""
         return str(getattr(self, "view", "raw"))
 
-    def _prepared(self, X: Any) -> Any:
-        """Rows to predict, as blocks are made of them."""
-        return X
-
     def _check_parameters(self) -> None:
         check(self)
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _check_memory(self, X: Any) -> None:
-        """Whether there is memory for a support of all rows, where learners have one."""
-        some = validation.block(X[: validation.BLOCK], intercept=False)
-        resources.check_memory(self._learned.model.banks, some, X.shape[0])
-
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
         model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
             model.reserve_features(encoder.n_features)
-        one_pass(self._learned, self._pieces(X, y, rounds), (self._count, *observers))
+        one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
 
-    def _count(self, trained: Trained, step: Step) -> None:
-        self.t_ += len(step.row_losses)
-
-    def _pieces(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Piece]:
+    def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time."""
         for place, block in self._blocks(X, rounds):
             here = rounds.at(place)
-            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group, mass=here.mass)
+            others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
+            yield Batch(block, self._targets(y, here.row), here.weight, **others)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        return validation.blocks(X, rounds, self._intercept(), self._learned.model.ensemble.is_sparse)
+        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
@@ -193,8 +192,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
         with self._turn():
-            X, model = self._prepared(validation.features(self, X)), self._learned.model
-            in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
+            X, model = validation.features(self, X), self._learned.model
+            in_sparse, starts = model.is_sparse, range(0, X.shape[0], validation.BLOCK)
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
             return np.concatenate([of_block(model, block) for block in blocks])
@@ -280,7 +279,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             if not again:
                 self._begin(X.shape[1], known.tolist())
             self._know(known, closed)
-            self._check_memory(X)
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.estimators.explanation import decomposition_of
-from tunefree.explanation.picture import Picture, picture
+from tunefree.explanation.dependence import Picture, picture
 from tunefree.plotting.dependence import SMALL, TINY, draw_panel, lines_of_classes
 from tunefree.plotting.style import DARK, escaped, pyplot
 
@@ -27,7 +27,7 @@ class CurveDisplay:
 
     Parameters
     ----------
-    picture : tunefree.explanation.picture.Picture
+    picture : tunefree.explanation.dependence.Picture
 
     Attributes
     ----------

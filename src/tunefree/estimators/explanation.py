@@ -67,21 +67,17 @@ class Explaining:
         """
         check_is_fitted(self)
         with self._alone():  # type: ignore[attr-defined]
-            return self._explained(X)
-
-    def _explained(self, X: Any) -> tuple[list[str], np.ndarray]:
-        """What :meth:`explain` returns, while nothing is learned."""
-        decomposition = decomposition_of(self)
-        X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
-        names, n_outputs = decomposition.names, decomposition.model.n_outputs
-        if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
-            raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
-        blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
-        parts = [decomposition.contributions(block) for _, block in blocks]
-        contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
-        if hasattr(self, "_sorted"):
-            contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
-        return names, contributions[:, :, 0] if n_outputs == 1 else contributions
+            decomposition = decomposition_of(self)
+            X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
+            names, n_outputs = decomposition.names, decomposition.model.n_outputs
+            if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
+                raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
+            blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
+            parts = [decomposition.contributions(block) for _, block in blocks]
+            contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
+            if hasattr(self, "_sorted"):
+                contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
+            return names, contributions[:, :, 0] if n_outputs == 1 else contributions
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
@@ -151,7 +147,7 @@ class Explaining:
             total = np.zeros(1 + len(columns))
             if decomposition.reference.rows is None and model.has_weights:
                 sizes = np.abs(model.mean_weights()).max(axis=1)
-                term_of = decomposition.term_of_feature
+                term_of = decomposition.terms.of_feature
                 np.maximum.at(total, term_of, sizes[: len(term_of)])
             else:
                 columns_by_size = importance(decomposition)
@@ -179,7 +175,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     if X is not None:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
-        rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
+        rows = validation.block(X, estimator._intercept(), model.is_sparse)  # type: ignore[attr-defined]
     encoder = tables.encoder_of(estimator)
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Any
 
 from tunefree.compiled import notices
+from tunefree.training.callbacks import Callback, Step
 
 
-class FitDisplay:
+class FitDisplay(Callback):
     """Lines, each with the seconds so far, and a bar for a pass over some rows; nothing unless verbose.
 
     >>> with FitDisplay("Example", 10, verbose=True) as display:
-    ...     display.advance(5)
     ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
     [Example]     ... s  10 rows learned
     """
@@ -44,7 +44,7 @@ class FitDisplay:
         if self._progress is not None:
             self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
-    def advance(self, rows: int) -> None:
-        """So many further rows of the pass are learned."""
+    def step(self, trained: Any, step: Step) -> None:
+        """Further rows of the pass are learned."""
         if self._progress is not None:
-            self._progress.bar.advance(self._progress.task, rows)
+            self._progress.bar.advance(self._progress.task, len(step.row_losses))

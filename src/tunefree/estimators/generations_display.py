@@ -10,7 +10,7 @@ from tunefree.core.errors import ModelError
 from tunefree.generations import clocks
 from tunefree.plotting.generations import draw_losses, draw_weights, loss_name
 from tunefree.plotting.style import pyplot
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
 
 INCHES = 7.6, 5.4
 SMALL = 8.5  # points
@@ -29,7 +29,7 @@ class GenerationsDisplay:
 
     Parameters
     ----------
-    model : tunefree.pool.model.PoolModel
+    model : tunefree.pool.model.Model
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class GenerationsDisplay:
     axes_ : ndarray of two matplotlib axes
     """
 
-    def __init__(self, *, model: PoolModel) -> None:
+    def __init__(self, *, model: Model) -> None:
         self.model = model
 
     @classmethod
@@ -69,7 +69,7 @@ class GenerationsDisplay:
         """
         check_is_fitted(estimator)
         model = estimator._learned.model
-        if not isinstance(model, PoolModel):
+        if model.pool is None:
             raise ModelError("only pools have generations that can be drawn")
         return cls(model=model).plot(figure=figure)
 

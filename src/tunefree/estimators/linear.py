@@ -13,7 +13,7 @@ from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
-from tunefree.model.pool import POOL, check_settings
+from tunefree.model.options import POOL, check_settings
 from tunefree.theory.bounds import Bound
 from tunefree.workflows.certification import theorem_of
 

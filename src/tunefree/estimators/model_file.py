@@ -22,7 +22,7 @@ from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
-from tunefree.model.pool import usual_view
+from tunefree.model.options import usual_view
 from tunefree.model.targets import Labels
 from tunefree.model_files.trained import Trained, ended
 from tunefree.stream.columns import Number
@@ -192,7 +192,7 @@ def _of_plan(trained: Trained) -> dict[str, Any]:
         "categorical": list(plan.categorical) or None,
         "text": list(plan.text) or None,
         "shuffle": plan.shuffle,
-        "random_state": plan.seed,
+        "random_state": plan.random_state,
     }
     if not plan.is_pool:
         parameters |= {

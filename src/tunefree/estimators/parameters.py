@@ -40,9 +40,6 @@ RECORDS = {
         "``fit`` only: inversely proportional to the total weights of the classes.",
         types="dict, 'balanced' or None",
     ),
-    "degree": Parameter("Exponent of the polynomial kernel (gamma x.z + coef0)^degree.", low=1),
-    "coef0": Parameter("Constant of the polynomial kernel (gamma x.z + coef0)^degree.", low=0),
-    "precision": Parameter("Precision of the kernel's values.", choices=("single", "double")),
     "verbose": Parameter(
         "Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also "
         "draws a bar."

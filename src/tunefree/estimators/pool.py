@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -22,8 +23,9 @@ from tunefree.estimators.parameters import documented, estimator, loss_of_task, 
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
-from tunefree.model.pool import POOL
-from tunefree.pool.estimated_loss import EstimatedLoss
+from tunefree.model.options import POOL
+from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
+from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 
 
 @estimator
@@ -85,11 +87,11 @@ class Pooled(OnlineEstimator):
         else:
             rounds = validation.as_given(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, lambda trained, step: display.advance(len(step.row_losses)))
+            self._pass(X, y, rounds, display)
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
-        for line in self._learned.model.unseen():
+        for line in self._learned.model.pool.unseen:
             warnings.warn(line, DataWarning, stacklevel=4)
 
     def _at(
@@ -126,28 +128,24 @@ class Pooled(OnlineEstimator):
         True
         """
         check_is_fitted(self)
-        estimate: EstimatedLoss | None = self._learned.model.estimated_loss()
+        estimate: EstimatedLoss | None = estimated_loss(self._learned.model.pool)
         if estimate is None:
             raise AttributeError("there is too little evidence to estimate the loss; the progressive loss is known")
         return estimate
 
     @property
-    def selection_(self) -> dict[str, np.ndarray]:
+    def selection_(self) -> pa.Table:
         """The members that predict, those with the largest weights first, and what they were judged by.
 
-        Arrays of one entry a member: ``member``, its name; ``weight`` in the mean that the mixture corrects, of sum 1;
-        ``loss``, the mean of the rows that were evidence, each predicted before it was learned (NaN if there was none);
-        its ``standard_error``, which is of groups if there are any; and the number of these ``rows``.
+        A table as :meth:`history` returns it, with a row for each member: ``member``, its name; ``weight`` in the mean
+        that the mixture corrects, of sum 1; ``loss``, the mean of the rows that were evidence, each predicted before it
+        was learned (NaN if there was none); its ``standard_error``, which is of groups if there are any; and the number
+        of these ``rows``.
         """
         check_is_fitted(self)
-        selection = self._learned.model.selection()
-        return {
-            "member": np.array(selection.members, object),
-            "weight": selection.weights,
-            "loss": selection.losses,
-            "standard_error": selection.standard_errors,
-            "rows": selection.rows,
-        }
+        selection = self._learned.model.pool.selection()
+        judged = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
+        return pa.table({"member": selection.members, "weight": selection.weights, **judged})
 
 
 @estimator
@@ -233,7 +231,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._at("coverage", coverage, X, lambda model, *of_rows: model.sets(*of_rows, by_class))
+        sets = self._at("coverage", coverage, X, partial(class_sets, by_class=by_class))
         sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
         if not as_labels:
             return sets
@@ -312,7 +310,10 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
             return predictions
         exposed = self._exposures(X, exposure)
         return self._at(
-            "quantiles", quantiles, X, lambda model, block, *of_rows: model.quantiles(block, *of_rows, exposed(block))
+            "quantiles",
+            quantiles,
+            X,
+            lambda model, block, *of_rows: target_quantiles(model, block, of_rows[0], of_rows[1], exposed(block)),
         )
 
     def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
@@ -360,5 +361,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         exposed = self._exposures(X, exposure)
         return self._at(
-            "coverage", coverage, X, lambda model, block, *of_rows: model.intervals(block, *of_rows, exposed(block))
+            "coverage",
+            coverage,
+            X,
+            lambda model, block, *of_rows: target_intervals(model, block, of_rows[0], of_rows[1], exposed(block)),
         )

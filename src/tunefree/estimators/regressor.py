@@ -44,7 +44,6 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             tables.name_columns(self, not again, exposure=exposure)
             if not again:
                 self._begin(X.shape[1], [])
-            self._check_memory(X)
             learn(X, y, weight)
         return self
 

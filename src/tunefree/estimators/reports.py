@@ -117,7 +117,7 @@ class Reported:
         model, seen = self._learned.model, self._learned.progress.progressive[0]
         shares = sorted(model.shares_by_member().items(), key=lambda share: -share[1])
         facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
-        of = "the mean that is corrected" if model.options.is_pool else "predictions"
+        of = "the mean that is corrected" if model.pool is not None else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
         rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)

@@ -29,13 +29,13 @@ from tunefree.estimators import text_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
-from tunefree.stream.cells import block_of_frame
 from tunefree.stream.chunks import unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.texts import Text
 
 NAME = "X"  # what messages call a table
@@ -202,11 +202,11 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
         estimator.feature_names_in_ = np.array(names, object)
 
 
-def of_one_row(estimator: Any, X: Any) -> Any:
-    """A row of a pandas frame, of cells that are remembered; None of all else, and where something is not foreseen."""
+def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Any:
+    """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
     encoder = encoder_of(estimator)
     is_table = isinstance(encoder, TableEncoder) and not _is_of_arrays(estimator)
-    if not is_table or (block := block_of_frame(encoder, X)) is None:
+    if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
     return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from tunefree.core.errors import DataWarning, ModelError
@@ -13,13 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import (
-    alike_classes,
-    doubts_of_columns,
-    order_warning,
-    rare_classes,
-    remark_on_columns,
-)
+from tunefree.workflows.findings import findings
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -62,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def train(
     data: Any,
     plan: Plan | None = None,
-    watcher: training.Watcher | None = None,
+    callbacks: Sequence[training.Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
@@ -81,7 +76,7 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    watcher, checkpoint, save_every, resume, memory_limit
+    callbacks, checkpoint, save_every, resume, memory_limit
         As in :func:`tunefree.training.training.train`.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
@@ -99,8 +94,8 @@ def train(
     Warns
     -----
     DataWarning
-        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given; if
-        rows were learned that are sorted by the target; and for whatever is odd about rows that are used.
+        For each of :func:`tunefree.workflows.findings.findings`: rare classes, rows that are sorted by the target, a
+        loss that rises, columns that may give the target away, and whatever else is odd about rows that are used.
 
     Examples
     --------
@@ -111,16 +106,13 @@ def train(
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
-    on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
+    on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)
     trained = training.train(source, plan, **on_the_way)
-    is_sorted = trained.order is not None and trained.order.finding().is_sorted
-    doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
-    doubts = [str(order_warning(trained)), *doubts] if is_sorted else doubts
-    for line in [*alike_classes(trained), *rare_classes(trained), *remark_on_columns(trained), *doubts]:
-        warnings.warn(line, DataWarning, stacklevel=2)
+    for finding in findings(trained):
+        warnings.warn(str(finding), DataWarning, stacklevel=2)
     return estimator_of(trained)
 
 

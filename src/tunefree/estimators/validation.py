@@ -116,7 +116,8 @@ def labelled(
     X, y = _rows_of(X), class_sets.plain(unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y, y_numeric)
-        X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
+        row = None if reset else tables.of_one_row(estimator, X, learning=True)
+        X = tables.encode(estimator, X, True, reset, not stream) if row is None else row
         with quiet():
             y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
             return X, _complete(y, y_numeric)

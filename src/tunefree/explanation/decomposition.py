@@ -15,25 +15,25 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
-from functools import partial, singledispatch
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
-from tunefree.core.rows import n_rows, part, rows_at
-from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
+from tunefree.core.rows import Block, n_rows, part, rows_at
+from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, Terms, unit_of
 from tunefree.explanation.reference import Reference
-from tunefree.generations.columns import features_of, is_bundle
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
-from tunefree.model.model import Model
+from tunefree.model.targets import place_of
 from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.model import Model
 from tunefree.stream.layout import Layout
 
-CONSTANT = "(constant)"
 MOST_NUMBERS = 2**22  # of what is computed of a few rows
 PIECE = 512  # rows at a time
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -54,8 +54,8 @@ class Decomposition:
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> from tunefree.pool.model import PoolModel
-    >>> model, X = PoolModel("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
+    >>> from tunefree.pool.model import Model
+    >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
     >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
     >>> margins = decomposition.contributions(X).sum(axis=1)
@@ -64,96 +64,76 @@ class Decomposition:
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:
-        if not model.ensemble.linear.members:
+        if not model.linear.members:
             raise ModelError("models of kernels alone have no terms of columns; explain a pool or a linear learner")
-        self.model, self.layout = model, layout
-        columns = list(dict.fromkeys(part.column for part in layout.parts))
-        self.names = [CONSTANT, *columns]
-        number = {column: 1 + k for k, column in enumerate(columns)}
-        self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
+        self.model, self.layout, self.terms = model, layout, Terms(layout)
+        self.names, self.pool = self.terms.names, model.pool
         self.reference = reference or Reference.of(model, bool(layout.columns), rows)
-        if not model.options.is_pool:
-            self._linear = LinearTerms(
-                model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows
-            )
+        if self.pool is None:
+            self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
-        pool: Any = model.pool  # type: ignore[attr-defined]
-        self._rules = [ContextRule.of(pool, number) for number in (NEW, KNOWN)]
+        self._rules = [ContextRule.of(self.pool, number) for number in (NEW, KNOWN)]
         places = sorted({place for rule in self._rules for place in rule.places})
-        terms_of = self.term_of_feature, self.terms_of_keys, len(self.names)
-        self._pool_terms = PoolTerms(pool, places, *terms_of, self.reference)
+        self._pool_terms = PoolTerms(self.pool, places, self.terms, self.reference)
 
     @property
-    def term_of_feature(self) -> np.ndarray:
-        """The term (d,) of each feature."""
-        return self._of_part[self.layout.of_feature]
-
-    def terms_of_keys(self, keys: np.ndarray) -> np.ndarray:
-        """The term (c,) of the columns that generations know under some keys; of a bundle that of its first feature."""
-        of_feature = self.term_of_feature
-        return np.array(
-            [
-                of_feature[features_of(key)[0]]
-                if key > 0 or is_bundle(key)
-                else self._of_part[self.layout.code_source(-1 - key)[1]]
-                for key in keys.tolist()
-            ],
-            np.int64,
-        )
+    def reference_rows(self) -> Block:
+        """The rows of the reference, which there have to be."""
+        if self.reference.rows is None:
+            raise ModelError(
+                "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
+            )
+        return self.reference.rows
 
     def margins(self, X: Any) -> np.ndarray:
-        """The margins (n, K) that the model has for rows."""
-        if not self.model.options.is_pool:
+        """The margins (n, K) that the model has for rows, for whose targets it does not wait."""
+        if self.pool is None:
             return identified(self.model.objective, self.model.predict(X))
-        pool = self.model.pool  # type: ignore[attr-defined]
-        pieces, offsets = [np.empty((0, self.model.n_outputs))], pool.offsets
-        for start in range(0, n_rows(X), PIECE):
-            piece = part(X, start, start + PIECE)
-            predictions = pool.members.predict(piece, pool.rows)
-            contexts = self._contexts(piece)
-            margins = by_context(contexts, partial(self._margins_by, predictions))
-            of_logarithms = pool.members.predicts_logarithms
-            pieces.append(margins + offsets[contexts, None] if of_logarithms else pool.unit * margins)
-        return np.concatenate(pieces)
-
-    def _margins_by(self, predictions: np.ndarray, number: int, rows: Any) -> np.ndarray:
-        """The margins (n, K) of some rows of a context."""
-        rule = self._rules[number]
-        return rule.rule.margins(predictions[rows][:, rule.places])
-
-    def _contexts(self, X: Any) -> np.ndarray:
-        """The contexts (n,) of rows."""
-        members = self.model.pool.members  # type: ignore[attr-defined]
-        return members.contexts_of(members.digests(X, members.matrix(X)), n_rows(X))
+        return self._in_pieces(X, PIECE, 1, partial(self._of_pool, self._margins))[:, 0]
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
-        explained = self._of_pool if self.model.options.is_pool else self._of_learner
-        n_parts = len(self._pool_terms.used) if self.model.options.is_pool else 1
-        of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.model.n_outputs) * self.model.n_outputs
+        n_parts = 1 if self.pool is None else len(self._pool_terms.used)
+        n_terms, n_outputs = len(self.names), self.model.n_outputs
+        of_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
-        pieces = [explained(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
-        return np.concatenate([np.empty((0, len(self.names), self.model.n_outputs)), *pieces])
+        of_piece = self._of_learner if self.pool is None else partial(self._of_pool, self._contributions)
+        return self._in_pieces(X, step, n_terms, of_piece)
+
+    def _in_pieces(self, X: Any, step: int, width: int, of_piece: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Results (n, width, K) of a function of rows, which takes so many at a time."""
+        pieces = [of_piece(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        return np.concatenate([np.empty((0, width, self.model.n_outputs)), *pieces])
 
     def _of_learner(self, X: Any) -> np.ndarray:
         (margins,) = self._linear.parts(X)
         margins.terms[:, 0] = margins.start
         return identified(self.model.objective, margins.terms)
 
-    def _of_pool(self, X: Any) -> np.ndarray:
-        contexts = self._contexts(X)
-        pool, contributions = self.model.pool, by_context(contexts, partial(self._of_context, X))  # type: ignore[attr-defined]
-        if pool.members.predicts_logarithms:
-            contributions[:, 0] += pool.offsets[contexts, None]
-            return contributions
-        return scaled(contributions, pool.unit)
+    def _of_pool(self, of_context: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
+        """Results (n, t, K) of a function of rows of a context and its rule, in the units of the targets."""
+        pool: Any = self.pool
+        contexts = pool.members.contexts_of(pool.members.digests(X, pool.members.matrix(X)), n_rows(X))
 
-    def _of_context(self, X: Any, number: int, rows: Any) -> np.ndarray:
-        """Contributions (n, terms, K) to the margins of some rows of a context."""
-        X, (places, rule) = X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number]
+        def of_rows(number: int, rows: Any) -> np.ndarray:
+            return of_context(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
+
+        results = by_context(contexts, of_rows)
+        if pool.members.predicts_logarithms:
+            results[:, 0] += pool.offsets[contexts, None]
+            return results
+        return scaled(results, pool.unit)
+
+    def _margins(self, X: Any, rule: ContextRule) -> np.ndarray:
+        """The margins (n, 1, K) of rows of a context."""
+        pool: Any = self.pool
+        return rule.rule.margins(pool.members.predict(X, pool.rows)[:, rule.places])[:, None]
+
+    def _contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
+        """Contributions (n, terms, K) to the margins of rows of a context."""
         parts, members = self._pool_terms.parts(X)
-        line = Line(rule, places, parts, [member for member in members if member.place in places])
-        contributions = np.zeros((n_rows(X), self._pool_terms.n_terms, self.model.n_outputs))
+        line = Line(rule.rule, rule.places, parts, [member for member in members if member.place in rule.places])
+        contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
@@ -255,12 +235,21 @@ class Line:
         return means
 
 
-@singledispatch
+def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, float]:
+    """The margin of a class, and its sign: one margin is for the second of two classes.
+
+    ``classes``: labels in the order of the margins.
+    ``label``: or how it is written.
+
+    >>> output_of(["no", "yes"], 1, "no"), output_of([1, 2, 3], 3, "2")
+    ((0, -1.0), (1, 1.0))
+    """
+    if not classes:
+        raise ModelError(f"there is no class {label!r}: the model predicts numbers")
+    place = place_of(label, classes)
+    return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
+
+
 def identified(objective: Any, margins: np.ndarray) -> np.ndarray:
-    """Margins (..., K) as far as the objective distinguishes them."""
-    return margins
-
-
-@identified.register(Multinomial)
-def identified_differences(objective: Multinomial, margins: np.ndarray) -> np.ndarray:
-    return margins - margins.mean(axis=-1, keepdims=True)
+    """Margins (..., K) as far as the objective distinguishes them: those of a softmax without their mean."""
+    return margins - margins.mean(axis=-1, keepdims=True) if isinstance(objective, Multinomial) else margins

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
-from tunefree.core.rows import Block, n_rows, rows_at
+from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import unit_of
 from tunefree.explanation.permutation import LaterRows
@@ -43,13 +42,12 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
     previous generations of trees were grown (:mod:`tunefree.explanation.permutation`). Other models have mean absolute
     contributions over the reference.
     """
-    model = decomposition.model
-    later = LaterRows.of(model.pool) if model.options.is_pool else None  # type: ignore[attr-defined]
+    later = None if decomposition.pool is None else LaterRows.of(decomposition.pool)
     return _by_contributions(decomposition, output) if later is None else _by_loss(decomposition, later, output)
 
 
 def _by_loss(decomposition: Decomposition, later: LaterRows, output: int | None) -> Importance:
-    of_keys = decomposition.terms_of_keys(np.array(later.pool.members.growth.columns.keys, np.int64))
+    of_keys = decomposition.terms.of_keys(later.pool.members.growth.columns.keys)
     terms = np.unique(of_keys)
     rises = later.rises([np.flatnonzero(of_keys == term) for term in terms.tolist()], output)
     sizes, errors = np.array(list(rises)).reshape(-1, 2).T
@@ -61,7 +59,7 @@ def _by_loss(decomposition: Decomposition, later: LaterRows, output: int | None)
 
 
 def _by_contributions(decomposition: Decomposition, output: int | None) -> Importance:
-    rows = reference_of(decomposition)
+    rows = decomposition.reference_rows
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)
     sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
@@ -72,15 +70,6 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
     order = order[means[order] > 0.0]
     names = [decomposition.names[1 + k] for k in order.tolist()]
     return Importance(1 + order, names, means[order], errors[order], np.zeros(len(order)), len(sizes), None)
-
-
-def reference_of(decomposition: Decomposition) -> Block:
-    """The rows of the reference, which there have to be."""
-    if decomposition.reference.rows is None:
-        raise ModelError(
-            "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
-        )
-    return decomposition.reference.rows
 
 
 def describe_reference(decomposition: Decomposition) -> str:

@@ -25,7 +25,9 @@ from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Regression
 from tunefree.model.passes import add_terms
 from tunefree.pool.slots import Slot
+from tunefree.stream.layout import Layout
 
+CONSTANT = "(constant)"
 SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
 
 
@@ -103,18 +105,39 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return gradient[:, :, :known] - shares * gradient[:, :, :known].sum(axis=2, keepdims=True)
 
 
-class LinearTerms:
-    """The terms of some members of a linear group.
+class Terms:
+    """The terms of a model: the constant, which is the first, and one for each column.
 
-    ``term_of`` (d,): of each feature; that of the constant is 0.
+    ``of_part``: the term of each part of a column; the last one is that of the constant.
+    ``of_feature``: the term (d,) of each feature.
     """
 
-    def __init__(self, group: Any, term_of: np.ndarray, n_terms: int, rows: Any = None) -> None:
-        self.group, self.n_terms = group, n_terms
-        self.term_of = np.zeros(max(len(term_of), group.n_features), np.int64)
-        self.term_of[: len(term_of)] = term_of
-        n_members = range(len(group.members))
-        self.means = [np.zeros((n_terms, group.n_outputs)) for _ in n_members]
+    def __init__(self, layout: Layout) -> None:
+        columns = list(dict.fromkeys(part.column for part in layout.parts))
+        number = {column: 1 + k for k, column in enumerate(columns)}
+        self.layout, self.names = layout, [CONSTANT, *columns]
+        self.of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
+        self.of_feature = self.of_part[layout.of_feature]
+
+    def of_key(self, key: int) -> int:
+        """The term of the column that generations know under a key; of a bundle that of its first feature."""
+        if key > 0 or is_bundle(key):
+            return int(self.of_feature[features_of(key)[0]])
+        return int(self.of_part[self.layout.code_source(-1 - key)[1]])
+
+    def of_keys(self, keys: Iterable[int]) -> np.ndarray:
+        """The terms (c,) of columns."""
+        return np.array([self.of_key(key) for key in keys], np.int64)
+
+
+class LinearTerms:
+    """The terms of some members of a linear group, relative to their means over rows, if there are any."""
+
+    def __init__(self, group: Any, terms: Terms, rows: Any = None) -> None:
+        self.group, self.n_terms = group, len(terms.names)
+        self.term_of = np.zeros(max(len(terms.of_feature), group.n_features), np.int64)
+        self.term_of[: len(terms.of_feature)] = terms.of_feature
+        self.means = [np.zeros((self.n_terms, group.n_outputs))] * len(group.members)
         self.means = self.means if rows is None else [mean_of(part.terms) for part in self.parts(rows)]
 
     def parts(self, X: Any) -> list[Part]:
@@ -147,23 +170,15 @@ def unit_and_centre(objective: Any) -> tuple[float, float]:
 class TreeTerms:
     """The terms of a generation of trees: as it was born, and what each learner added on its leaves."""
 
-    def __init__(
-        self,
-        generation: Generation,
-        term_of: np.ndarray,
-        n_terms: int,
-        reference: np.ndarray,
-        term_of_feature: np.ndarray,
-    ) -> None:
-        trees = self.trees = generation.model
-        self.n_terms = n_terms
+    def __init__(self, generation: Generation, terms: Terms, reference: np.ndarray) -> None:
+        trees, keys = generation.model, generation.keys.tolist()
+        self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.of_keys(keys)
         self.bundles = [  # each with the column that it is, and the terms of its features
-            (place, features_of(key)[0], term_of_feature[slice(*features_of(key))])
-            for place, key in enumerate(generation.keys.tolist())
+            (place, features_of(key)[0], terms.of_feature[slice(*features_of(key))])
+            for place, key in enumerate(keys)
             if is_bundle(key)
         ]
-        self.term_of = term_of.copy()
-        self.term_of[[place for place, *_ in self.bundles]] = n_terms + np.arange(len(self.bundles))
+        self.term_of[[place for place, *_ in self.bundles]] = self.n_terms + np.arange(len(self.bundles))
         scale = 1.0 / max(len(trees.roots), 1) if trees.is_averaged else 1.0
         values = [trees.values.astype(np.float64) * scale]
         n_late = generation.n_classes if generation.n_late else 0
@@ -222,20 +237,15 @@ def _margins_of(trees: Trees, part: Part) -> Part:
 class LinearModelTerms:
     """The terms of a generation of linear models, a part for each strength."""
 
-    def __init__(
-        self,
-        generation: Generation,
-        term_of: np.ndarray,
-        n_terms: int,
-        reference: np.ndarray,
-        term_of_feature: np.ndarray,
-    ) -> None:
+    def __init__(self, generation: Generation, terms: Terms, reference: np.ndarray) -> None:
         self.model: Linear = generation.model
+        keys, sources = generation.keys.tolist(), self.model.sources
         self.means = design(reference, *self.model[:4]).mean(axis=0)
-        self.of_terms = np.zeros((len(self.means), n_terms))
+        self.of_terms = np.zeros((len(self.means), len(terms.names)))
         categories = np.nan_to_num(self.model.levels).astype(np.int64) % TURN
-        in_bundle = np.array([is_bundle(key) for key in generation.keys.tolist()], bool)[self.model.sources]
-        term_of = np.where(in_bundle, term_of_feature.take(categories, mode="clip"), term_of[self.model.sources])
+        in_bundle = np.array([is_bundle(key) for key in keys], bool)[sources]
+        of_category = terms.of_feature.take(categories, mode="clip")
+        term_of = np.where(in_bundle, of_category, terms.of_keys(keys)[sources])
         self.of_terms[np.arange(1, len(self.means)), term_of] = 1.0
 
     def parts(self, columns: np.ndarray) -> list[Part]:
@@ -252,53 +262,33 @@ class LinearModelTerms:
 
 
 class PoolTerms:
-    """The parts of all members of a pool that are awake at some places of its mixture.
+    """The parts of all members of a pool that are awake at some places of its mixture."""
 
-    ``term_of_key``: the term of the columns under keys (c,) of generations.
-    """
-
-    def __init__(
-        self,
-        pool: Any,
-        places: list[int],
-        term_of_feature: np.ndarray,
-        term_of_key: Any,
-        n_terms: int,
-        reference: Reference,
-    ) -> None:
-        self.pool, self.n_terms = pool, n_terms
-        members = pool.members
-        self.used = set(places) & set(members.places_awake)
-        self.linear = LinearTerms(members.ensemble.linear, term_of_feature, n_terms, reference.rows)
-        self.generations: list[tuple[Any, Any, Any]] = []
-        for clock, kind, age, generation in [] if members.growth is None else members.growth.generations():
+    def __init__(self, pool: Any, places: list[int], terms: Terms, reference: Reference) -> None:
+        members = self.members = pool.members
+        self.pool, self.used = pool, set(places) & set(members.places_awake)
+        self.linear = LinearTerms(members.linear, terms, reference.rows)
+        self.generations: list[tuple[Any, ...]] = []  # clock, kind, age and generation, with its columns and terms
+        for clock, kind, age, generation in members.generations():
             columns = members.growth.columns.places(generation.keys)
             of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
-            known = _columns(reference.matrix, columns), term_of_feature
-            terms = of_kind(generation, term_of_key(generation.keys), n_terms, *known)
-            self.generations.append(((clock, kind, age), generation, terms))
+            of_generation = of_kind(generation, terms, np.ascontiguousarray(reference.matrix[:, columns]))
+            self.generations.append((clock, kind, age, generation, columns, of_generation))
 
     def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
         """All parts of rows, and how members' predictions follow from them."""
-        parts: list[Part] = []
-        of_mixture: list[Member] = []
-        members = self.pool.members
-        for place, part in zip(members.online_places, self.linear.parts(X), strict=True):
-            of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
-            parts.append(part)
+        members, parts = self.members, self.linear.parts(X)
+        width, rows = members.width, self.pool.rows
+        of_mixture = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
-        for (clock, kind, age), generation, terms in self.generations:
-            born, first = terms.parts(_columns(matrix, members.growth.columns.places(generation.keys))), len(parts)
+        for clock, kind, age, generation, columns, terms in self.generations:
+            born, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
             late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
             for version in range(len(born)):
                 used = [first + version] if is_linear or not version else [first, first + version]
                 place = members.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
-                    of_mixture.append(Member(place, used, members.width, generation.rows, late))
+                    of_mixture.append(Member(place, used, width, generation.rows, late))
             parts += born
         finite = [Part(cut(part.start[None, None])[0, 0], cut(part.terms)) for part in parts]
         return finite, [member for member in of_mixture if member.place in self.used]
-
-
-def _columns(matrix: np.ndarray, places: list[int]) -> np.ndarray:
-    return np.ascontiguousarray(matrix[:, places])

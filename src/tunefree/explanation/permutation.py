@@ -32,10 +32,7 @@ NEWEST, PREVIOUS = 0, 1  # ages of generations
 class Coded(NamedTuple):
     """Rows as the model of a generation takes them."""
 
-    clock: int
-    kind: str
-    age: int
-    generation: Any
+    named: tuple[int, str, int, Any]  # clock, kind, age, and generation
     entries: np.ndarray  # (n, e)
     columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
 
@@ -127,20 +124,20 @@ class LaterRows(NamedTuple):
 
     def _coded(self) -> Iterator[Coded]:
         """The rows as the models of the generations take them, so that permutations need not code them anew."""
-        for clock, kind, age, generation in self.generations:
-            model, places = (
-                generation.model,
-                np.array(self.pool.members.growth.columns.places(generation.keys), np.intp),
-            )
+        for named in self.generations:
+            *_, generation = named
+            model, known = generation.model, self.pool.members.growth.columns
+            places = np.array(known.places(generation.keys), np.intp)
             entries = model.entries(np.ascontiguousarray(self.matrix[:, places]))
             columns = np.full(entries.shape[1], -1)
             columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-            yield Coded(clock, kind, age, generation, entries, columns)
+            yield Coded(named, entries, columns)
 
     def _write(self, coded: Coded, entries: np.ndarray, predictions: np.ndarray) -> None:
         """Write what a generation predicts to the places (n, M, K) of its members."""
-        _, born = coded.generation.predict_as_born(entries)
-        self.pool.members.place_generation(predictions, *coded[:3], born, coded.generation.rows)
+        clock, kind, age, generation = coded.named
+        _, born = generation.predict_as_born(entries)
+        self.pool.members.place_generation(predictions, clock, kind, age, born, generation.rows)
 
     def _losses(self, predictions: np.ndarray, output: int | None) -> np.ndarray:
         """The losses (n,) of the base mixture of such predictions (n, M, K)."""

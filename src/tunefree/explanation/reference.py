@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.core.rows import Block, dense, n_rows, rows_at, table
 from tunefree.generations.columns import Columns
-from tunefree.model.model import Model
+from tunefree.pool.model import Model
 
 MOST_ROWS = 1024  # of a reference
 
@@ -27,13 +27,13 @@ class Reference(NamedTuple):
         members are compared to none, and to the centre of their column. ``of_table`` tells whether rows come from a
         table, and not from an array.
         """
-        growth = model.pool.members.growth if model.options.is_pool else None  # type: ignore[attr-defined]
+        growth = None if model.pool is None else model.pool.members.growth
         columns = Columns() if growth is None else growth.columns
         if rows is None and growth is not None and growth.whole.rows:
             kept = columns.features(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
             matrix = columns.completed(kept)
-            return cls(_block(columns, matrix, bool(model.ensemble.is_sparse), of_table), matrix)
+            return cls(_block(columns, matrix, bool(model.is_sparse), of_table), matrix)
         if rows is None or not n_rows(rows):
             return cls(None, np.full((1, len(columns.keys)), np.nan))
         rows = rows_at(rows, evenly_spaced(n_rows(rows)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.members import unit_and_centre
-from tunefree.model.model import Model
+from tunefree.pool.model import Model
 
 LARGEST = np.finfo(np.float64).max
 
@@ -25,8 +25,8 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
 
     ``names``: of the features, without the constant.
     """
-    group = model.ensemble.linear
-    if model.options.is_pool or len(model.members) != 1 or not group.members or model.options.view != "raw":
+    group = model.linear
+    if model.pool is not None or len(model.members) != 1 or not group.members or model.options.view != "raw":
         raise ModelError(
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
             " and feature_importances_ or inspect how much they matter"

@@ -103,8 +103,10 @@ def _write_ends(
 
 def _ranks(ids: np.ndarray, column: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """The ranks of the categories of a column by their mean scores; neighbours share one where there are too many."""
-    counts, sums = np.zeros(len(ids), np.int64), np.zeros(len(ids))
-    _sum_scores(ids, column, scores - (scores.mean() if len(scores) else 0.0), counts, sums)
+    known = ~np.isnan(column)
+    places = np.searchsorted(ids, column[known])
+    away = scores[known] - (scores.mean() if len(scores) else 0.0)
+    counts, sums = np.bincount(places, minlength=len(ids)), np.bincount(places, away, len(ids))
     order = np.argsort(sums / (counts + PRIOR_ROWS), kind="stable")
     ranks = np.empty(len(ids), np.int64)
     ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared(counts[order])
@@ -125,22 +127,6 @@ def place_of(points, low, high, x):
         place += half * np.uint64(points[place + half - np.uint64(1)] <= x)
         size -= half
     return place + np.uint64(points[place] <= x) if size == np.uint64(1) else place
-
-
-@compiled
-def _sum_scores(
-    ids: Annotated[np.ndarray, "float64[ids]"],
-    column: Annotated[np.ndarray, "float64[rows]"],
-    scores: Annotated[np.ndarray, "float64[rows]"],
-    counts: Annotated[np.ndarray, "int64[ids]"],
-    sums: Annotated[np.ndarray, "float64[ids]"],
-) -> None:
-    """Add up rows and scores of each category."""
-    for i in range(len(column)):
-        if not np.isnan(column[i]):
-            place = place_of(ids, 0, len(ids), column[i]) - np.uint64(1)
-            counts[place] += 1
-            sums[place] += scores[i]
 
 
 @compiled

@@ -8,20 +8,28 @@ Friedman: Greedy function approximation: a gradient boosting machine (Annals of 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.compiled.programs import Call, Program
-from tunefree.core.numbers import clip
-from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
+from tunefree.generations.derivatives import (
+    Rows,
+    differentiating,
+    minimising,
+    write_derivatives_of_classes,
+    write_derivatives_of_two,
+    write_leaves,
+    write_powers,
+    write_residuals,
+)
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
-from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
-from tunefree.generations.problem import Problem, scaled_targets, without_outliers
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
-from tunefree.generations.trees import LEAF, Trees, joined, step
+from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
@@ -41,6 +49,7 @@ MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 MANY_ROWS = 4096  # enough for a mean
 RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
+LONGEST_OF_LOGARITHMS = 2.0  # step, likewise
 PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
 
 
@@ -100,74 +109,28 @@ def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
 
 
 @compiled
-def write_residuals(
-    margins: Annotated[np.ndarray, "float64[rows]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    gradients: Annotated[np.ndarray, "float32[rows]"],
-    curvatures: Annotated[np.ndarray, "float32[rows]"],
-) -> None:
-    """Write derivatives of half of the square loss, of targets in units of their spread."""
-    for i in range(len(margins)):
-        gradients[i] = weights[i] * clip(margins[i] - targets[i], 1e15)
-        curvatures[i] = weights[i]
-
-
-@compiled
-def write_leaves(
-    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"],
-    rate: float,
-    longest: float,
-    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
-) -> None:
-    """Write the values of leaves, shrunk Newton steps, by their sums of gradients and second derivatives."""
-    for leaf in range(len(values)):
-        for k in range(values.shape[1]):
-            values[leaf, k] = rate * clip(-sums[leaf, k, 0] / (sums[leaf, k, 1] + RIDGE), longest)
-
-
-def add_leaf(nodes, node, values, margins, i):
-    """Add the values of a leaf to the margins of a row."""
-    leaf = np.uint32(nodes[node, 1])
-    for k in range(values.shape[1]):
-        margins[i, k] += values[leaf, k]
-
-
-@compiled
 def add_values(
     work: Work,
     codes: Annotated[np.ndarray, "uint8[columns, rows]"],
     values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known.
+    """Add the values of the leaves that rows reach to their margins; a tree of one leaf is left out.
 
-    The others walk, four at a time, as in :func:`tunefree.generations.trees.walk`. A tree of one leaf is left out.
+    Where the rows drawn for the tree lie is known, the others walk.
     """
-    nodes, sets, rows, n_nodes, by_row = work.nodes, work.sets, work.rows, work.sizes[1], codes.T
+    nodes, rows, n_nodes = work.nodes, work.rows, work.sizes[1]
     if n_nodes == 1:
         return
     for v in range(n_nodes):
         if nodes[v, 0] == LEAF:
             for p in range(work.first[v], work.last[v]):
-                add_leaf(nodes, v, values, margins, rows[p])
-    p = work.sizes[0]
-    while p < len(rows):
-        i = rows[p]
-        j, k, m = rows[min(p + 1, len(rows) - 1)], rows[min(p + 2, len(rows) - 1)], rows[min(p + 3, len(rows) - 1)]
-        a = b = c = d = np.uint32(0)
-        while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
-            a, b = step(nodes, sets, a, by_row, i), step(nodes, sets, b, by_row, j)
-            c, d = step(nodes, sets, c, by_row, k), step(nodes, sets, d, by_row, m)
-        add_leaf(nodes, a, values, margins, i)
-        if p + 3 < len(rows):
-            add_leaf(nodes, b, values, margins, j)
-            add_leaf(nodes, c, values, margins, k)
-            add_leaf(nodes, d, values, margins, m)
-        p += 4 if p + 3 < len(rows) else 1
+                work.leaves[rows[p], 0] = nodes[v, 1]
+    walk_rows(codes.T, rows[work.sizes[0] :], work.roots, nodes, work.sets, work.leaves)
+    add_up(values, work.leaves, margins)
 
 
-def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) -> float:
+def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
     """What has to be added to logarithms so that their means are as large in total as the targets."""
     with np.errstate(over="ignore"):
         total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
@@ -184,89 +147,75 @@ class Boosting:
     """The state of growing: codes of the rows, their margins, and how many trees were grown."""
 
     def __init__(self, problem: Problem, seed: int, settings: Settings = USUAL) -> None:
-        self.problem, self.settings, self.n_grown = problem, settings, 0
-        self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
-        n = len(problem.columns)
+        self.problem, self.n_grown, self.start = problem, 0, problem.start()
+        self.bins, codes, exclusive = problem.binned
+        n, n_outputs, state = len(problem.columns), len(self.start), np.random.default_rng([seed, 1])
         sizes = sizes_of(n, problem.n_classes)
-        self.bins, self.codes, self.exclusive = problem.binned
-        self.start = problem.start()
-        self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
+        self.centre, self.spread, targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
             sizes = sizes_of_logarithms(n, self.steep)
         elif self.loss is not None:
-            self.targets = without_outliers(self.targets, self.loss)
-            self.steep = steepness(self.loss, self.targets)
-        self.sizes = sizes.times(settings)
-        self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(len(self.codes))  # by each column so far
-        self._begin()
-
-    def _begin(self) -> None:
-        """Find which of the columns vary, and make the program that grows a tree on some of them."""
-        varying = np.flatnonzero(self.codes.max(axis=1) > self.codes.min(axis=1)).astype(np.int32)
-        n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.sizes
-        n_columns = n_drawn(n_varying, self.settings.columns)
-        n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
-        self.work = work = Work.create(n, n_columns, len(self.start), most)
-        self.values = np.empty((most, len(self.start)))
-        share = ROWS if n >= 2 * least else 1.0
-        self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
-        columns = self.bins.is_categorical, self.exclusive
-        growing = (
-            (draw, work, share, varying, self.gained, n_best, self.state),
-            (grow_tree, work, self.codes, n_codes, *columns, least, self.gained, self.state),
+            self.steep = steepness(self.loss, targets)
+        most, least, rate = sizes.times(settings)
+        self.rows = Rows(np.tile(self.start, (n, 1)), targets, problem.weights)
+        varying = np.flatnonzero(codes.max(axis=1) > codes.min(axis=1)).astype(np.int32)
+        n_columns = n_drawn(len(varying), settings.columns)
+        n_best = int(BEST * n_columns) if n_columns < COLUMNS * len(varying) else 0
+        self.work = work = Work.create(n, n_columns, n_outputs, most)
+        self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # by each column so far
+        random, columns = state.integers(1, 2**63, 1).astype(np.uint64), (self.bins.n_codes, self.bins.is_categorical)
+        self.program = Program(
+            [
+                *self._derivatives(),
+                (draw, work, ROWS if n >= 2 * least else 1.0, varying, gained, n_best, random),
+                (grow_tree, work, codes, *columns, exclusive, least, gained, random),
+                self._leaves(rate),
+                (add_values, work, codes, self.values, self.rows.margins),
+            ]
         )
-        adding = add_values, work, self.codes, self.values, self.margins
-        self.program = Program([*growing, self._leaves(rate), adding])
-
-    def _of_rows(self) -> tuple[np.ndarray, ...]:
-        return self.margins, self.targets, self.problem.weights
 
     def _derivatives(self) -> list[Call]:
         """The calls that write gradients and second derivatives of the rows."""
-        of_work = self.work.gradients, self.work.curvatures
+        (margins, targets, weights), gradients, curvatures = self.rows, self.work.gradients, self.work.curvatures
         if self.loss is not None:
-            return [differentiating(self.loss, self._of_rows(), self.steep, *of_work)]
+            return [differentiating(self.loss, self.rows, self.steep, gradients, curvatures)]
         if len(self.start) > 1:
-            powers = np.empty_like(self.margins)
-            of_rows = powers, *self._of_rows()[1:]
+            powers = np.empty_like(margins)
             return [
-                (write_powers, self.margins.reshape(-1), powers.reshape(-1)),
-                (write_derivatives_of_classes, *of_rows, *of_work),
+                (write_powers, margins.reshape(-1), powers.reshape(-1)),
+                (write_derivatives_of_classes, powers, targets, weights, gradients, curvatures),
             ]
         write = write_derivatives_of_two if self.problem.n_classes else write_residuals
-        return [(write, self.margins[:, 0], *self._of_rows()[1:], *(array[:, 0] for array in of_work))]
+        return [(write, margins[:, 0], targets, weights, gradients[:, 0], curvatures[:, 0])]
 
     def _leaves(self, rate: float) -> Call:
         """The call that writes the values of the leaves."""
-        if self.loss is None:
-            longest = LONGEST if self.problem.n_classes else math.inf
-            return write_leaves, self.work.sums, rate, longest, self.values
         if self.problem.has_log_link:
-            return write_steps_of_logarithms, self.work.sums, rate, PRIOR_EVENTS, self.values
-        return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
+            return write_leaves, self.work.sums, rate, PRIOR_EVENTS, LONGEST_OF_LOGARITHMS, self.values
+        if self.loss is not None:
+            return minimising(self.work, self.loss, self.work.nodes, self.rows, rate, self.values[:, 0])
+        longest = LONGEST if self.problem.n_classes else math.inf
+        return write_leaves, self.work.sums, rate, RIDGE, longest, self.values
 
     def grow(self, until: float) -> Trees:
         """The trees from those grown before up to a multiple of TREES."""
         structures, values = [], []
         numbers = range(self.n_grown, round(TREES * until))
         for _ in numbers if len(self.work.columns) else ():
-            self.differentiate.run()
             self.program.run()
             n_nodes = int(self.work.sizes[1])
             if n_nodes > 1:
                 structures.append((self.work.nodes[:n_nodes].copy(), self.work.sets.copy()))
                 values.append(self.values[: (n_nodes + 1) // 2].copy())
-        self.n_grown = numbers.stop
-        return self._trees(structures, values)
-
-    def _trees(self, structures: list[tuple[np.ndarray, np.ndarray]], values: list[np.ndarray]) -> Trees:
-        is_of_numbers = not self.problem.n_classes
-        values = [leaves * self.spread if is_of_numbers else leaves.astype(np.float32) for leaves in values]
-        start = self.start * self.spread + self.centre if is_of_numbers else self.start
-        if self.problem.has_log_link:
-            start = start + balance_of(self.targets, self.problem.weights, self.margins)
-        return joined(self.bins, structures, values, start, self.problem.n_classes)
+        self.n_grown, start = numbers.stop, self.start
+        if self.problem.n_classes:
+            return joined(
+                self.bins, structures, [leaves.astype(np.float32) for leaves in values], start, self.problem.n_classes
+            )
+        start = start * self.spread + self.centre
+        start = start + (balance_of(*self.rows) if self.problem.has_log_link else 0.0)
+        return joined(self.bins, structures, [leaves * self.spread for leaves in values], start, 0)
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
@@ -325,20 +274,9 @@ def coarseness(problem: Problem) -> float:
     return min(COARSE, COARSEST / sizes_of(len(problem.targets), problem.n_classes).rate)
 
 
-class CoarseBoosting(Boosting):
-    """Fewer trees at a larger rate, which are enough to compare settings."""
-
-    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
-        super().__init__(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate))
-
-    def grow(self, until: float) -> Trees:
-        """Trees beyond those grown before, up to those that come as far as a multiple of TREES."""
-        return super().grow(JUDGED / coarseness(self.problem) * until)
+def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
+    """What grows trees at a larger rate, which are enough to compare settings."""
+    return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 
-def work_of_trial(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees to be judged takes."""
-    return JUDGED / coarseness(problem) * work_of(settings, problem, n)
-
-
-BOOSTED = Grower(CoarseBoosting, most_trees, neighbours_of, work_of, work_of_trial)
+BOOSTED = Grower(begin_trial, lambda problem: JUDGED / coarseness(problem), most_trees, neighbours_of, work_of)

@@ -20,7 +20,7 @@ from tunefree.core.part import LEARNED, Part, argument, array, child, number, sc
 from tunefree.core.rows import Block, n_rows, row_sums, sparse
 from tunefree.core.schema import COUNT, Flag, Number, Sequence
 from tunefree.generations.bundles import UNLIMITED, Bundles
-from tunefree.generations.reservoir import hashed, hashed_values
+from tunefree.generations.reservoir import GOLDEN, hashed, hashed_values, mixed
 
 MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
 MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
@@ -330,12 +330,6 @@ def features_of(key: int) -> tuple[int, int]:
     return (first, end) if first else (0, 0)
 
 
-def _mixed(bits):
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
 def digests_of_words(X: Block) -> np.ndarray:
     """A 64-bit digest of the words of each row, the same in whatever order they are."""
     return row_sums(hashed_values(X.features, X.values), X.pointers)
@@ -352,7 +346,7 @@ def _write_digests(
         for c in range(len(keys)):
             if matrix[i, c] < 0.0 or matrix[i, c] > 0.0:  # neither 0 nor missing
                 bits = np.float64(clip(matrix[i, c], MOST)).view(np.uint64)
-                total += _mixed(bits + keys[c] * np.uint64(0x9E3779B97F4A7C15))
+                total += mixed(bits + keys[c] * GOLDEN)
         digests[i] = total
 
 

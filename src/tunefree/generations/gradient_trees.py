@@ -3,10 +3,9 @@
 Chen, Guestrin: XGBoost (KDD 2016), equations (6) and (7), with vectors for outputs; leaves are split in the order of
 their gain, and of two children the histogram of the larger one is a difference (Ke et al.: LightGBM, NIPS 2017).
 
-Splits are searched with whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS
-2022): of an output, one of 64 bits has the gradient, the second derivative and the number of rows side by side, so that
-one addition sums up all three. Units are such that the sizes of all rows together fill the bits: of 2^16 rows a mean
-gradient is 2^7 units, of 2^10 rows 2^17. Rounding is random and right on average. Leaves get exact sums.
+Splits are searched with whole numbers (:mod:`tunefree.generations.nodes`): of an output, one of 64 bits has the
+gradient, the second derivative and the number of rows side by side. Of 2^16 rows a mean gradient is 2^7 units, of 2^10
+rows 2^17. Leaves get exact sums.
 """
 
 from __future__ import annotations
@@ -20,12 +19,22 @@ from tunefree.compiled.functions import compiled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.bundles import Exclusive
 from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
-from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
+from tunefree.generations.nodes import (
+    BITS,
+    GOLDEN,
+    HALF,
+    default_left,
+    draw_rows,
+    fields_of,
+    next_random,
+    partition,
+    unit_of,
+    zeros,
+)
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET
 
 RIDGE = 1e-3  # added to sums of second derivatives
 LEAST_GAIN = 1e-9
-BITS = 64
 SIGN, TWO_TO_52, BITS_OF_TWO_TO_52 = np.uint64(1 << 63), 2.0**52, np.uint64(0x4330000000000000)
 ONE = 2.0**-32  # a random number of 32 bits times this is between 0 and 1
 
@@ -64,44 +73,16 @@ class Work(NamedTuple):
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
     sets: Annotated[np.ndarray, "uint64[leaves, 4]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
+    roots: Annotated[np.ndarray, "int32[1]"]  # of the tree: 0
+    leaves: Annotated[np.ndarray, "int32[rows, 1]"]  # that rows reach
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
-        nodes, of_rows = 2 * most_leaves - 1, (n, n_outputs)
-        return cls(
-            gradients=np.empty(of_rows, np.float32),
-            curvatures=np.empty(of_rows, np.float32),
-            rows=np.empty(n, np.uint32),
-            spare=np.empty(n, np.uint32),
-            columns=np.zeros(n_columns, np.int32),
-            single=np.zeros(n_columns + 1, np.int32),
-            sizes=np.zeros(2, np.int64),
-            packed=np.empty(of_rows, np.int64),
-            ordered=np.empty(of_rows, np.int64),
-            first=np.zeros(nodes, np.int64),
-            last=np.zeros(nodes, np.int64),
-            totals=np.zeros((nodes, n_outputs), np.int64),
-            gains=np.zeros(nodes),
-            splits=np.zeros(nodes, np.int32),
-            histogram=np.zeros(nodes, np.int64),
-            histograms=np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64),
-            scales=np.zeros(n_outputs),
-            ridges=np.zeros(n_outputs),
-            noises=np.zeros(n_outputs),
-            variances=np.zeros(n_outputs),
-            running=np.zeros(256, np.uint64),
-            scores=np.zeros(256),
-            present=np.zeros(256, np.uint8),
-            order=np.zeros(256, np.uint8),
-            means=np.zeros(256),
-            in_order=np.zeros(256 * n_outputs, np.int64),
-            goes_left=np.zeros(256, np.uint8),
-            sizes_of_node=np.zeros((2, n_outputs)),
-            nodes=np.zeros((nodes, 2), np.int32),
-            sets=np.zeros((most_leaves, WORDS), np.uint64),
-            sums=np.zeros((most_leaves, n_outputs, 2)),
-        )
+        of_rows = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs}
+        of_columns = {"drawn": n_columns, "places": n_columns + 1}
+        of_nodes = {"nodes": 2 * most_leaves - 1, "leaves": most_leaves, "histograms": most_leaves}
+        return zeros(cls, **of_rows, **of_columns, **of_nodes)
 
 
 @compiled
@@ -123,20 +104,6 @@ def draw(
         work.columns[f] = varying[f]
     next_random(state)
     work.sizes[0] = draw_rows(work.rows, work.spare, share, state[0])
-
-
-def fields_of(n):
-    """Bits below the second derivative, and below the gradient, in whole numbers that are sums over up to n rows."""
-    low = 1
-    while (1 << low) <= n:
-        low += 1
-    return low, low + (BITS - low) // 2
-
-
-def unit_of(total, bits, n):
-    """The unit in which sizes, rounded up, have a sum below 2^bits; 1 where all are 0."""
-    unit = total / (0.999 * np.float64(1 << bits) - n)
-    return unit if unit > 0.0 else 1.0
 
 
 def sum_sizes(values, rows, sums):
@@ -183,22 +150,14 @@ def pack(work, n, low, high, start):
         work.noises[k] /= max(np.float64((total[k] >> low) & ((1 << (high - low)) - 1)), 1.0)
 
 
-def sum_codes(work, node, n_codes):
-    """Sum up the rows of a node: by the histogram of a column, which has all of them."""
-    sums, total = work.histograms[work.histogram[node], 0], work.totals[node]
-    for k in range(len(total)):
-        total[k] = sums[MISSING * len(total) + k]
-    for b in range(n_codes[work.columns[0]]):
-        for k in range(len(total)):
-            total[k] += sums[b * len(total) + k]
-
-
 def gather(work, node):
-    """Lay the derivatives of a node's rows side by side."""
-    rows, ordered = work.rows[work.first[node] : work.last[node]], work.ordered
+    """Lay the derivatives of a node's rows side by side, and add them up."""
+    rows, ordered, total = work.rows[work.first[node] : work.last[node]], work.ordered, work.totals[node]
+    total[:] = 0
     for p in range(np.uint64(len(rows))):
         for k in range(ordered.shape[1]):
             ordered[p, k] = work.packed[rows[p], k]
+            total[k] += ordered[p, k]
 
 
 def fill_four(of_node, places, codes, columns, rows, ordered):
@@ -214,27 +173,17 @@ def fill_four(of_node, places, codes, columns, rows, ordered):
         in_d[of_d[r]] += both
 
 
-def fill_one(sums, of_column, rows, ordered):
-    """Sum up a column of one output."""
-    for p in range(np.uint64(len(rows))):
-        sums[of_column[rows[p]]] += ordered[p, 0]
-
-
-def fill_several(sums, of_column, rows, ordered):
-    """Sum up a column of several outputs."""
+def fill_column(sums, of_column, rows, ordered):
+    """Sum up a column."""
     n_outputs = np.uint64(ordered.shape[1])
+    if n_outputs == np.uint64(1):
+        for p in range(np.uint64(len(rows))):
+            sums[of_column[rows[p]]] += ordered[p, 0]
+        return
     for p in range(np.uint64(len(rows))):
         b = np.uint64(of_column[rows[p]]) * n_outputs
         for k in range(n_outputs):
             sums[b + k] += ordered[p, k]
-
-
-def fill_column(sums, of_column, rows, ordered):
-    """Sum up a column."""
-    if ordered.shape[1] == 1:
-        fill_one(sums, of_column, rows, ordered)
-    else:
-        fill_several(sums, of_column, rows, ordered)
 
 
 def fill_bundles(work, of_node, exclusive, rows):
@@ -277,7 +226,6 @@ def fill(work, node, place, codes, n_codes, exclusive):
         fill_column(of_node[f], codes[work.columns[f]], rows, ordered)
     fill_bundles(work, of_node, exclusive, rows)
     work.histogram[node] = place
-    sum_codes(work, node, n_codes)
 
 
 def subtract(work, node, place, smaller, n_codes):
@@ -372,28 +320,6 @@ def find_split(work, node, n_codes, is_categorical, least_rows, low, high):
             if cut >= 0:
                 work.splits[node] = j << COLUMN | cut << CODE | side
     work.gains[node] = best - parent
-
-
-def partition(work, node, of_column, left, right):
-    """Move the rows of a node that go left before the others, in their order; both are written, to have no branch.
-
-    Returns how many rows have no code.
-    """
-    n_left, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
-    for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
-        r = work.rows[p]
-        code = of_column[r]
-        goes_left = np.uint64(work.goes_left[code])
-        n_missing += np.uint64(code == MISSING)
-        work.rows[n_left] = r
-        work.spare[n_right] = r
-        n_left += goes_left
-        n_right += np.uint64(1) - goes_left
-    for p in range(n_right):
-        work.rows[n_left + p] = work.spare[p]
-    work.first[left], work.last[left] = work.first[node], n_left
-    work.first[right], work.last[right] = n_left, work.last[node]
-    return n_missing
 
 
 def split(work, node, codes, n_codes, is_categorical, left, right, low, high):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,21 +34,19 @@ BUDGET = 1.0  # of trials, in the work of growing
 MORE = 2.0**0.5  # times as many trees are grown as before, in a step
 
 
-class Growing(Protocol):
-    """Trees of a problem that are being grown."""
-
-    def grow(self, until: float) -> Trees:
-        """Trees beyond those grown before, up to as many as a multiple of the usual number is judged by."""
-
-
 class Grower(NamedTuple):
     """How a kind of trees is grown with settings that are inherited."""
 
-    begin: Callable[[Problem, int, Settings], Growing]  # of fewer trees, which are judged as the usual number
+    # What grows trees beyond those grown before, up to a multiple of their usual number, to be judged.
+    begin_trial: Callable[[Problem, int, Settings], Callable[[float], Trees]]
+    judged: Callable[[Problem], float]  # part of the trees, which comes as far in a trial as all of them
     most_trees: Callable[[Settings, Problem], float]  # a multiple; 1 where rows do not choose their number
     neighbours: Callable[[Settings, Problem], list[Settings]]
     work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
-    work_of_trial: Callable[[Settings, Problem, int], float]  # of growing what is judged
+
+    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
+        """The work of growing what is judged."""
+        return self.judged(problem) * self.work(settings, problem, n)
 
 
 class Inherited(NamedTuple):
@@ -149,7 +147,7 @@ class Course:
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
         self.trial, self.settings, self.sums = trial, settings, np.zeros(1)
-        self.growing = trial.grower.begin(trial.earlier, trial.seed, settings)
+        self.grow = trial.grower.begin_trial(trial.earlier, trial.seed, settings)
         self.trees = settings.fewest_trees
         self.judged = [self._judged()]
 
@@ -172,7 +170,7 @@ class Course:
 
     def _judged(self) -> Judged:
         later = self.trial.later
-        grown = self.growing.grow(self.trees)
+        grown = self.grow(self.trial.grower.judged(self.trial.earlier) * self.trees)
         margins = grown.apply(later.columns)[1][0] + self.sums
         self.sums = margins - grown.start
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)

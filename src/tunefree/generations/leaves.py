@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.functions import Compiled
 from tunefree.compiled.prefetching import LARGE
 from tunefree.compiled.programs import Call
 from tunefree.core.fields import FEATURE, OUTPUT, padded
@@ -20,6 +20,7 @@ from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
 from tunefree.core.rows import Row
 from tunefree.core.schema import Number, Text
+from tunefree.generations.trees import add_singles
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
@@ -114,19 +115,6 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
         rest = np.full((len(logs), missing), np.log(unknown))
         logs = np.concatenate([logs + np.log1p(-missing * unknown), rest], axis=1)
     return logs
-
-
-@compiled
-def add_weights(
-    weights: Annotated[np.ndarray, "float32[leaves, outputs]"],
-    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
-    sums: Annotated[np.ndarray, "float64[rows, outputs]"],
-) -> None:
-    """Add the weights of the leaves that rows reach."""
-    for i in range(len(leaves)):
-        for t in range(leaves.shape[1]):
-            for k in range(sums.shape[1]):
-                sums[i, k] += weights[leaves[i, t], k]
 
 
 class LivingLeaves(HasObjective):
@@ -254,7 +242,7 @@ class FrozenLeaves(Part):
         """Predict rows as :meth:`LivingLeaves.follow` does, and learn nothing."""
         sums = np.zeros(margins.shape)
         if len(self.levels):
-            add_weights(self.levels, np.ascontiguousarray(leaves), sums)
+            add_singles(self.levels, np.ascontiguousarray(leaves), sums)
         return self.corrected(margins, sums)
 
     def corrected(self, margins: np.ndarray, sums: np.ndarray) -> np.ndarray:

@@ -8,6 +8,8 @@ second derivatives are those expected (Nelder, Wedderburn: Generalized linear mo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -158,12 +160,12 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
         for strength in STRENGTHS:
             penalty = np.full(X.shape[1], 1.0 / strength)
             penalty[0] = 1e-10
-            if problem.has_log_link:
-                weights = _scoring(X, problem, penalty, weights)
-            elif not problem.n_classes:
-                weights = _ridge(X, problem, penalty)
+            if problem.n_classes or problem.has_log_link:
+                evaluate = _log_link if problem.has_log_link else _log_loss
+                minimise = _newton if n_weights <= MOST_OF_NEWTON or problem.has_log_link else _lbfgs
+                weights = minimise(partial(evaluate, X, problem, penalty), weights)
             else:
-                weights = (_newton if n_weights <= MOST_OF_NEWTON else _lbfgs)(X, problem, penalty, weights)
+                weights = _ridge(X, problem, penalty)
             path.append(weights)
     if problem.has_log_link:
         constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)
@@ -181,38 +183,33 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _scoring(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Fisher's scoring from some weights on, whose margins are logarithms of the targets' means over the mean of all.
+class Evaluated(NamedTuple):
+    """An objective at some weights (d, K)."""
 
-    Steps are halved until the objective, in units of the dispersion, falls.
+    value: float
+    gradient: np.ndarray  # (d, K)
+    hessian: Callable[[], np.ndarray]  # (K d, K d), of one output after the other
+
+
+def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
+    """The penalised loss, in units of the dispersion, with the second derivatives that are expected.
+
+    Margins are logarithms of the targets' means over the mean of all.
     """
     mean, dispersion = problem.rates
     y, row_weights = np.minimum(problem.targets / mean, 1e100), problem.weights / dispersion
     q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
-
-    def objective(b: np.ndarray) -> float:
-        losses = measured(regression(problem.loss), y, (X @ b)[:, None])
-        return float(np.sum(row_weights * np.minimum(losses, 1e200)) + 0.5 * np.sum(penalty * b**2))
-
-    value = objective(b)
-    for _ in range(STEPS):
-        margins = np.clip(X @ b, -FARTHEST_MARGIN, FARTHEST_MARGIN)
-        expected = row_weights * np.exp(r * margins)
-        gradient = X.T @ (expected - row_weights * y * np.exp(-q * margins)) + penalty * b
-        step = np.linalg.solve((X * expected[:, None]).T @ X + np.diag(penalty + 1e-9), gradient)
-        size = 1.0
-        while size > 1e-4 and not (after := objective(b - size * step)) < value:
-            size /= 2.0
-        if size <= 1e-4 or value - after < NEAR * abs(value):
-            break
-        b, value = b - size * step, after
-    return b[:, None]
+    margins = X @ b
+    losses = measured(regression(problem.loss), y, margins[:, None])
+    value = float(np.sum(row_weights * np.minimum(losses, 1e200)) + 0.5 * np.sum(penalty * b**2))
+    margins = np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN)
+    expected = row_weights * np.exp(r * margins)
+    gradient = X.T @ (expected - row_weights * y * np.exp(-q * margins)) + penalty * b
+    return Evaluated(value, gradient[:, None], lambda: (X * expected[:, None]).T @ X + np.diag(penalty + 1e-9))
 
 
-def _evaluate(
-    X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The penalised log-loss of some weights, its gradient, and the probabilities (n, K) of the rows."""
+def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
+    """The penalised log-loss."""
     margins, codes, row_weights = weights.T @ X.T, problem.targets.astype(np.int64), problem.weights
     n_outputs, rows = len(margins), np.arange(len(X))
     if n_outputs == 1:
@@ -226,14 +223,15 @@ def _evaluate(
     away[codes, rows] -= row_weights
     gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
-    return value, gradient, shares[-n_outputs:].T
+    of_penalty, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
+    return Evaluated(value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(of_penalty))
 
 
-def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weights of least penalised log-loss, from some weights on."""
+def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
+    """The weights at which an objective is least, from some on."""
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient, _ = _evaluate(X, problem, penalty, flat.reshape(weights.shape))
+        value, gradient, _ = evaluate(flat.reshape(weights.shape))
         return value, gradient.ravel()
 
     from scipy.optimize import minimize  # which takes longer to import than most models to grow
@@ -243,22 +241,18 @@ def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nda
     return np.array(solution.x).reshape(weights.shape)
 
 
-def _newton(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Newton's method from some weights, with steps halved until the objective falls."""
-    value, gradient, P = _evaluate(X, problem, penalty, weights)
+def _newton(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
+    """Newton's method from some weights on, with steps halved until the objective falls."""
+    value, gradient, hessian = evaluate(weights)
     for _ in range(STEPS):
-        hessian = _hessian(X, P, problem.weights) + np.diag(np.tile(penalty, P.shape[1]) + 1e-9)
-        step = np.linalg.solve(hessian, gradient.T.reshape(-1)).reshape(P.shape[1], -1).T
+        step = np.linalg.solve(hessian(), gradient.T.reshape(-1)).reshape(weights.shape[::-1]).T
         size = 1.0
-        while size > 1e-4:
-            after = _evaluate(X, problem, penalty, weights - size * step)
-            if after[0] < value:
-                break
+        while size > 1e-4 and not (after := evaluate(weights - size * step)).value < value:
             size /= 2.0
-        if size <= 1e-4 or value - after[0] < NEAR * abs(value):
+        if size <= 1e-4 or value - after.value < NEAR * abs(value):
             break
         weights = weights - size * step
-        value, gradient, P = after
+        value, gradient, hessian = after
     return weights
 
 

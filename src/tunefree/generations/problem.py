@@ -186,17 +186,11 @@ class ScaledTargets(NamedTuple):
     dispersion: float = 1.0  # of targets over their mean
 
 
-def without_outliers(targets: np.ndarray, loss: Any) -> np.ndarray:
-    """Targets (n,) in spreads, cut at FAR of them where the loss asks for a middle, which outliers do not change.
-
-    A leaf of few rows may have more outliers than others, or an outlier may decide where rows are split.
-    """
-    asks_for_middle = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
-    return np.clip(targets, -FAR, FAR) if asks_for_middle else targets
-
-
 def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The targets of a problem; numbers of classes as they are."""
+    """The targets of a problem; numbers of classes as they are.
+
+    Where the loss asks for a middle, which outliers do not change, these are cut at FAR spreads.
+    """
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:
@@ -205,5 +199,8 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
     centre = centre_of(problem)
     spread = spread_of(problem.targets, problem.weights, centre)
     loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
-    targets = np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
+    # A leaf of few rows may have more outliers than others, or an outlier may decide where rows are split.
+    asks_for_middle = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
+    farthest = FAR if asks_for_middle else FARTHEST
+    targets = np.clip(problem.targets / spread - centre / spread, -farthest, farthest)
     return ScaledTargets(centre, spread, targets, loss)

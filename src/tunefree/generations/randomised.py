@@ -7,20 +7,28 @@ of the rows. Nodes are split in the order of their numbers, so that the children
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
-from tunefree.generations.bins import MISSING
-from tunefree.generations.draws import draw_rows, next_random
-from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
+from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.inheritance import Grower
-from tunefree.generations.numeric_losses import minimising
-from tunefree.generations.problem import Problem, scaled_targets, without_outliers
+from tunefree.generations.nodes import (
+    BITS,
+    default_left,
+    draw_rows,
+    fields_of,
+    next_random,
+    partition,
+    unit_of,
+    zeros,
+)
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
-from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, default_left, joined
+from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
 
 TREES = 60
 JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
@@ -42,24 +50,19 @@ class Work(NamedTuple):
 
     drawn: Annotated[np.ndarray, "uint32[rows]"]  # for the tree, and then the others
     drawn_codes: Annotated[np.ndarray, "uint8[columns, rows]"]  # of these, so that they are near each other
+    drawn_packed: Annotated[np.ndarray, "int64[rows]"]  # of these, see packed_rows
     rows: Annotated[np.ndarray, "uint32[rows]"]  # places among those drawn; in a leaf, numbers of rows
-    packed: Annotated[np.ndarray, "int64[rows]"]  # see packed_rows
-    spare_rows: Annotated[np.ndarray, "uint32[rows]"]
-    spare_packed: Annotated[np.ndarray, "int64[rows]"]
-    codes: Annotated[np.ndarray, "uint8[rows]"]  # of the rows of a node, in one column
+    spare: Annotated[np.ndarray, "uint32[rows]"]
+    packed: Annotated[np.ndarray, "int64[rows]"]  # of the rows of a node
+    codes: Annotated[np.ndarray, "uint8[rows]"]  # of these in one column
+    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that do
     first: Annotated[np.ndarray, "int64[nodes]"]  # a node has the rows first .. last
     last: Annotated[np.ndarray, "int64[nodes]"]
     totals: Annotated[np.ndarray, "int64[nodes, outputs]"]
+    sides: Annotated[np.ndarray, "int64[outputs, 2]"]  # sums of the rows of a node beyond a cut, and up to it
+    best_left: Annotated[np.ndarray, "int64[outputs]"]  # the latter for its best cut so far
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K of the classes or targets by weight, and the weight
-
-    @classmethod
-    def create(cls, n: int, n_columns: int, n_leaves: int, n_outputs: int) -> Work:
-        """Room for trees of so many rows, columns, leaves and outputs."""
-        drawn = np.empty(n, np.uint32), np.empty((n_columns, n), np.uint8)
-        of_rows: list[np.ndarray] = [*drawn, *(np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8))]
-        of_nodes = [np.empty(2 * n_leaves - 1, np.int64) for _ in range(2)]
-        totals, sums = np.empty((2 * n_leaves - 1, n_outputs), np.int64), np.empty((n_leaves, n_outputs + 1))
-        return cls(*of_rows, *of_nodes, totals, sums)  # type: ignore[call-arg]
 
 
 def fields_of_rows(n, has_classes):
@@ -71,7 +74,7 @@ def fields_of_rows(n, has_classes):
 def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, random: Any) -> np.ndarray:
     """Whole numbers (n,) that have the target by weight, the weight and 1 side by side.
 
-    Their sums are as in :mod:`tunefree.generations.gradient_trees`. Where there are several classes, the number of a
+    Their sums are as in :mod:`tunefree.generations.nodes`. Where there are several classes, the number of a
     row's class is in front, which is not summed.
     """
     n, draws = len(targets), random.random(len(targets))
@@ -86,15 +89,22 @@ def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, ran
     )
 
 
-def draw(work, codes, share, start):
+def draw(work, packed, codes, share, start):
     """Draw about a share of the rows, and lay their codes side by side; returns how many there are."""
-    n = np.int64(draw_rows(work.drawn, work.spare_rows, share, start))
+    n = np.int64(draw_rows(work.drawn, work.spare, share, start))
     for p in range(np.uint64(n)):
         work.rows[p] = p
+        work.drawn_packed[p] = packed[work.drawn[p]]
     for j in range(len(codes)):
         for p in range(np.uint64(n)):
             work.drawn_codes[j, p] = codes[j, work.drawn[p]]
     return n
+
+
+def gather(work, node):
+    """Lay the whole numbers of a node's rows side by side."""
+    for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
+        work.packed[p] = work.drawn_packed[work.rows[p]]
 
 
 def differs(work, targets, node):
@@ -106,12 +116,13 @@ def differs(work, targets, node):
     return p < len(rows)
 
 
-def sum_sides(work, of_column, cut, first, last, sides):
-    """Write the sums (K, 2) of the rows with codes beyond a cut, and of those up to it; return that of the latter.
+def sum_sides(work, node, of_column, cut):
+    """Write the sums of the rows of a node with codes beyond a cut, and of those up to it; return that of the latter.
 
     No branch, as in trees: sums of one output are taken of several rows at a time, others where they belong.
     """
-    rows, packed, total = work.rows[first:last], work.packed[first:last], np.int64(0)
+    first, last, sides, total = work.first[node], work.last[node], work.sides, np.int64(0)
+    rows, packed = work.rows[first:last], work.packed[first:last]
     sides[:] = 0
     if len(sides) == 1:
         of_rows, highest = work.codes[first:last], np.uint8(cut)
@@ -146,7 +157,7 @@ def gain_of(total, sides, whole, part, low, high):
     return squares / np.float64(weight) + squares_of_rest / np.float64(rest)
 
 
-def draw_split(work, node, tries, order, state, sides, best_left, low, high):
+def draw_split(work, node, tries, order, state, low, high):
     """The best of the cuts of so many columns that vary in a node, each at the code of a random row; -1 for none."""
     first, last, total = work.first[node], work.last[node], work.totals[node]
     best, column, cut, tried, whole = -1.0, -1, 0, 0, np.int64(0)
@@ -167,12 +178,12 @@ def draw_split(work, node, tries, order, state, sides, best_left, low, high):
                 continue
         tried += 1
         at = lowest + int(next_random(state) * (highest - lowest))
-        part = sum_sides(work, of_column, at, first, last, sides)
-        gain = gain_of(total, sides, whole, part, low, high)
+        part = sum_sides(work, node, of_column, at)
+        gain = gain_of(total, work.sides, whole, part, low, high)
         if gain > best:
             best, column, cut = gain, order[q], at
-            for k in range(len(sides)):
-                best_left[k] = sides[k, 1]
+            for k in range(len(total)):
+                work.best_left[k] = work.sides[k, 1]
     return column, cut
 
 
@@ -183,25 +194,6 @@ def range_of(of_column, rows, first, last):
         code = int(of_column[rows[p]])
         low, high = min(low, code), max(high, code)
     return low, high
-
-
-def partition(work, node, of_column, cut):
-    """Move the rows of a node with codes up to a cut before the others, in their order.
-
-    Returns where the others begin, and how many rows have no code. Rows are written to both places, to have no branch.
-    """
-    end, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
-    for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
-        r, both = work.rows[p], work.packed[p]
-        goes_left = np.uint64(of_column[r] <= cut)
-        n_missing += np.uint64(of_column[r] == MISSING)
-        work.rows[end], work.packed[end] = r, both
-        work.spare_rows[n_right], work.spare_packed[n_right] = r, both
-        end += goes_left
-        n_right += np.uint64(1) - goes_left
-    for p in range(n_right):
-        work.rows[end + p], work.packed[end + p] = work.spare_rows[p], work.spare_packed[p]
-    return end, n_missing
 
 
 def sum_leaf(work, node, leaf, targets, weights):
@@ -218,6 +210,19 @@ def sum_leaf(work, node, leaf, targets, weights):
             sums[np.uint64(targets[r])] += weights[r]
 
 
+def split(work, node, column, cut, left, right):
+    """Split a node, and write its test."""
+    for code in range(len(work.goes_left)):
+        work.goes_left[code] = code <= cut
+    n_missing = partition(work, node, work.drawn_codes[column], left, right)
+    n_left, n_right = work.last[left] - work.first[left], work.last[right] - work.first[right]
+    is_left = default_left(n_missing, n_left, n_right, work.drawn[work.rows[work.first[node]]])
+    work.nodes[node, 0], work.nodes[node, 1] = column << COLUMN | cut << CODE | np.int64(is_left), left
+    for k in range(len(work.best_left)):
+        work.totals[left, k] = work.best_left[k]
+        work.totals[right, k] = work.totals[node, k] - work.best_left[k]
+
+
 @compiled
 def grow_tree(
     work: Work,
@@ -230,46 +235,35 @@ def grow_tree(
     tries: int,
     order: Annotated[np.ndarray, "int64[varying]"],
     state: Annotated[np.ndarray, "uint64[1]"],
-    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    sides: Annotated[np.ndarray, "int64[outputs, 2]"],
-    best_left: Annotated[np.ndarray, "int64[outputs]"],
 ) -> int:
     """Grow a tree on about a share of the rows; writes its nodes, and the sums of its leaves.
 
     Returns how many nodes there are: one less than twice the leaves.
     """
     next_random(state)
-    has_classes, total = len(sides) > 1, work.totals[0]
+    nodes, total = work.nodes, work.totals[0]
+    has_classes = len(total) > 1
     low, high = fields_of_rows(len(targets), has_classes)
-    n = draw(work, codes, share, state[0])
-    total[:] = 0
-    for p in range(np.uint64(n)):
-        both = packed[work.drawn[p]]
-        work.packed[p] = both
+    work.first[0], work.last[0] = 0, draw(work, packed, codes, share, state[0])
+    total[:], n_nodes, n_leaves, v = 0, 1, 0, 0
+    gather(work, 0)
+    for p in range(np.uint64(work.last[0])):
+        both = work.packed[p]
         if has_classes:
             total[np.uint64(both) >> np.uint64(CLASS)] += both & ((1 << CLASS) - 1)
         else:
             total[0] += both
-    work.first[0], work.last[0], n_nodes, n_leaves, v = 0, n, 1, 0, 0
     while v < n_nodes:
         column, cut = -1, 0
         if work.last[v] - work.first[v] >= least and n_nodes + 2 <= len(nodes) and differs(work, targets, v):
-            column, cut = draw_split(work, v, tries, order, state, sides, best_left, low, high)
+            column, cut = draw_split(work, v, tries, order, state, low, high)
         if column < 0:
             sum_leaf(work, v, n_leaves, targets, weights)
             nodes[v, 0], nodes[v, 1] = LEAF, n_leaves
             n_leaves += 1
         else:
-            end, n_missing = partition(work, v, work.drawn_codes[column], cut)
-            before = np.uint64(work.first[v])
-            first = work.drawn[work.rows[before]]
-            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, first)
-            nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE | np.int64(is_left), n_nodes
-            work.first[n_nodes], work.last[n_nodes] = work.first[v], end
-            work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
-            for k in range(len(sides)):
-                work.totals[n_nodes, k] = best_left[k]
-                work.totals[n_nodes + 1, k] = work.totals[v, k] - best_left[k]
+            split(work, v, column, cut, n_nodes, n_nodes + 1)
+            gather(work, v)
             n_nodes += 2
         v += 1
     return n_nodes
@@ -307,17 +301,6 @@ def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
     """
     n = math.isqrt(n_columns) if n_classes else math.ceil(PART_OF_NUMBERS * n_columns)
     return min(max(round(multiple * n), 1), max(n_columns, 1))
-
-
-class Randomised:
-    """Trees that are grown to be judged: fewer are enough to compare settings."""
-
-    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
-        self.problem, self.seed, self.settings = problem, seed, settings
-
-    def grow(self, until: float) -> Trees:
-        """A part of so many times the usual number."""
-        return grow_randomised(self.problem, self.seed, self.settings, max(round(JUDGED * until * TREES), 1))
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
@@ -364,26 +347,22 @@ def grow_randomised(
         room = room._replace(least=max(room.least, of_events))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = n_tried(len(varying), problem.n_classes, settings.columns)
-    work, sides = (
-        Work.create(n, len(codes), room.leaves, n_outputs),
-        (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
-    )
-    state, nodes = random.integers(1, 2**63, 1).astype(np.uint64), np.empty((2 * room.leaves - 1, 2), np.int32)
-    targets = without_outliers(targets, loss)
+    lengths = {"rows": n, "columns": len(codes), "nodes": 2 * room.leaves - 1, "leaves": room.leaves}
+    work = zeros(Work, **lengths, outputs=n_outputs, sums=n_outputs + 1)
+    state = random.integers(1, 2**63, 1).astype(np.uint64)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
-    of_tree = codes, room.rows / max(n, 1), room.least, tries, varying, state, nodes, *sides
+    rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
     for _ in range(n_trees if len(varying) else 0):
-        n_nodes = grow_tree(work, targets, problem.weights, packed, *of_tree)
-        sums = work.sums[: (n_nodes + 1) // 2]
+        n_nodes = grow_tree(work, targets, problem.weights, packed, codes, share, room.least, tries, varying, state)
+        nodes, sums = work.nodes[:n_nodes], work.sums[: (n_nodes + 1) // 2]
         if problem.has_log_link:
             sums = sums / dispersion + PRIOR_EVENTS
-        of_leaves = sums[:, :-1] / sums[:, -1:]
+        means = sums[:, :-1] / sums[:, -1:]
         if loss is not None:
-            of_rows = np.zeros((n, 1)), targets, problem.weights
-            minimise, *arguments = minimising(work, loss, nodes[:n_nodes], of_rows, 1.0, of_leaves[:, 0])
+            minimise, *arguments = minimising(work, loss, nodes, rows, 1.0, means[:, 0])
             minimise(*arguments)
-        structures.append((nodes[:n_nodes].copy(), np.empty((0, WORDS), np.uint64)))
-        values.append(of_leaves.astype(np.float32) if problem.n_classes else scaled(of_leaves, spread, centre))
+        structures.append((nodes.copy(), np.empty((0, WORDS), np.uint64)))
+        values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     if not structures:
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
@@ -392,9 +371,9 @@ def grow_randomised(
     return joined(bins, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
 
 
-def work_of_trial(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees to be judged takes."""
-    return JUDGED * work_of(settings, problem, n)
+def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
+    """What grows as many times the usual number of trees as it is told."""
+    return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 
-RANDOMISED = Grower(Randomised, lambda settings, problem: 1.0, neighbours_of, work_of, work_of_trial)
+RANDOMISED = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)

@@ -18,16 +18,21 @@ from tunefree.core.schema import COUNT, Number
 MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
 FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
 ARRAYS = ("columns", "targets", "weights", "digests")
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FEWEST_KEPT = 2**14  # where memory is short
 WIDE = 2**6  # columns beyond which fewer rows are kept, 512 MiB of numbers
 
 
-def hashed(numbers: np.ndarray) -> np.ndarray:
-    """Pseudo-random 64-bit numbers of whole numbers (Steele, Lea, Flood: splitmix, OOPSLA 2014)."""
-    bits = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+def mixed(bits):
+    """Bits that all depend on all of those before (Steele, Lea, Flood: splitmix, OOPSLA 2014)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+def hashed(numbers: np.ndarray) -> np.ndarray:
+    """Pseudo-random 64-bit numbers of whole numbers."""
+    return np.asarray(mixed(numbers.astype(np.uint64) * GOLDEN))
 
 
 def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:

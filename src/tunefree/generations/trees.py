@@ -69,8 +69,8 @@ class Trees(NamedTuple):
         """As :meth:`apply`, of rows by their codes."""
         leaves = np.empty((len(codes), len(self.roots)), np.int32)
         sums = np.tile(self.start, (len(codes), 1))
-        walk_through, *arguments = call_on(self, codes, leaves, sums)
-        walk_through(*arguments)
+        for function, *arguments in calls_on(self, codes, leaves, sums):
+            function(*arguments)
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
@@ -117,18 +117,6 @@ def child_of(nodes, sets, node, test, code):
     return left + np.uint32(((np.uint32(code) + more) & np.uint32(CODES)) > bound)
 
 
-def default_left(n_missing, n_left, n_right, row):
-    """Whether a code that is missing from all rows of a node goes left: as often as its rows do.
-
-    A category that is new later on is then predicted as those known are on average over the trees. To one side always
-    it would not do: codes of categories are in the order of their mean targets, so that all trees together would take
-    it for the extreme one. ``row`` is one of the node's, whose hash decides.
-    """
-    bits = (np.uint64(row) + (np.uint64(n_left) << np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    draw = np.float64(bits >> np.uint64(11)) / 2.0**53
-    return n_missing == 0 and draw * (np.float64(n_left) + np.float64(n_right)) < np.float64(n_left)
-
-
 def step(nodes, sets, node, codes, i):
     """Where row i goes from a node; a leaf keeps it."""
     test = nodes[node, 0]
@@ -137,19 +125,14 @@ def step(nodes, sets, node, codes, i):
     return child if test >= 0 else node
 
 
-def arrive(nodes, node, values, t, i, leaves, sums):
-    """Write down the leaf that row i reached in tree t, and add its values."""
-    leaf = np.uint32(nodes[node, 1])
-    leaves[i, t] = leaf
-    for k in range(values.shape[1]):
-        sums[i, k] += values[leaf, k]
+def walk_together(codes, order, roots, nodes, sets, leaves, t, p, rows, trees):
+    """Eight walks at once, since each waits for memory: of eight rows of an order, or through eight trees.
 
-
-def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, trees):
-    """Eight walks at once, since each waits for memory: of eight rows from i on, or through eight trees from t on.
-
-    ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
+    They begin at place p of the order, and at tree t. ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next
+    walk has more.
     """
+    i, j, k, m = order[p], order[p + rows], order[p + 2 * rows], order[p + 3 * rows]
+    q, r, s, u = order[p + 4 * rows], order[p + 5 * rows], order[p + 6 * rows], order[p + 7 * rows]
     a, b = np.uint32(roots[t]), np.uint32(roots[t + trees])
     c, d = np.uint32(roots[t + 2 * trees]), np.uint32(roots[t + 3 * trees])
     e, f = np.uint32(roots[t + 4 * trees]), np.uint32(roots[t + 5 * trees])
@@ -157,66 +140,84 @@ def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, t
     while (
         nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0] & nodes[e, 0] & nodes[f, 0] & nodes[g, 0] & nodes[h, 0]
     ) >= 0:  # until all are leaves
-        a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i + rows)
-        c, d = step(nodes, sets, c, codes, i + 2 * rows), step(nodes, sets, d, codes, i + 3 * rows)
-        e, f = step(nodes, sets, e, codes, i + 4 * rows), step(nodes, sets, f, codes, i + 5 * rows)
-        g, h = step(nodes, sets, g, codes, i + 6 * rows), step(nodes, sets, h, codes, i + 7 * rows)
-    arrive(nodes, a, values, t, i, leaves, sums)
-    arrive(nodes, b, values, t + trees, i + rows, leaves, sums)
-    arrive(nodes, c, values, t + 2 * trees, i + 2 * rows, leaves, sums)
-    arrive(nodes, d, values, t + 3 * trees, i + 3 * rows, leaves, sums)
-    arrive(nodes, e, values, t + 4 * trees, i + 4 * rows, leaves, sums)
-    arrive(nodes, f, values, t + 5 * trees, i + 5 * rows, leaves, sums)
-    arrive(nodes, g, values, t + 6 * trees, i + 6 * rows, leaves, sums)
-    arrive(nodes, h, values, t + 7 * trees, i + 7 * rows, leaves, sums)
+        a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, j)
+        c, d = step(nodes, sets, c, codes, k), step(nodes, sets, d, codes, m)
+        e, f = step(nodes, sets, e, codes, q), step(nodes, sets, f, codes, r)
+        g, h = step(nodes, sets, g, codes, s), step(nodes, sets, h, codes, u)
+    leaves[i, t], leaves[j, t + trees] = nodes[a, 1], nodes[b, 1]
+    leaves[k, t + 2 * trees], leaves[m, t + 3 * trees] = nodes[c, 1], nodes[d, 1]
+    leaves[q, t + 4 * trees], leaves[r, t + 5 * trees] = nodes[e, 1], nodes[f, 1]
+    leaves[s, t + 6 * trees], leaves[u, t + 7 * trees] = nodes[g, 1], nodes[h, 1]
+
+
+def walk_rows(codes, order, roots, nodes, sets, leaves):
+    """Walk with some rows tree after tree, so that a tree stays in the cache, and write down the leaves.
+
+    Rows beyond the last eight are walked by themselves, through eight trees at a time.
+    """
+    n, n_trees = len(order), len(roots)
+    for t in range(n_trees):
+        for p in range(0, n - n % 8, 8):
+            walk_together(codes, order, roots, nodes, sets, leaves, t, p, 1, 0)
+    for p in range(n - n % 8, n):
+        for t in range(0, n_trees - n_trees % 8, 8):
+            walk_together(codes, order, roots, nodes, sets, leaves, t, p, 0, 1)
+        for t in range(n_trees - n_trees % 8, n_trees):
+            v = np.uint32(roots[t])
+            while nodes[v, 0] >= 0:
+                v = step(nodes, sets, v, codes, order[p])
+            leaves[order[p], t] = nodes[v, 1]
 
 
 @compiled
 def walk(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    order: Annotated[np.ndarray, "uint32[rows]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
     sets: Annotated[np.ndarray, "uint64[sets, 4]"],
+    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
+) -> None:
+    """Write the leaves that rows reach, which are taken in an order."""
+    walk_rows(codes, order, roots, nodes, sets, leaves)
+
+
+def add_up(values, leaves, sums):
+    """Add the values of the leaves that rows reach, tree after tree."""
+    for i in range(len(leaves)):
+        for t in range(leaves.shape[1]):
+            leaf = np.uint32(leaves[i, t])
+            for k in range(sums.shape[1]):
+                sums[i, k] += values[leaf, k]
+
+
+@compiled
+def add_singles(
     values: Annotated[np.ndarray, "float32[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Walk tree after tree, so that a tree stays in the cache.
-
-    Rows beyond the last eight are walked by themselves, through eight trees at a time.
-    """
-    n, n_trees = len(codes), len(roots)
-    for t in range(n_trees):
-        for i in range(0, n - n % 8, 8):
-            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 1, 0)
-    for i in range(n - n % 8, n):
-        for t in range(0, n_trees - n_trees % 8, 8):
-            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 0, 1)
-        for t in range(n_trees - n_trees % 8, n_trees):
-            v = np.uint32(roots[t])
-            while nodes[v, 0] >= 0:
-                v = step(nodes, sets, v, codes, i)
-            arrive(nodes, v, values, t, i, leaves, sums)
+    """Add the values, in single precision, of the leaves that rows reach."""
+    add_up(values, leaves, sums)
 
 
 @compiled
-def walk_to_numbers(
-    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
-    roots: Annotated[np.ndarray, "int32[trees]"],
-    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
+def add_doubles(
     values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """As ``walk``, where values are numbers of whatever size."""
-    walk(codes, roots, nodes, sets, values, leaves, sums)
+    """Add the values, in double precision, of the leaves that rows reach."""
+    add_up(values, leaves, sums)
 
 
-def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
-    """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
-    of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
-    return of_type, codes, trees.roots, trees.nodes, trees.sets, trees.values, leaves, sums
+def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> list[Call]:
+    """The calls that write the leaves (n, trees) that rows reach by their codes, and add values to sums (n, K)."""
+    add, order = (
+        add_singles if trees.values.dtype == np.float32 else add_doubles,
+        np.arange(len(codes), dtype=np.uint32),
+    )
+    return [(walk, codes, order, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:

@@ -1,35 +1,23 @@
 """The online learners, one algorithm (or family) a file, and ``ALL``, the registry of their names.
 
-A name costs nothing: a learner's file, and Numba with it, is loaded when the learner is first asked for, as
-``ALL["scinol1"]`` or as ``learners.ScInOL1``. What a learner is made of is described in
-:mod:`tunefree.learners.contract`.
+A name costs nothing: a learner's file, and NumPy with it, is loaded when the learner is first asked for, as
+``ALL["scinol2"]``. What a learner is made of is described in :mod:`tunefree.learners.contract`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from tunefree.core.registry import Registry, load
 
 _PLACES = {
-    "scinol1": "tunefree.learners.scinol:ScInOL1",
     "scinol2": "tunefree.learners.scinol:ScInOL2",
-    "pistol": "tunefree.learners.pistol:PiSTOL",
-    "coordinate-pistol": "tunefree.learners.pistol:CoordinatePiSTOL",
     "nag": "tunefree.learners.nag:NAG",
     "cocob": "tunefree.learners.cocob:CoCoB",
-    "cocob-original": "tunefree.learners.cocob:CoCoBOriginal",
     "newton": "tunefree.learners.newton:Newton",
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
 }
 ALL = Registry("learner", _PLACES, "tunefree.learners")
-
-_NOT_LEARNERS_BY_NAME = (
-    "tunefree.learners.averaging:Averaged",
-    "tunefree.learners.averaging:averaged",
-)
-_WHERE = {place.partition(":")[2]: place.partition(":")[0] for place in (*_PLACES.values(), *_NOT_LEARNERS_BY_NAME)}
 
 
 def family_of(name: str) -> Any:
@@ -65,13 +53,3 @@ def register(name: str, learner: Any) -> None:
     tunefree.core.errors.ModelError: there is a learner 'nag' already; choose another name
     """
     ALL.register(name, learner)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'tunefree.learners' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
-
-
-def __dir__() -> list[str]:
-    return ["ALL", "family_of", "register", *_WHERE]

@@ -60,7 +60,7 @@ def averaged(learner: type[Learner]) -> Any:
 
     Examples
     --------
-    >>> from tunefree.learners import NAG
+    >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))
     >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)
     ('AveragedNAG', {'eta': 0.25}, True)

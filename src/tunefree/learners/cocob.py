@@ -1,30 +1,24 @@
-"""CoCoB: continuous coin betting, the variant that trains networks and the original.
+"""CoCoB: continuous coin betting, the variant that trains networks.
 
 Orabona, Tommasi: Training deep networks without learning rates through coin betting (NIPS 2017), Algorithm 2
-(COCOB-Backprop) and Algorithm 1 (COCOB), with initial weights of 0. Each coordinate bets on c = -g x_i, with A_i the
-sum of |c|, theta_i the sum of c and R_i the reward, the sum of c w_i:
+(COCOB-Backprop), with initial weights of 0. Each coordinate bets on c = -g x_i, with A_i the sum of |c|, theta_i the
+sum of c and R_i the reward, the sum of c w_i, which does not fall below 0. L_i is the largest |c| so far, from 1e-8 on:
 
-    Algorithm 1:  w_i = (L_i + R_i) (2 sigmoid(2 theta_i / (A_i + L_i)) - 1) / L_i,
-    Algorithm 2:  w_i = (L_i + R_i) theta_i / (L_i max(A_i + L_i, alpha L_i)).
+    w_i = (L_i + R_i) theta_i / (L_i max(A_i + L_i, alpha L_i)).
 
-Algorithm 1 takes for L_i a bound on |c|: here the largest bound on a round's slope times |x_i| so far. Algorithm 2
-takes the largest |c| so far, from 1e-8 on, and does not let R_i fall below 0.
-
-The initial wealth L_i makes the first weights a number near 1 / alpha (or 1), whatever the scale of the feature, so
-neither is invariant to it. It is multiplied by the natural size of a margin, which in regression follows the spread of
-the target; Algorithm 2 learns of a larger one when the feature is next learned.
+The initial wealth L_i makes the first weights a number near 1 / alpha, whatever the scale of the feature, so the
+learner is not invariant to it. It is multiplied by the natural size of a margin, which in regression follows the spread
+of the target; of a larger one it learns when the feature is next learned.
 """
 
 from __future__ import annotations
 
-import math
-
 from tunefree.compiled.prefetching import fetch_line
-from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.learners.contract import Learner, Traits
 
-SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
+SMALLEST_BOUND = 1e-8  # where L_i starts
 
 
 def write_margins(state, row, margins):
@@ -45,49 +39,6 @@ def toss(state, j, k, coin):
     state.slopes[j, k] = min(state.slopes[j, k] + abs(coin), CEILING)
     state.gradients[j, k] = bounded(state.gradients[j, k] + coin)
     state.rewards[j, k] = bounded(state.rewards[j, k] + coin * state.bets[j, k])
-
-
-class CoCoBOriginal(Learner):
-    """COCOB (Algorithm 1), the original with a bound on its regret; it has no settings."""
-
-    largest = per_feature("L_i; 0 until the feature is first seen")
-    wealth_scale = per_feature("scale.margin that the initial wealth is in units of")
-    slopes = per_coordinate("A_i: sum of |g x_i|", parity=EVEN)
-    gradients = per_coordinate("theta_i: minus the sum of gradients")
-    rewards = per_coordinate("R_i", parity=EVEN)
-    bets = per_coordinate("w_i in the latest round with feature i", is_saved=False)
-    traits = Traits(invariant_to_slopes=True, can_replay=True)
-
-    def predict(state, row, scale, margins):
-        for e in range(len(row.indices)):
-            j, value = row.indices[e], row.values[e]
-            if value != 0.0:
-                state.largest[j] = max(state.largest[j], min(scale.slope * abs(bounded(value)), CEILING))
-                state.wealth_scale[j] = max(state.wealth_scale[j], scale.margin)
-                for k in range(len(margins)):
-                    state.bets[j, k] = bet(state, j, k)
-        write_margins(state, row, margins)
-
-    def update(state, row, gradient, curvature):
-        for e in range(len(row.indices)):
-            j, value = row.indices[e], bounded(row.values[e])
-            for k in range(len(gradient)):
-                toss(state, j, k, bounded(-gradient[k] * value))
-
-    def coordinate(state, j, k):
-        return bet(state, j, k)
-
-    def magnitude(state, j):
-        return 1.0
-
-
-def bet(state, j, k):
-    """w_i = (L_i + R_i) (2 sigmoid(2 theta_i / (A_i + L_i)) - 1) / L_i, where 2 sigmoid(2 z) - 1 = tanh(z)."""
-    largest = state.largest[j]
-    if largest == 0.0:  # never seen
-        return 0.0
-    wealth = max(state.wealth_scale[j] * largest + state.rewards[j, k], 0.0)
-    return bounded(math.tanh(state.gradients[j, k] / (state.slopes[j, k] + largest)) * (wealth / largest))
 
 
 class CoCoB(Learner):

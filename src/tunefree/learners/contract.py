@@ -45,6 +45,7 @@ class Traits(NamedTuple):
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
     can_replay: bool = False  # a feature that was left out of a row is learned by ``replay`` as by the row
+    theorem: str = ""  # that bounds its regret, see ``regret_bound``
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
     #   features scaled by 2^-5 to 2^5
 
@@ -54,7 +55,7 @@ def traits_of(learner: Any) -> Traits:
 
     Examples
     --------
-    >>> from tunefree.learners import NAG
+    >>> from tunefree.learners.nag import NAG
     >>> traits_of(NAG).rate, traits_of(tuple).can_be_averaged
     ('eta', True)
     """
@@ -165,6 +166,13 @@ class Learner(State):
         anew. By default the entry is predicted, and learned.
         """
         raise NotImplementedError
+
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """Bound on the regret of the rounds learned against weights (d, K), where a theorem of the traits says so.
+
+        Slopes are at most 1 in absolute value.
+        """
+        raise TypeError(f"{type(self).__name__} has no regret bound")
 
     def with_outputs(self, n_outputs: int, first: int = 0, mirrors: bool = False) -> Self:
         """The same learner with more outputs; the present first output becomes output ``first``.

@@ -62,7 +62,7 @@ def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.
 
     Examples
     --------
-    >>> from tunefree.learners import AdaGrad
+    >>> from tunefree.learners.adagrad import AdaGrad
     >>> weights, units = read(AdaGrad(3, 2))
     >>> weights.shape, units
     ((3, 2), array([0., 0., 0.]))

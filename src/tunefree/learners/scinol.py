@@ -1,7 +1,7 @@
-"""ScInOL1 and ScInOL2: scale-invariant online learning.
+"""ScInOL2: scale-invariant online learning.
 
 Kempka, Kotlowski, Warmuth: Adaptive scale-invariant online algorithms for learning linear models (ICML 2019),
-Algorithms 1 and 2.
+Algorithm 2.
 
 The paper assumes |g_t| <= 1. Here a round's slope is bounded by a number ``scale.slope`` known before the round (the
 sample's weight, times the steepest slope so far where the loss has no Lipschitz constant). The paper's algorithm is run
@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tunefree.compiled.prefetching import fetch_line, prefetch
-from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting
 from tunefree.core.numbers import CEILING
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
@@ -43,64 +45,6 @@ def variance_of(state, j, k):
     return state.squares[j, k] + state.largest[j] * state.largest[j]
 
 
-class ScInOL1(ScaledLearner):
-    """Scale-invariant online learner 1 (Algorithm 1)."""
-
-    gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
-    squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
-    stake_scale = per_coordinate("scale.margin that beta_i is in units of", parity=EVEN)
-    stakes = per_coordinate("beta_i", parity=EVEN, is_halved=True)
-    bets = per_coordinate("unit_i w_i in the latest round with feature i", is_saved=False)
-    rounds = single("t")
-    epsilon = setting(1.0, "initial stake, in units of scale.margin")
-    traits = Traits(invariant_to_scale_of="each feature")
-
-    def predict(state, row, scale, margins):
-        update_magnitudes(state, row, scale.slope)
-        rounds = state.rounds[0] + 1.0
-        for e in range(len(row.indices)):
-            j, value = row.indices[e], row.values[e]
-            ratio = scale.slope * value * state.inverse[j]
-            share = ratio * ratio * rounds
-            if value != 0.0:
-                for k in range(len(margins)):
-                    if share > 0.0:  # a row that will be learned
-                        limit_stake(state, j, k, share, scale)
-                    state.bets[j, k] = bet_scinol1(state, j, k)
-        write_margins(state, row, margins)
-
-    def update(state, row, gradient, curvature):
-        for e in range(len(row.indices)):
-            j = row.indices[e]
-            ratio = row.values[e] * state.inverse[j]
-            for k in range(len(gradient)):
-                add_gradient(state, j, k, gradient[k] * ratio)
-        state.rounds[0] += 1.0
-
-    def coordinate(state, j, k):
-        return bet_scinol1(state, j, k) * state.largest[j]
-
-
-def limit_stake(state, j, k, share, scale):
-    """beta_i <- min(beta_i, epsilon (S_i^2 + M_i^2) / (x_i^2 t)), as if the natural margin had been known before."""
-    epsilon, stake, before = state.epsilon[0] * scale.margin, state.stakes[j, k], state.stake_scale[j, k]
-    if scale.margin > before:
-        stake = stake / before * scale.margin if before > 0.0 else epsilon
-        state.stake_scale[j, k] = scale.margin
-    state.stakes[j, k] = min(stake, epsilon * variance_of(state, j, k) / share)
-
-
-def bet_scinol1(state, j, k):
-    """unit_i w_i = beta_i sgn(theta_i) (exp(|theta_i| / 2) - 1) / (2 S_hat_i)  with  theta_i = G_i / S_hat_i,
-    S_hat_i^2 = S_i^2 + M_i^2."""
-    spread = math.sqrt(variance_of(state, j, k))
-    if spread == 0.0:  # never seen
-        return 0.0
-    theta = state.gradients[j, k] / spread
-    growth = math.expm1(min(abs(theta) / 2.0, 300.0))
-    return math.copysign(min(state.stakes[j, k] * growth / (2.0 * spread), CEILING), theta)
-
-
 class ScInOL2(ScaledLearner):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 
@@ -110,7 +54,11 @@ class ScInOL2(ScaledLearner):
     wealth = per_coordinate("eta_i", parity=EVEN, is_halved=True)
     bets = per_coordinate("unit_i w_i in the latest round with feature i", is_saved=False)
     epsilon = setting(1.0, "initial wealth, in units of scale.margin")
-    traits = Traits(invariant_to_scale_of="each feature", can_replay=True)
+    traits = Traits(
+        invariant_to_scale_of="each feature",
+        can_replay=True,
+        theorem="Kempka, Kotlowski, Warmuth 2019, Theorem 3.2",
+    )
 
     def predict(state, row, scale, margins):
         update_magnitudes(state, row, scale.slope)
@@ -146,6 +94,12 @@ class ScInOL2(ScaledLearner):
     def prepare_outputs(self, outputs: list[int]) -> None:
         """Give outputs that come late the wealth of the features seen."""
         self.wealth[:, outputs] = self.epsilon[0] * self.wealth_scale[:, None]
+
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """The quantity that Theorem 3.2 bounds, which is never larger: sum_i epsilon - eta_i + u_i G_i."""
+        seen = self.inverse > 0.0
+        linear = np.sign(weights[seen]) * self.in_units(weights) * self["gradients"][seen]
+        return float((self.epsilon[0] * self.wealth_scale[seen, None] - self["wealth"][seen] + linear).sum())
 
 
 def bet_scinol2(state, j, k):

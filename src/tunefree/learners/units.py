@@ -12,6 +12,8 @@ that the processor fetches the statistics of many at once. What follows finds th
 
 from __future__ import annotations
 
+import numpy as np
+
 from tunefree.core.fields import per_feature
 from tunefree.core.numbers import LARGEST, bounded, unit_below
 from tunefree.learners.contract import Learner
@@ -25,6 +27,11 @@ class ScaledLearner(Learner):
 
     def magnitude(state, j):
         return largest_value(state, j)
+
+    def in_units(self, weights: np.ndarray) -> np.ndarray:
+        """|u_i| unit_i for each feature that was seen."""
+        seen = self.inverse > 0.0
+        return np.minimum(np.abs(weights[seen]) / self.inverse[seen, None], LARGEST)
 
 
 def exceeds(state, j, size):

@@ -1,4 +1,4 @@
-"""Calibration: probabilities from margins that are no log-odds, such as those of hinge losses or the perceptron.
+"""Calibration: probabilities from margins that are no log-odds, such as those of hinge losses.
 
 Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
 of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
@@ -10,7 +10,7 @@ Two classes with one margin are this with m_0 = 0.
 
 Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
 were learned are too large, and would give overconfident probabilities. Nothing has to be tuned: the margins are taken
-in the steady view (they increase while a model learns, and a perceptron's may be of any size), and ScInOL2 minimises
+in the steady view (they increase while a model learns, and may be of any size), and ScInOL2 minimises
 the log-loss.
 """
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.part import Part
 from tunefree.core.rows import part
 from tunefree.core.schema import FROM_ZERO
 
@@ -24,21 +25,13 @@ class LabelledRows(NamedTuple):
     """Rows to learn, with their targets."""
 
     X: Any  # block of rows
-    y: np.ndarray  # (n,) targets as the objective takes them
+    y: np.ndarray  # (n,) targets: as the objective takes them, or numbers of classes
     weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
     evaluation_weight: np.ndarray  # (n,) with which members are evaluated; 0 for rows learned before
 
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
         return LabelledRows(part(self.X, start, stop), *(array[start:stop] for array in self[1:]))
-
-
-class WarmupPredictions(NamedTuple):
-    """What members predicted of rows that were kept back, each before it was learned."""
-
-    y: np.ndarray  # (n,) targets
-    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
-    predictions: np.ndarray  # (M, n, K)
 
 
 class LateLosses(NamedTuple):
@@ -54,16 +47,15 @@ class LateLosses(NamedTuple):
 
 
 class Family(NamedTuple):
-    """What models have to know of learners that are not linear in features: their members are in banks."""
+    """What models have to know of learners that are not linear in features: their members are in a bank."""
 
     view: str  # where none is asked for
     config_of: Callable[[Any], Any]  # of a plan: a NamedTuple of what JSON holds; with None, as it is by default
     restored_config: Callable[[dict[str, Any]], Any]
     config_header: dict[str, Any]  # what files hold of it
     settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
-    banks: Callable[[Any, int, int], list[Any]]  # by options, outputs and classes
-    bank_header: dict[str, Any]  # what files hold of a bank
-    bank_arrays: Callable[..., dict[str, Any]]  # by prefix, header, names of learners, and the names of arrays
+    predictor: Callable[[Any, Any, int, int], Any]  # by options, linear members, outputs and classes; it has a ``bank``
+    predictor_class: type[Part]
 
 
 class Further(NamedTuple):

@@ -12,8 +12,8 @@ from tunefree.core import threads
 from tunefree.core.part import LEARNED, Part, argument, child, children, scratch
 from tunefree.core.rows import Rows, entries_of, n_rows
 from tunefree.model import views
-from tunefree.model.frozen_group import FrozenGroup
 from tunefree.model.group import Further, LabelledRows, Read, WeightedRows
+from tunefree.model.linear_snapshot import LinearSnapshot
 from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
@@ -37,9 +37,8 @@ class LinearGroup(Part):
         is by slots then.
     """
 
-    uses_threads = True
-
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
+    has_classes = argument()
     n_known: int | None = argument()  # features that files have; all without it
     meetings: FirstMeetings | None = child(
         SavedMeetings,
@@ -67,6 +66,7 @@ class LinearGroup(Part):
         self._latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
+        self.has_classes = objective.task == "classification"
         of_members = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *of_members) for setting in settings]
         self.views = {}  # by name, from the first rows on; raw rows need none
@@ -166,16 +166,22 @@ class LinearGroup(Part):
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
-    def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
-        """Learn rows in order; writes what each member predicted before it learned a row, (M, n, K).
+    def targets(self, codes: np.ndarray) -> np.ndarray:
+        """Numbers of classes, or numbers, as the objectives of members take them: -1 and 1 for one output."""
+        has_two = self.has_classes and self.n_outputs == 1
+        return np.ascontiguousarray(np.where(codes == 1.0, 1.0, -1.0) if has_two else codes, np.float64)
+
+    def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
+        """Learn rows in order; what each member predicted before it learned a row, (M, n, K).
 
         If they were learned before, ``again``, views learn nothing from them.
         """
         X, y, weight, _ = rows
+        predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self._have_changed()
-        seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
+        seen = self._transformed(X, self.view_names, np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
-        names = self._views_of_members() if again else self._views_of_members() | {"raw"}
+        names = self.view_names if again else self.view_names | {"raw"}
         entries = {view: entries_of(seen[view]) for view in names}
         self._latest = entries.get("raw"), met
         threads.each(
@@ -186,6 +192,7 @@ class LinearGroup(Part):
         if met is not None and met.visited.start < met.visited.stop:
             for member in self.members:
                 member.state.forget(met.visited)
+        return predictions
 
     def has_learned_row(self, entries: Rows, weight: float) -> None:
         """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
@@ -195,42 +202,24 @@ class LinearGroup(Part):
             member.count_row(weight)
 
     def predict(self, X: Any) -> np.ndarray:
-        for name in self._views_of_members() - {"raw"}:
+        """What each member predicts of new rows, (M, n, K)."""
+        for name in self.view_names - {"raw"}:
             self._view(name, X)
-        objectives = [member.objective for member in self.members]
-        return self.predict_as(X, self.views, self.weights(), objectives, (MOST, MOST))
+        return LinearSnapshot(self, self.weights(), self.views, (MOST, MOST)).predict(X)
 
-    def predict_as(
-        self, X: Any, views: dict[str, Any], reads: list[Read], objectives: list[Any], counts: tuple[int, int]
-    ) -> np.ndarray:
-        """What each member predicts of rows, (M, n, K), with the views, weights and objectives that it had.
-
-        ``counts`` are the numbers of slots, and of rows with a first occurrence, at that time; features that occurred
-        later count nothing.
-        """
-        nothing = np.zeros(n_rows(X))
-        seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in views.items()}
-        alone, seen = self.alone_in(seen, *counts), self._with_slots(seen)
-        entries = {view: entries_of(seen[view]) for view in self._views_of_members()}
-        predictions = np.empty((len(self.members), n_rows(X), self.n_outputs))
-
-        def of_member(member: Member, read: Read, objective: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(entries[member.setting.view], read, alone(member), objective)
-
-        threads.each(of_member, zip(self.members, reads, objectives, predictions, strict=True), n_rows(X))
-        return predictions
-
-    def frozen(self) -> FrozenGroup:
+    def snapshot(self) -> LinearSnapshot:
         """The members as they are now: they predict to the bit what they predict now while the group learns on."""
-        reads, self._weights = self.weights(), None  # they are the copy's from here on
-        return FrozenGroup(self, reads)
+        reads, self._weights = self.weights(), None  # they are the snapshot's from here on
+        return LinearSnapshot(self, reads, copy.deepcopy(self.views), self.counts)
 
     @property
     def counts(self) -> tuple[int, int]:
         """Slots by now, and rows in which some features were met first (:mod:`tunefree.model.meetings`)."""
         return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
 
-    def _views_of_members(self) -> set[str]:
+    @property
+    def view_names(self) -> set[str]:
+        """The views that members have."""
         return {member.setting.view for member in self.members}
 
     def _view(self, name: str, X: Any) -> Any:
@@ -243,7 +232,8 @@ class LinearGroup(Part):
         """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
         return {"raw": X} | {name: transform(self._view(name, X), X, learns) for name in names - {"raw"}}
 
-    def _with_slots(self, seen: dict[str, Any]) -> dict[str, Any]:
+    def with_slots(self, seen: dict[str, Any]) -> dict[str, Any]:
+        """Rows in some views, whose features have slots."""
         return seen if self.meetings is None else {view: self.meetings.in_slots(X) for view, X in seen.items()}
 
     def weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -294,15 +284,21 @@ class LinearGroup(Part):
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
         """Rows as the members at some places see them."""
         seen = self._transformed(X, {self.members[m].setting.view for m in members}, np.zeros(n_rows(X)))
-        alone, seen = self.alone_in(seen), self._with_slots(seen)
+        alone, seen = self.alone_in(seen), self.with_slots(seen)
         weights = self.weights()
         return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
 
     def keep(self, stays: list[int]) -> None:
+        """Go on with some of the members."""
         self.members = [self.members[m] for m in stays]
         self._have_changed()
 
-    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+    def add_class(self, objective: Any, n_outputs: int) -> None:
+        """Know one more class, of so many margins, by an objective.
+
+        A second class needs no further margin. A third one turns one into three, in which the old one is that of class
+        1.
+        """
         if n_outputs > self.n_outputs:
             for member in self.members:
                 member.add_outputs(objective, self.n_outputs, n_outputs)

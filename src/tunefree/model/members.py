@@ -12,7 +12,8 @@ from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.part import FIXED, LEARNED, argument, array, child, number
 from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
-from tunefree.learners import ALL, Averaged, averaged
+from tunefree.learners import ALL
+from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
 from tunefree.losses.kinds import HasObjective
@@ -88,7 +89,7 @@ class Member(HasObjective):
             raise ModelError(f"{setting.learner}: {error}") from None
         if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        state = averaged(type(state)).of(state) if average else state
+        state = averaged(type(state)).of(state) if average else state  # type: ignore[arg-type]
         return cls(setting, average, state, objective, n_features)
 
     @property

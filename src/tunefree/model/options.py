@@ -1,69 +1,106 @@
-"""What is chosen of a model, before it has seen a row."""
+"""What is chosen of a model, before it has seen a row: a learner with its members, or the pool with those of tables and
+texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from tunefree.learners import family_of
+from tunefree.core.errors import ModelError
+from tunefree.learners import ALL, family_of
+from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of, objectives
-from tunefree.model import calibration
+from tunefree.model import calibration, views
 from tunefree.model.members import Setting
-from tunefree.model.pool import POOL, can_replay, check_settings, linear_among, settings_of_members
+
+# The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
+OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"), Setting("nag", {"eta": 10.0}, "steady"))
+OF_TEXTS: tuple[Setting, ...] = (
+    Setting("adagrad", {"eta": 0.02}, "steady"),
+    Setting("adagrad", {"eta": 0.1}, "steady"),
+)
+MEMBERS: tuple[Setting, ...] = (
+    Setting("newton", {"variance": 1.0}, "steady"),
+    Setting("scinol2", {"epsilon": 1.0}, "steady"),
+    Setting("cocob", {"alpha": 100.0}, "raw"),
+    Setting("nag", {"eta": 2.0}, "steady"),
+    *OF_TABLES,
+    *OF_TEXTS,
+)
+POOL = "pool"
+
+
+def special_about(learner: str) -> Traits:
+    """What is special about a learner of this name; nothing is about a pool."""
+    return Traits() if learner == POOL else traits_of(ALL[learner])
+
+
+def usual_view(learner: str) -> str:
+    """The view of a learner where none is asked for."""
+    family = family_of(learner)
+    return "raw" if family is None else family.view
+
+
+def check_settings(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
+    """Raise a ModelError unless these can be combined."""
+    loss_of(task, loss)
+    if learner != POOL and learner not in ALL:
+        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join((POOL, *ALL.search()))}")
+    if view not in ("raw", *views.ALL):
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
+    if learner == POOL:
+        if task == "classification" and (loss or "logistic") != "logistic":
+            raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
+        if average or settings or view != "raw":
+            raise ModelError("the pool chooses settings, views and averages by itself; name a learner to choose them")
+    if special_about(learner).classifies_only and task == "regression":
+        raise ModelError(f"{learner} learns classes only; name another learner for regression")
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of a :class:`tunefree.model.model.Model`, where they are described.
+    """Options of a :class:`tunefree.pool.model.Model`, where they are described.
+
+    Raises
+    ------
+    ModelError
+        If they cannot be combined.
 
     Examples
     --------
-    >>> options = ModelOptions.create("classification", loss="hinge", learner="nag")
+    >>> options = ModelOptions("classification", loss="hinge", learner="nag")
     >>> options.is_mixed, options.is_calibrated, type(options.objective(3)).__name__
     (False, True, 'OneAgainstAll')
+    >>> len(options.member_settings), len(ModelOptions("regression").member_settings)
+    (1, 8)
     """
 
     task: str
-    learner: str
-    loss: str | None
-    average: bool
-    settings: dict[str, float]
-    view: str
-    config: Any
-    member_settings: tuple[Setting, ...]
+    learner: str = POOL
+    loss: str | None = None
+    average: bool = False
+    settings: Any = None  # parameters of the learner, by their names
+    view: str = "raw"
+    config: Any = None
+    member_settings: Any = None  # a tuple of Setting
     replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
 
-    @classmethod
-    def create(
-        cls,
-        task: str,
-        learner: str = "pool",
-        loss: str | None = None,
-        average: bool = False,
-        settings: dict[str, float] | None = None,
-        view: str = "raw",
-        config: Any = None,
-        member_settings: list[Setting] | None = None,
-        replays: bool = False,
-    ) -> ModelOptions:
-        """Options that can be combined, with the members that they stand for unless these are given.
-
-        Raises
-        ------
-        ModelError
-            See :func:`tunefree.model.pool.check_settings`.
-        """
-        settings = settings or {}
-        check_settings(task, learner, loss, average, settings, view)
-        family = family_of(learner)
-        config = config or (None if family is None else family.config_of(None))
-        members = tuple(member_settings or settings_of_members(learner, settings, view, config))
-        return cls(task, learner, loss, average, settings, view, config, members, replays)
+    def __post_init__(self) -> None:
+        """Check what was chosen, and add what follows from it."""
+        settings, family = self.settings or {}, self.family
+        check_settings(self.task, self.learner, self.loss, self.average, settings, self.view)
+        config, members = self.config, self.member_settings
+        if family is not None:
+            config = config or family.config_of(None)
+            members = members or family.settings_of_members(self.learner, settings, self.view, config)
+        members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
+        for name, value in {"settings": settings, "config": config, "member_settings": tuple(members)}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def family(self) -> Any:
         """What is to be known of the learner if it is not linear, a :class:`tunefree.model.group.Family`; else None."""
-        return family_of(self.learner)
+        return None if self.is_pool else family_of(self.learner)
 
     @property
     def is_pool(self) -> bool:
@@ -76,10 +113,15 @@ class ModelOptions:
         return self.is_pool or len(self.member_settings) > 1
 
     @property
+    def linear_settings(self) -> list[Setting]:
+        """The linear members."""
+        return list(self.member_settings) if self.family is None else []
+
+    @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
-        linear = linear_among(self.member_settings)
-        return self.replays and not self.average and all(can_replay(setting) for setting in linear)
+        can_replay = (traits_of(ALL[setting.learner]).can_replay for setting in self.linear_settings)
+        return self.replays and not self.average and all(can_replay)
 
     @property
     def is_calibrated(self) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.fields import FEATURE as FIELD_FEATURE
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
-from tunefree.core.rows import Rows, entries_together
+from tunefree.core.rows import Rows
 from tunefree.core.schema import COUNT, FINITE, SIZE, Flag, Mapping, Number
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
+from tunefree.model.ledger import Ledger
 from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.model.occurrences import FEATURE
 from tunefree.model.options import ModelOptions
@@ -21,8 +22,15 @@ from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
-TOGETHER = 64  # rows that come one by one are recorded together
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
+
+
+class PredictedRows(NamedTuple):
+    """Rows as learned, and what was predicted of them before."""
+
+    rows: LabelledRows  # those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives
+    predictions: np.ndarray  # (n, K)
+    losses: np.ndarray  # (n,)
 
 
 class FirstPassRecord(Part):
@@ -70,10 +78,10 @@ class FirstPassRecord(Part):
     )
     is_over = number(LEARNED, Flag())
     _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
-    _unrecorded: list[tuple[LabelledRows, np.ndarray, np.ndarray]] = scratch(lambda _: [])  # single rows
+    _ledger = scratch(lambda _: Ledger())
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self._unrecorded, self.n_known, self._objective = [], None, None
+        self._ledger, self.n_known, self._objective = Ledger(), None, None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self._risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
@@ -82,8 +90,8 @@ class FirstPassRecord(Part):
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def prepare(self) -> None:
-        """Add the rows that came one by one."""
-        self._settle()
+        """Add the rows that wait."""
+        self._flush()
 
     def used_log(self) -> np.ndarray:
         """The rows of the log that are in use; its capacity depends on how rows came in blocks."""
@@ -92,7 +100,7 @@ class FirstPassRecord(Part):
     @property
     def evidence(self) -> Evidence:
         """Of all rows so far."""
-        self._settle()
+        self._flush()
         return self._evidence
 
     @evidence.setter
@@ -102,7 +110,7 @@ class FirstPassRecord(Part):
     @property
     def risks(self) -> dict[str, Progressive]:
         """Of all rows so far."""
-        self._settle()
+        self._flush()
         return self._risks
 
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
@@ -133,40 +141,32 @@ class FirstPassRecord(Part):
     ) -> None:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
-        The rows are those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives. Those that come one
-        by one are added together. A row of weight 0, which all members keep back, says nothing of the risk.
+        A row of weight 0, which all members keep back, says nothing of the risk.
         """
-        if len(rows.y) > 1 or met is not None:
-            self._settle()
-            self._add(objective, rows, predictions, row_losses, met)
-            return
-        self._objective = objective
-        copied = LabelledRows(rows.X, *(array.copy() for array in rows[1:]))
-        self._unrecorded.append((copied, predictions, row_losses))
-        if len(self._unrecorded) >= TOGETHER:
-            self._settle()
+        rows = rows._replace(y=rows.y.copy())  # others may write to theirs while these wait
+        self._objective, of_rows = objective, PredictedRows(rows, predictions, row_losses)
+        if met is not None:
+            self._flush()
+            self._add(of_rows, met)
+        elif self._ledger.add(of_rows, len(rows.y)):
+            self._flush()
 
-    def _settle(self) -> None:
-        """Add the rows that came one by one."""
-        waiting, self._unrecorded = self._unrecorded, []
-        if waiting:
-            rows, predictions, row_losses = zip(*waiting, strict=True)
-            X, *arrays = zip(*rows, strict=True)
-            joined = LabelledRows(entries_together(X), *map(np.concatenate, arrays))
-            self._add(self._objective, joined, np.concatenate(predictions), np.concatenate(row_losses), None)
+    def _flush(self) -> None:
+        """Add the rows that wait."""
+        of_rows = self._ledger.take()
+        if of_rows is not None:
+            self._add(of_rows)
 
-    def _add(
-        self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray, met: Met | None
-    ) -> None:
-        X, y, learned, weight = rows
-        of_rows = X, y, weight, predictions, row_losses
+    def _add(self, of_rows: PredictedRows, met: Met | None = None) -> None:
+        (X, y, learned, weight), predictions, row_losses = of_rows
+        objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
-            record_evidence(self._evidence, objective, *of_rows)
+            record_evidence(self._evidence, objective, *arrays)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
             self._evidence = _with_room(self._evidence, met.n_slots, predictions.shape[1], objective)
             self.replay(met.past, met.past_rows, objective)
-            record_evidence(self._evidence, objective, *of_rows, met.places, self.log)
+            record_evidence(self._evidence, objective, *arrays, met.places, self.log)
             self._evidence.forget(met.visited)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.core.numbers import MOST
+from tunefree.core.schema import Size
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
@@ -150,9 +151,9 @@ class RunningMetrics:
     """Sums over the rows of a stream, each predicted before it was learned."""
 
     rows: int = 0
-    weight: float = 0.0  # sum of sample weights
-    loss: float = 0.0  # weighted sum of losses
-    errors: float = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
+    weight: Size = 0.0  # sum of sample weights
+    loss: Size = 0.0  # weighted sum of losses
+    errors: Size = 0.0  # weighted sum of wrong classes, or of absolute errors in regression
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add a batch; sums run row by row, so that they do not depend on where batches are cut.

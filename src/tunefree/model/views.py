@@ -212,11 +212,6 @@ def create_view(name: str, X: Block) -> Any:
     return ALL[name].create(X.numbers.shape[1])
 
 
-def saved(prefix: str, view: Any) -> dict[str, np.ndarray]:
-    """The arrays of a view by dotted names."""
-    return {f"{prefix}.{field}": array for field, array in view._asdict().items()}
-
-
 def transform(view: Any, X: Block, learns: np.ndarray) -> Block:
     """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
 

@@ -5,6 +5,6 @@ A :class:`tunefree.model_files.trained.Trained` is a model with the encoder of i
 before :mod:`schemas` has checked each part, and nothing is returned before :mod:`relations` has checked them together.
 
 This package may import pool and what is below it. A part that is added to models declares its state itself
-(:mod:`tunefree.core.part`), a new kind of model is an entry of ``trained.KINDS``, and an option of a training a field
+(:mod:`tunefree.core.part`), a new kind of model is an entry of ``schemas.KINDS``, and an option of a training a field
 of ``Plan``.
 """

@@ -10,32 +10,49 @@ be compared. Nothing depends on where a stream is cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, LEARNED, Part, array, child, children, number
 from tunefree.core.rows import Block
+from tunefree.core.schema import COUNT, Flag
 from tunefree.generations.columns import Columns
 from tunefree.stream.profile import GOLDEN, LARGEST
 from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
-from tunefree.theory.rises import Rise
+from tunefree.theory.rises import LATEST, Rise
 
 SAMPLE = 512  # rows before, and rows after
+NO_ROWS = np.empty(0, np.int64)
 MOST_COLUMNS = 256  # the first ones that came
 
 
-@dataclass
-class Compared:
-    """The rows by which a rise will be compared."""
+class Compared(Part):
+    """The rows by which a rise will be compared.
 
-    row: int  # of the stream, from 1, at which the rise began
-    before: np.ndarray  # (n,) numbers of rows
-    start: int  # number of the first row after
-    stop: int  # one more than that of the last, which may be still to come
+    Parameters
+    ----------
+    row : int
+        Of the stream, from 1, at which the rise began.
+    before : (n,) array of int64
+        Numbers of rows.
+    start, stop : int
+        Number of the first row after, and one more than that of the last, which may be still to come.
+    """
+
+    row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
+    before = array("int64", (None,), LEARNED, low=0)
+
+    def __init__(self, row: int = 0, before: np.ndarray = NO_ROWS, start: int = 0, stop: int = 0) -> None:
+        self.row, self.before, self.start, self.stop = row, before, start, stop
+
+    def check(self) -> None:
+        """Raise a ModelError unless the rows after are in their order, and few."""
+        if not self.start <= self.stop <= self.start + SAMPLE:
+            raise ModelError("rows after a rise are not in their order, or too many")
 
 
-class ColumnSamples:
+class ColumnSamples(Part):
     """Samples of the rows of a stream.
 
     Parameters
@@ -66,11 +83,18 @@ class ColumnSamples:
     [(2, 0.7)]
     """
 
+    is_of_classes = number(FIXED, Flag())
+    rows = number(LEARNED, COUNT)
+    columns = child(Columns, LEARNED, read=lambda samples: samples._known()[0])
+    numbers = array("int64", ("h",), LEARNED, low=0)
+    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._known()[1])
+    sample = array("int64", (None,), LEARNED, low=0)
+    waiting = children(Compared, LEARNED)
+
     def __init__(self, is_of_classes: bool = False) -> None:
         self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(last=MOST_COLUMNS), 0
-        self.numbers, self.values = np.empty(0, np.int64), np.empty((0, 1), np.float32)
-        self.sample = np.empty(0, np.int64)
-        self.waiting: list[Compared] = []
+        self.numbers, self.values = NO_ROWS, np.empty((0, 1), np.float32)
+        self.sample, self.waiting = NO_ROWS, []
 
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
         """Targets and columns (n, 1 + c) of rows; MISSING where nothing is known."""
@@ -169,36 +193,33 @@ class ColumnSamples:
             self.values[:] = self._fills()
             self.values[:, : narrow.shape[1]] = narrow
 
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same samples."""
+    def _known(self) -> tuple[Columns, np.ndarray]:
+        """The columns of which rows that are held know something, in the order of their keys, and the values of these.
+
+        The order in which columns came depends on batches. The others come again when they are named.
+        """
         keys, fills = self.columns.keys, self._fills()
         is_known = (self.values != fills)[:, 1:].any(axis=0)
-        places = sorted(
-            np.flatnonzero(is_known).tolist(), key=lambda c: keys[c]
-        )  # others come again when they are named
-        header: dict[str, Any] = {
-            "columns": [keys[c] for c in places],
-            "fills": [None if fills[1 + c] == MISSING else 0.0 for c in places],
-            "waiting": [{"row": one.row, "start": one.start, "stop": one.stop} for one in self.waiting],
-        }
-        header |= {"is_of_classes": self.is_of_classes, "rows": self.rows}
-        arrays = {name: getattr(self, name).copy() for name in ("numbers", "sample")}
-        arrays |= {f"before.{k}": one.before.copy() for k, one in enumerate(self.waiting)}
-        return arrays | {"values": self.values[:, [0, *(1 + c for c in places)]]}, header
+        places = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
+        kept = [np.nan if fills[1 + c] == MISSING else 0.0 for c in places]
+        columns = Columns([keys[c] for c in places], kept, last=MOST_COLUMNS)
+        return columns, self.values[:, [0, *(1 + c for c in places)]]
 
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> ColumnSamples:
-        """The samples that :meth:`save_state` wrote down."""
-        samples = cls(header["is_of_classes"])
-        fills = [np.nan if fill is None else fill for fill in header["fills"]]
-        samples.columns = Columns(header["columns"], fills, last=MOST_COLUMNS)
-        samples.rows = header["rows"]
-        for name in ("numbers", "values", "sample"):
-            setattr(samples, name, np.array(arrays[name]))
-        samples.waiting = [
-            Compared(before=np.array(arrays[f"before.{k}"]), **one) for k, one in enumerate(header["waiting"])
-        ]
-        return samples
+    def check(self) -> None:
+        """Raise a ModelError unless rows that are held are those that are needed, with the columns that are named."""
+        of_samples = np.concatenate([self.sample, *(one.before for one in self.waiting)])
+        after = np.concatenate([NO_ROWS, *(np.arange(one.start, min(one.stop, self.rows)) for one in self.waiting)])
+        for holds, problem in (
+            ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
+            (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),
+            (len(self.columns.keys) <= MOST_COLUMNS, "samples have more columns than are compared"),
+            (self.values.shape[1] == 1 + len(self.columns.keys), "samples have columns that are not named"),
+            (len(self.waiting) <= LATEST + 1, "more rises wait than are compared"),
+            (np.isin(of_samples, self.numbers).all(), "a row of a sample is not held"),
+            (np.isin(after, self.numbers).all(), "a row after a rise is not held"),
+        ):
+            if not holds:
+                raise ModelError(problem)
 
 
 def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,20 +21,12 @@ from tunefree.core.parameters import (
     parameter,
     records_of,
     refuse,
-    words_of,
 )
 from tunefree.core.registry import names_in
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
     from tunefree.stream.notation import ColumnTypes
-
-
-def _flag(text: str) -> bool:
-    """A switch after a learner's name, which has no value."""
-    if text:
-        raise ValueError(text)
-    return True
 
 
 POOL = "pool"
@@ -45,9 +37,7 @@ NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are writt
 TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
 # Parameters that say what is to be learned from which rows. The others are for learning row by row.
 PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
-READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
-# What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
-OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag}
+READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # how rows are read
 EXCLUSIVE = (
     ("target", "weight", "exposure", "group", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
@@ -61,7 +51,7 @@ SINGLE = Scope(
 )
 POOLED = Scope("is for the pool", "leave `learner` out")
 WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by `learner`")
-SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
+SHARDS = Scope("is for shards", "learn these by `workers`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
 DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
@@ -162,12 +152,10 @@ class Plan(Parameters):
         LEARNING,
         scopes=(ONE_MACHINE,),
     )
-    seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
+    random_state: int = parameter(0, "Of the random order of `shuffle`.", low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
         "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space.",
-        EXPERTS,
-        metavar="NAME",
         scopes=(WITH_KERNEL, ONE_MACHINE),
     )
     loss: str | None = parameter(
@@ -187,7 +175,7 @@ class Plan(Parameters):
         "pool (linear learners, and trees that go on learning, mixed), or a single learner: "
         f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol.",
         EXPERTS,
-        metavar="NAME[:SETTING=VALUE,...]",
+        metavar="NAME",
         scopes=(ONE_MACHINE,),
     )
     settings: dict[str, float] = parameter(
@@ -202,7 +190,7 @@ class Plan(Parameters):
     average: bool = parameter(
         False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
     )
-    passes: int = parameter(1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(SINGLE, ONE_MACHINE))
+    passes: int = parameter(1, "Number of passes over the rows.", low=1, scopes=(SINGLE, ONE_MACHINE))
     hash_bits: int = parameter(
         0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
     )
@@ -210,7 +198,7 @@ class Plan(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_loss()
-        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
+        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value <= sys.float_info.max]
         labels = f"`classes={list(self.classes)}`"
         for is_wrong, message in (
             (wrong, f"`settings`: {', '.join(wrong)}: give finite numbers of at least 0"),
@@ -323,51 +311,3 @@ class Plan(Parameters):
         differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
         refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
-
-    @classmethod
-    def of_options(cls, learner: str = POOL, **options: Any) -> Plan:
-        """The plan that options of the command line ask for.
-
-        Parameters
-        ----------
-        learner : str
-            A name, which a colon and settings may follow.
-        **options
-            The other parameters.
-
-        Examples
-        --------
-        >>> plan = Plan.of_options("adagrad:eta=0.5,view=steady,average", passes=3)
-        >>> plan.settings, plan.view, plan.average, plan.passes
-        ({'eta': 0.5}, 'steady', True, 3)
-        """
-        name, _, texts = learner.partition(":")
-        settings: dict[str, float] = {}
-        for text in filter(None, texts.split(",")):
-            key, _, value = (part.strip() for part in text.partition("="))
-            try:
-                if key in OF_LEARNER:
-                    options[key] = OF_LEARNER[key](value)
-                else:
-                    settings[key] = float(value)
-            except ValueError:
-                problem = f"--learner {learner}: {text!r} is no setting"
-                raise ModelError(f"{problem}; write NAME:SETTING=NUMBER, such as adagrad:eta=0.1") from None
-        return cls(learner=name, settings=settings, **options)
-
-    def words(self) -> list[str]:
-        """The options of the command line that ask for this plan.
-
-        Examples
-        --------
-        >>> Plan(target="pay", learner="adagrad", settings={"eta": 0.5}, average=True).words()
-        ['--target', 'pay', '--learner', 'adagrad:eta=0.5,average']
-        """
-        changed = self.changed()
-        settings = [f"{name}={value!r}" for name, value in changed.pop("settings", {}).items()]
-        for name in OF_LEARNER:
-            value = changed.pop(name, None)
-            settings += [] if value is None else [name if value is True else f"{name}={value}"]
-        if settings:
-            changed["learner"] = f"{self.learner}:{','.join(settings)}"
-        return [word for name, value in changed.items() for word in words_of(name, value)]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tunefree.core.schema import Record, Sequence, Size
 from tunefree.model.group import LateLosses
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
-from tunefree.stream.tally import Reason, Tally
+from tunefree.stream.tally import MOST_REASONS, Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
@@ -29,15 +30,25 @@ def points_between(start: int, stop: int) -> tuple[int, ...]:
     return POINTS[bisect_left(POINTS, start + 1) : bisect_left(POINTS, stop + 1)]
 
 
+class Occurrence(NamedTuple):
+    """A row of a class."""
+
+    file: str
+    row: int
+
+
 @dataclass
 class Occurrences:
-    """How often a class came in the first pass; file and number of its rows while there are fewer than three."""
+    """How often a class came in the first pass, and its first rows while there are fewer than three."""
 
     rows: int = 0
-    first: list[tuple[str, int]] = field(default_factory=list)
+    first: Annotated[list[Occurrence], Sequence(Record(Occurrence), 3)] = field(default_factory=list)
     # Where classes have weights, and predictions are log-odds, as if classes had none:
-    weight: float = 0.0  # sum of the weights of its rows
-    predicted: float = 0.0  # weighted sum of the probabilities that it had, before each row was learned
+    weight: Size = 0.0  # sum of the weights of its rows
+    predicted: Size = 0.0  # weighted sum of the probabilities that it had, before each row was learned
+
+
+Reasons = Annotated[list[Reason], Sequence(Record(Reason), MOST_REASONS + 1)]
 
 
 @dataclass
@@ -50,8 +61,8 @@ class Progress:
     rows: int = 0  # usable rows of this pass so far
     skipped: int = 0  # rows that could not be used, in this pass
     unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
-    reasons: list[Reason] = field(default_factory=list)  # why the skipped ones could not be used
-    oddities: list[Reason] = field(default_factory=list)  # what is odd about rows that were used, in this pass
+    reasons: Reasons = field(default_factory=list)  # why the skipped ones could not be used
+    oddities: Reasons = field(default_factory=list)  # what is odd about rows that were used, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
     read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
@@ -98,20 +109,6 @@ class Progress:
             rows = metrics.rows
             metrics.add(late.weight[:rows], late.row_losses[:rows], late.errors[:rows])
             metrics.rows = rows
-
-    @classmethod
-    def restore(cls, saved: dict[str, Any]) -> Progress:
-        """The progress that a model file holds as JSON."""
-        names = ("progressive", "held_out", "curve")
-        metrics = {name: [RunningMetrics(**one) for one in saved.get(name, [])] for name in names}
-        kinds = ("reasons", "oddities")
-        counted = {kind: [Reason(**reason) for reason in saved.get(kind, [])] for kind in kinds}
-        of_pass: dict[str, Any] = {**counted, "position": Position(*saved["position"])}
-        of_pass["occurrences"] = [
-            Occurrences(**seen | {"first": [(file, row) for file, row in seen["first"]]})
-            for seen in saved.get("occurrences", [])
-        ]
-        return cls(**{**saved, **metrics, **of_pass})
 
     @property
     def tally(self) -> Tally:

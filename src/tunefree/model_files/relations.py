@@ -9,11 +9,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.model.targets import MANY_CLASSES
-from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
-from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
 from tunefree.pool.windows import LENGTHS
 
@@ -24,16 +21,35 @@ def check(trained: Any) -> None:
     Parameters
     ----------
     trained : Trained
-        Models of kinds that others registered check what they read.
 
     Raises
     ------
     ModelError
     """
-    if trained.model.kind == "linear":
-        _check_linear(trained)
-    elif hasattr(trained.model, "check_parts"):
-        trained.model.check_parts(trained)
+    model, encoder = trained.model, trained.encoder
+    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
+    _check_samples(trained)
+    n_columns = _dense_columns(encoder)
+    if trained.held is not None:
+        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
+        _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
+    for view in model.linear.views.values():
+        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
+    if model.bank is not None:
+        _fit(model.bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        model.bank.check_fit(model)
+    if model.pool is not None:
+        _check_pool(model.pool)
+        _check_balance(model.pool.balance, model)
+    is_fixed = [member.fixed is not None for member in model.linear.members]
+    _fit(
+        is_fixed == [model.only_predicts] * len(is_fixed),
+        "members learn in a model that only predicts, or the other way",
+    )
+    for part in [model.predictor, *model.members]:
+        calibration = getattr(part, "calibration", None)
+        n_classes = 2 if calibration is None else calibration.n_classes
+        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -45,55 +61,15 @@ def _check_samples(trained: Any) -> None:
     rises, samples = trained.rises, trained.samples
     _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
     if samples is not None:
-        _fit(len(samples.numbers) == len(samples.values), "a row that is held has no number, or the other way")
-        _fit((np.diff(samples.numbers) > 0).all(), "rows that are held are not in their order")
-        _fit(samples.numbers.max(initial=-1) < samples.rows, "a row is held that did not come yet")
-        _fit(len(samples.columns.keys) == len(samples.columns.fills), "a column of a sample has no fill")
-        _fit(0 < samples.values.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
-        of_samples = np.concatenate([samples.sample, *(one.before for one in samples.waiting)])
-        _fit(np.isin(of_samples, samples.numbers).all(), "a row of a sample is not held")
-        for one in samples.waiting:
-            _fit(one.start <= one.stop <= one.start + SAMPLE, "rows after a rise are not in their order, or too many")
-            after = np.arange(one.start, min(one.stop, samples.rows))
-            _fit(np.isin(after, samples.numbers).all(), "a row after a rise is not held")
         rows = {rise.row for rise in rises.rises}
         _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
-
-
-def _check_linear(trained: Any) -> None:
-    model, encoder = trained.model, trained.encoder
-    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
-    _check_samples(trained)
-    n_columns = _dense_columns(encoder)
-    if trained.held is not None:
-        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
-        _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
-    for view in model.ensemble.linear.views.values():
-        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.banks:
-        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        bank.check(model)
-    only_predicts = False
-    if isinstance(model, PoolModel):
-        _check_pool(model.pool)
-        _check_balance(model.pool.balance, model)
-        only_predicts = model.pool.only_predicts
-    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
-    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
-    for part in [model.aggregation, *model.members]:
-        calibration = getattr(part, "calibration", None)
-        n_classes = 2 if calibration is None else calibration.n_classes
-        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
-    if trained.order is not None and not trained.order.numbers:
-        for codes in (trained.order.first, trained.order.spaced):
-            _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
 
 
 def _check_pool(pool: Any) -> None:
     """Members have places in the mixture, and generations the columns of the rows that are kept."""
     members = pool.members
     n_online, n_classes = len(members.names) - len(members.slots), members.width
-    _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
+    _fit(len(members.online_places) == len(members.linear.members), "online members have not a place each")
     _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.copies.copy
@@ -116,7 +92,7 @@ def _check_balance(balance: Any, model: Any) -> None:
     for X, weights in balance.parts if balance is not None else ():
         _fit(n_rows(X) == len(weights) and len(weights), "rows of a sample have not a weight each")
         _fit(reach(X) <= model.n_features, "rows of a sample have features that the model does not have")
-        views = model.ensemble.linear.views.values()
+        views = model.linear.views.values()
         _fit(all(len(view.centres) == X.numbers.shape[1] for view in views), "rows of a sample have other columns")
 
 

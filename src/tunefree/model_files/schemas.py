@@ -5,7 +5,6 @@ Parts of models declare what files have of them (:mod:`tunefree.core.part`). Wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,44 +17,98 @@ from tunefree.core.rows import Block
 from tunefree.core.schema import (
     COUNT,
     FINITE,
-    SIZE,
     Anything,
     Array,
     Flag,
+    Label,
     Mapping,
     Number,
     Optional,
+    Record,
     Sequence,
     Text,
     check_arrays,
     check_header,
 )
 from tunefree.learners import family_of
-from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
+from tunefree.model.options import POOL as POOLED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOL as POOLED
 from tunefree.model.record import FirstPassRecord
-from tunefree.model_files.column_samples import MOST_COLUMNS
-from tunefree.model_files.schema_parts import (
-    CLASSES,
-    COLUMNS,
-    ENCODERS,
-    LATE,
-    METRICS,
-    MOST_FEATURES,
-    NAME,
-    NAMES,
-    PLAN,
-    SETTING,
-    TASK,
-)
+from tunefree.model.targets import MANY_CLASSES
+from tunefree.model.views import ALL as VIEWS
+from tunefree.model_files import relations
+from tunefree.model_files.column_samples import ColumnSamples
+from tunefree.model_files.progress import Progress
 from tunefree.pool.members import MOST_MEMBERS
+from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
-from tunefree.stream.tally import MOST_REASONS
-from tunefree.theory.column_changes import MOST_CHANGES
-from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
+from tunefree.pool.single import Single
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
+
+MOST_FEATURES = 2**31 - 1
+NAME, NAMES = Text(may_be_none=True), Sequence(Text())
+TASK = Text(("classification", "regression"))
+SEEN = ("raw", *VIEWS)
+CLASSES = Sequence(Label(), MANY_CLASSES)
+SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
+
+
+COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
+    "number": {
+        "decimal": Optional(Text((".", ","))),
+        "thousands": Optional(Text()),
+        "unit": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
+    "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
+    "moment": {
+        "zone": Optional(NAME),
+        "hours": Optional(Flag()),
+        "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
+        "format": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
+    "time": {"na_values": Optional(NAMES)},
+    "text": {},
+    "bag": {},
+    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
+}
+LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
+
+ENCODERS: dict[str, Any] = {  # formats of others check what they read
+    "table": {
+        "columns": Sequence({"name": Text(), "kind": Text(tuple(COLUMNS))}),
+        "target": NAME,
+        "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
+        "weight": NAME,
+        "group": Optional(Text()),
+        "exposure": Optional(Text()),
+        "hash_bits": Number(0, 30, whole=True),
+        "na_values": Optional(NAMES),
+        "typed": Optional(Flag()),
+        "kept": Optional(NAMES),
+        "labels": Optional(NAMES),
+        "notations": Optional(Mapping(NAMES)),
+        "notes": Optional(Sequence(NAMES)),
+        "forgotten": Optional(COUNT),
+        "most": Optional(COUNT),
+        "further": Optional(
+            {
+                "ignored": NAMES,
+                "decimal": Text((".", ","), may_be_none=True),
+                "thousands": NAME,
+                "left_out": Mapping(Text()),
+                "rows": COUNT,
+            }
+        ),
+    },
+    "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
+    "vw": {"hash_bits": Number(0, 30, whole=True)},
+}
 
 MODEL = {
     "task": TASK,
@@ -67,56 +120,9 @@ MODEL = {
     "replays": Flag(),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "config": Anything(),  # these two as families have them
-    "banks": Sequence(Anything(), MOST_MEMBERS),
+    "config": Anything(),  # as families have it
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
-    "pool": Optional(Anything()),
-}
-
-REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
-
-OCCURRENCES = {
-    "rows": COUNT,
-    "first": Sequence(Anything(), 3),
-    **{name: Optional(SIZE) for name in ("weight", "predicted")},
-}
-
-CHANGE = {
-    "key": Number(-MOST_FEATURES, MOST_FEATURES, whole=True),
-    "is_relation": Flag(),
-    **dict.fromkeys(("distance", "error"), SIZE),
-    "bin": Sequence(Anything(), 3, may_be_none=True),
-    **dict.fromkeys(("before", "after"), Number(0, 1, may_be_none=True)),
-}
-
-RISES = {
-    "rises": Sequence(
-        {
-            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
-            **dict.fromkeys(("loss", "loss_before"), SIZE),
-            "file": Text(),
-            "time": Text(may_be_none=True),
-            "comparison": Optional(
-                {
-                    **dict.fromkeys(("rows_before", "rows_after", "columns"), COUNT),
-                    "changes": Sequence(CHANGE, MOST_CHANGES),
-                },
-                may_be_none=True,
-            ),
-        },
-        MOST_KEPT,
-    ),
-    "count": COUNT,
-    "place": Sequence(Anything(), 4),
-}
-
-SAMPLES = {
-    "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
-    "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
-    "waiting": Sequence(dict.fromkeys(("row", "start", "stop"), COUNT), LATEST + 1),
-    "is_of_classes": Flag(),
-    "rows": COUNT,
+    **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # as these parts declare them
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
@@ -145,31 +151,17 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": PLAN,
-    "progress": {
-        "complete": Flag(),
-        "number": COUNT,
-        "position": Sequence(COUNT, 3),
-        "rows": COUNT,
-        "progressive": Sequence(METRICS),
-        "held_out": Sequence(METRICS),
-        # Of estimators that were saved nothing more is known.
-        **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
-        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "read")},
-        "read_digests": Optional(NAMES),
-        **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
-        "curve": Optional(Sequence(METRICS)),
-        "occurrences": Optional(Sequence(OCCURRENCES)),
-    },
+    "plan": Mapping(Anything()),  # as it checks its values
+    "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as its source has it
 }
 
-LINEAR = FILE | {
+OF_STREAM = {"order": TargetSample, "rises": LossRises, "samples": ColumnSamples}  # what is kept beside the model
+
+HEADER = FILE | {
     "model": MODEL,
-    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
-    "rises": Optional(RISES),
-    "samples": Optional(SAMPLES),
+    **dict.fromkeys(OF_STREAM, Optional(Anything())),  # as these parts declare them
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
@@ -187,81 +179,45 @@ ENCODED = {
     "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
-MODEL_ARRAYS = {
-    "model.bank#.#.calibration.*": Array("float64"),
-    "model.*.waiting.y": Array("float64", ("n",)),
-    "model.*.waiting.weight": Array("float64", ("n",), 0),
-    "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
-    "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
-    "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
-    "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
-    "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
-    "order.*": Array("float64|int16", (None,)),
-    "rises.counts": Array("int64", (CELLS,), 0),
-    "rises.capital": Array("float64", (len(BETS),), 0),
-    "rises.gain": Array("float64", (1,)),
-    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
-    "rises.start": Array("float64", (4,), may_be_infinite=True),
-    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
-    "rises.targets": Array("float64", (2,)),
-    "samples.numbers": Array("int64", (None,), 0),
-    "samples.values": Array("float32", (None, None), may_be_infinite=True),
-    "samples.sample": Array("int64", (None,), 0),
-    "samples.before.#": Array("int64", (None,), 0),
+HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
     **arrays_of("held.X", Block, {}),
 }
 
 
-class Schema(NamedTuple):
-    """What a kind of file holds."""
+class Kind(NamedTuple):
+    """A kind of model in files."""
 
-    header: dict[str, Any]
+    header: dict[str, Any]  # of its files
     arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
     lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
-    relate: Callable[[dict[str, Any], dict[str, np.ndarray]], None]  # raises a ModelError if parts do not fit together
+    restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model of these arrays, and the file's header
+    check: Callable[[Any], None]  # raises a ModelError if the parts of a Trained that was restored do not fit together
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
-    model = header["model"]
-    parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
-    parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
-    if model["learner"] == POOLED:
-        parts["pool"] = Pool
+    """Those that the parts of a model declare."""
+    model, family = header["model"], family_of(header["model"]["learner"])
+    if family is not None:
+        check_header(model["config"], family.config_header, "model.config")
+    elif model["config"] is not None:
+        raise ModelError(f"model.config: {model['learner']} has none")
+    predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
+    parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
     for name, part in parts.items():
-        declared |= declared_arrays(part, model.get(name), f"model.{name}")
+        declared |= declared_arrays(part, model[name], f"model.{name}")
+    for name, part in OF_STREAM.items():
+        declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED
-
-
-def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of members that are not linear, whose headers are checked as their family declares them."""
-    declared: dict[str, Array] = {}
-    family = family_of(model["learner"])
-    if family is None:
-        if model["banks"] or model["config"] is not None:
-            raise ModelError(f"model.banks: {model['learner']} has none")
-        return declared
-    check_header(model["config"], family.config_header, "model.config")
-    learners = {setting["learner"] for setting in model["member_settings"]}
-    others = {learner for learner in learners if family_of(learner) is not None}
-    for number, bank in enumerate(model["banks"]):
-        check_header(bank, family.bank_header, f"model.banks.{number}")
-        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
-    return declared
-
-
-def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings of linear members."""
-    return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
+    _check_members(model)
+    return declared | HELD | ENCODED
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, occurrences and members."""
+    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, and occurrences."""
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -273,35 +229,30 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "W": OF_ROW + n_outputs,
         "L": min(meetings["counts"][1], LOGGED),
         "S": n_slots,
-        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
-        "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
     }
 
 
-def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
-    model = header["model"]
-    for number, bank in enumerate(model["banks"]):
-        pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
-        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
-            raise ModelError(f"model.bank{number} has not the members that the header tells")
-    n_linear = len(model["linear"]["members"])
-    n_members = n_linear + sum(len(bank["members"]) for bank in model["banks"])
-    if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
+def _check_members(model: dict[str, Any]) -> None:
+    """Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes."""
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
 
 
-SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
-SCHEMAS.register("linear", Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members))
+LINEAR = Kind(HEADER, _arrays_of_models, _lengths_of_models, restored, relations.check)
+KINDS = Registry("kind of model", {}, "tunefree.models")
+KINDS.register("linear", LINEAR)
 
 
-def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do. Kinds of others check what they read.
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file holds what files of its kind do.
 
     Parameters
     ----------
-    kind : str
+    kind : Kind
     arrays : dict
         By their names in the file.
     header : dict
@@ -310,14 +261,9 @@ def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     ------
     ModelError
     """
-    if kind not in SCHEMAS:
-        return
-    schema = SCHEMAS[kind]
-    check_header(header, schema.header)
+    check_header(header, kind.header)
     check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
     if header["source"] == "table":
         for number, column in enumerate(header["encoder"]["columns"]):
             check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
-    declared = schema.arrays(header, arrays)
-    check_arrays(arrays, declared, schema.lengths(header))
-    schema.relate(header, arrays)
+    check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import storage
+from tunefree.core import schema, storage
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.registry import Registry, UnknownNameError
-from tunefree.model_files import relations, schemas
+from tunefree.core.part import Saved, restored
+from tunefree.core.registry import UnknownNameError
+from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.model_files.plan import Plan
+from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.progress import Progress
+from tunefree.model_files.schemas import KINDS
 from tunefree.stream import batch
 from tunefree.stream.batch import Batch, Position
 from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
-# What makes a model of its arrays and the header of its file.
-KINDS = Registry("kind of model", {"linear": "tunefree.pool.model:restored"}, "tunefree.models")
 OTHERS = {  # what is said of a file of another kind than this
     "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
     "`learner`",
@@ -34,8 +34,6 @@ OTHERS = {  # what is said of a file of another kind than this
 MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
-Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
-
 
 @dataclass
 class Trained:
@@ -43,7 +41,7 @@ class Trained:
 
     Parameters
     ----------
-    model : Model, PoolModel or PathModel
+    model : Model or PathModel
         It has a ``kind``, one of ``KINDS``.
     encoder : encoder of the rows
     kind : str
@@ -73,17 +71,18 @@ class Trained:
     samples: ColumnSamples | None = None
     estimator: dict[str, Any] | None = None
 
-    def parts(self, encoder: Saved | None = None) -> tuple[dict[str, Saved], dict[str, Any]]:
+    def saved(self, encoder: Saved | None = None) -> Saved:
         """What a file holds: parts, which have arrays and a header each, and what else the header says."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        for name, part in (("order", self.order), ("rises", self.rises), ("samples", self.samples)):
-            if part is not None:
-                parts[name] = part.save_state()
+        for name in schemas.OF_STREAM:
+            if getattr(self, name) is not None:
+                parts[name] = getattr(self, name).save_state()
         if self.held is not None:
             parts["held"] = batch.save_state(self.held)
         header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
-        header |= {"progress": asdict(self.progress)}
-        return parts, header if self.estimator is None else header | {"estimator": self.estimator}
+        header |= {"progress": asdict(self.progress)} | {name: of_part for name, (_, of_part) in parts.items()}
+        arrays = {f"{part}.{name}": array for part, (of_part, _) in parts.items() for name, array in of_part.items()}
+        return arrays, header if self.estimator is None else header | {"estimator": self.estimator}
 
     def save(
         self,
@@ -110,8 +109,7 @@ class Trained:
         if only_for_prediction:
             trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
             trained.model.reduce()
-        parts, header = trained.parts(encoder)
-        storage.save_parts(path, parts, header)
+        storage.save(path, *trained.saved(encoder))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
@@ -121,17 +119,22 @@ class Trained:
     @classmethod
     def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
         """The model that the parts of a file hold."""
+
+        plan = plan_of(header["plan"])
+        of_stream = {
+            name: restored(part(), "", arrays[name], header[name])
+            for name, part in schemas.OF_STREAM.items()
+            if name in header
+        }
         return cls(
-            KINDS[header["kind"]](arrays["model"], header),
+            KINDS[header["kind"]].restored(arrays["model"], header),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
-            Plan(**header["plan"]),
-            Progress.restore(header["progress"]),
-            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
-            batch.restored(arrays["held"], header["held"]) if "held" in header else None,
-            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
-            ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
-            header.get("estimator"),
+            plan,
+            schema.restored(schema.Record(Progress), header["progress"]),
+            held=batch.restored(arrays["held"], header["held"]) if "held" in header else None,
+            estimator=header.get("estimator"),
+            **of_stream,
         )
 
 
@@ -166,9 +169,9 @@ def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[s
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(kind, arrays, header)
+        schemas.check(KINDS[kind], arrays, header)
         trained = Trained.restore(parts, header)
-        relations.check(trained)
+        KINDS[kind].check(trained)
     return trained
 
 

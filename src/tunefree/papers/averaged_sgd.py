@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Stream
-from tunefree.papers.spaces import space_of
+from tunefree.papers.spaces import KernelAlgorithm
 from tunefree.theory.bounds import Bound, no_bound
 
 
-class AveragedSGD(Algorithm):
+class AveragedSGD(KernelAlgorithm):
     """f_{t+1} = f_t - eta s_t k(x_t, .); it returns the average of f_1 .. f_T, ``result.average``.
 
     Parameters
     ----------
     eta : float, default 0.1
         At most 1/4 for (3).
-    kernel, gamma, degree, coef0
-        As for :class:`tunefree.papers.PiSTOL`.
+    **kernel
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------
@@ -36,21 +35,9 @@ class AveragedSGD(Algorithm):
 
     parameters = ("eta", "kernel", "gamma")
 
-    def __init__(
-        self, eta: float = 0.1, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0
-    ) -> None:
-        self.eta, self.kernel, self.gamma, self.degree, self.coef0 = eta, kernel, gamma, degree, coef0
-
-    def begin(self, stream: Stream) -> None:
-        self.f = space_of(self, stream)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """f_t."""
-        return self.f.coefficients
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return self.f.at(x)
+    def __init__(self, eta: float = 0.1, **kernel: Any) -> None:
+        super().__init__(**kernel)
+        self.eta = eta
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
         self.f.add(x, -self.eta * slope)

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.playing import Result
-from tunefree.plotting.style import pyplot, simplify
+from tunefree.plotting.style import MARKERS, SERIES, pyplot, simplify
 
 POINTS = 60  # rounds at which a bound is evaluated
 FAR_APART = 30.0  # ratio of the largest and the smallest line from which on the vertical axis is logarithmic
-# Colours that people with colour blindness tell apart (Okabe, Ito 2008), each with a marker of its own.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 class RegretDisplay:
@@ -58,7 +55,8 @@ class RegretDisplay:
         lines, notes, heights = [], [], []
         for number, result in enumerate(results):
             comparator = result.comparator(u, radius)
-            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
+            color, marker = SERIES[number % len(SERIES)]["color"], MARKERS[number % len(MARKERS)]
+            style = {"color": color, "marker": marker, "markersize": 4}
             rounds = np.unique(np.linspace(1, result.rounds, POINTS).astype(int))
             regrets = result.regrets(comparator)
             heights.append(float(np.abs(regrets).max()))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
-from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.kernel_certificates import KernelCertificate
+from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of
+from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 
@@ -219,8 +222,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         choices=GAMMAS,
         above=0,
     )
-    degree: int = shared("degree", 3)
-    coef0: float = shared("coef0", 1.0)
+    degree: int = parameter(3, DEGREE, low=1)
+    coef0: float = parameter(1.0, COEF0, low=0)
     view: str = shared(
         "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
     )
@@ -244,6 +247,11 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        some = validation.block(X[: validation.BLOCK], intercept=False)
+        check_memory(self._learned.model.bank, some, X.shape[0])
+        super()._passes(X, y, weight)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
@@ -257,7 +265,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         with its view and its kernel fixed by them.
         """
         check_is_fitted(self)
-        if not self._learned.model.banks[0].waiting:
+        if not self._learned.model.bank.waiting:
             return super().progressive_loss_
         settled = copy.deepcopy(self)
         settled._learned.model.freeze()
@@ -268,7 +276,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     def gamma_(self) -> float:
         """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.banks[0].gamma
+        return self._learned.model.bank.gamma
 
     @property
     def n_support_(self) -> int:
@@ -283,9 +291,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
-        bank = self._learned.model.banks[0]
-        certificates = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
-        return [certificate for certificate in certificates if certificate is not None]
+        return [certificate for _, certificate in self._learned.model.bank.certificates()]
 
     def bound(self, norm: float) -> Bound:
         """The bound of the learner's own theorem on the regret of the first pass, against every function of a norm.

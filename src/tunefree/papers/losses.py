@@ -77,9 +77,7 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     if not of_classes and name not in names("regression"):
         known = ", ".join(dict.fromkeys(names("classification") + names("regression")))
         raise ValueError(f"there is no loss {name!r}; choose one of {known}")
-    if loss == "square" and np.issubdtype(y.dtype, np.number):
-        return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
-    if not of_classes:
+    if not of_classes or (loss == "square" and np.issubdtype(y.dtype, np.number)):
         return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) > 2:

@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Stream
 from tunefree.papers.pistol_risk import perceptron_mistakes
-from tunefree.papers.spaces import space_of
+from tunefree.papers.spaces import KernelAlgorithm
 from tunefree.theory.bounds import Bound, no_bound
 
 
-class Perceptron(Algorithm):
+class Perceptron(KernelAlgorithm):
     """f_{t+1} = f_t + y_t 1(sign(f_t(x_t)) != y_t) k(x_t, .).
 
-    Parameters
-    ----------
-    kernel, gamma, degree, coef0
-        As for :class:`tunefree.papers.PiSTOL`.
+    Its parameters are those of :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------
@@ -35,19 +31,8 @@ class Perceptron(Algorithm):
 
     parameters = ("kernel", "gamma")
 
-    def __init__(self, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0) -> None:
-        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
-
-    def begin(self, stream: Stream) -> None:
-        self.f = space_of(self, stream)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """f_t."""
-        return self.f.coefficients
-
     def predict(self, x: np.ndarray) -> np.ndarray:
-        self.margin = self.f.at(x)
+        self.margin = super().predict(x)
         return self.margin
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:

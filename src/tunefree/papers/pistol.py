@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.papers.pistol_bound import growing_pistol_bound, log_phi
 from tunefree.papers.pistol_risk import pistol_bound, pistol_parameter
-from tunefree.papers.spaces import space_of
-from tunefree.theory.bounds import Bound, growing_pistol_bound, log_phi, no_bound
+from tunefree.papers.spaces import KernelAlgorithm
+from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Orabona 2014"
 LARGEST_NORM = 1.0 + 1e-12  # that counts as 1
@@ -52,7 +53,7 @@ class PiSTOLParameters(Algorithm):
         return None
 
 
-class PiSTOL(PiSTOLParameters):
+class PiSTOL(PiSTOLParameters, KernelAlgorithm):
     """PiSTOL (Algorithm 3), in the space of any kernel.
 
     Parameters
@@ -64,12 +65,10 @@ class PiSTOL(PiSTOLParameters):
         ``"horizon"``: sqrt(2 a L T), as in the paper's experiments, where T is known.
     L : float, optional
         By default the Lipschitz constant of the loss.
-    kernel : str or callable, default "linear"
-        ``"linear"``, ``"gaussian"``, ``"laplacian"``, ``"polynomial"``, or a function of a row (d,) and rows (n, d).
-    gamma, degree, coef0
-        Of the kernel, see :func:`tunefree.papers.kernels.kernel_of`.
     normalised : bool, default False
         Whether the largest norm so far takes the place of 1, which the paper assumes to be a bound on the norms.
+    **kernel
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------
@@ -89,14 +88,11 @@ class PiSTOL(PiSTOLParameters):
         a: float | None = None,
         b: float | str = 1.0,
         L: float | None = None,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
         normalised: bool = False,
+        **kernel: Any,
     ) -> None:
+        super().__init__(**kernel)
         self.a, self.b, self.L, self.normalised = a, b, L, normalised
-        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
 
     @classmethod
     def in_experiments(cls, **kernel: Any) -> PiSTOL:
@@ -104,39 +100,34 @@ class PiSTOL(PiSTOLParameters):
         return cls(a=0.25, b="horizon", **kernel)
 
     def begin(self, stream: Stream) -> None:
+        super().begin(stream)  # f is g
         self.take_parameters(stream)
         L, a = self.lipschitz, self.a_used
         self.b_used = math.sqrt(2.0 * a * L * stream.rounds) if self.b == "horizon" else float(self.b)
         # line 2: g_0 = 0, alpha_0 = a L; alpha = a (L + path)
-        self.g = space_of(self, stream)
         self.squared_norm, self.path = np.zeros(stream.n_outputs), np.zeros(stream.n_outputs)
         self.M = 0.0 if self.normalised else 1.0
 
     @property
-    def factor(self) -> np.ndarray:
+    def scale(self) -> np.ndarray:  # type: ignore[override]
         """Line 4: b / alpha exp(||g||^2 / (2 alpha))."""
         if self.M == 0.0:
             return np.zeros_like(self.path)
         alpha = self.a_used * self.M * (self.lipschitz * self.M + self.path)
         return self.b_used / alpha * np.exp(self.squared_norm / (2.0 * alpha))
 
-    @property
-    def weights(self) -> np.ndarray:
-        """f_t = g_{t-1} b / alpha_{t-1} exp(||g_{t-1}||^2 / (2 alpha_{t-1}))."""
-        return self.g.coefficients * self.factor
-
     def predict(self, x: np.ndarray) -> np.ndarray:
-        self.size = math.sqrt(self.g.squared_size(x))  # ||k(x_t, .)||
+        self.size = math.sqrt(self.f.squared_size(x))  # ||k(x_t, .)||
         if self.normalised:
             self.M = max(self.M, self.size)
-        self.value = self.g.at(x)  # g_{t-1}(x_t)
-        return self.factor * self.value
+        self.value = self.f.at(x)  # g_{t-1}(x_t)
+        return self.scale * self.value
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
         # line 8: g_t = g_{t-1} - s_t k(x_t, .),  alpha_t = alpha_{t-1} + a |s_t| ||k(x_t, .)||
         change = slope * (slope * self.size**2 - 2.0 * self.value)  # ||g_t||^2 - ||g_{t-1}||^2
         self.squared_norm = np.maximum(self.squared_norm + change, 0.0)
-        self.g.add(x, -slope)
+        self.f.add(x, -slope)
         self.path = self.path + np.abs(slope) * self.size
 
     def bound(self, result: Any, comparator: Any) -> Bound:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.theory.bounds import pistol_overhead
+from tunefree.papers.pistol_bound import pistol_overhead
 
 
 def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1.0) -> float:

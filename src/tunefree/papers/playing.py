@@ -6,6 +6,7 @@ Nothing is scaled, no row is held out, no constant is added, and all is computed
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ class Played(NamedTuple):
     predictions: np.ndarray  # (T, K)
     losses: np.ndarray  # (T,)
     slopes: np.ndarray  # (T, K)
-    average: np.ndarray
+    functions: list[tuple[np.ndarray, np.ndarray]]  # weights after some of the rounds, and their average so far
 
 
 @dataclass(frozen=True)
@@ -190,23 +191,27 @@ def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
         if not np.isfinite(numbers).all():
             row = int(np.argwhere(~np.isfinite(numbers))[0][0])
             raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
-    stream = Stream(rows.shape[1], objective.n_outputs, len(rows), objective.lipschitz)
     algorithm = copy.deepcopy(algorithm)
-    algorithm.begin(stream)
-    played = _rounds(algorithm, rows, targets, objective)
+    played = play_rounds(algorithm, rows, targets, objective, {len(rows)})
     first = slice(None) if objective.n_outputs > 1 else 0
-    weights = _weights(algorithm, stream)
     predictions, slopes = played.predictions[:, first], played.slopes[:, first]
-    return Result(
-        algorithm, rows, targets, objective, stream, predictions, played.losses, slopes, weights, played.average
-    )
+    stream = stream_of(rows, objective)
+    return Result(algorithm, rows, targets, objective, stream, predictions, played.losses, slopes, *played.functions[0])
 
 
-def _rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any) -> Played:
-    """The rounds, of which the average is of functions that the predictions were made by."""
-    T, K = len(rows), loss.n_outputs
-    stream = Stream(rows.shape[1], K, T, loss.lipschitz)
-    predictions, losses, slopes = np.empty((T, K)), np.empty(T), np.empty((T, K))
+def stream_of(rows: np.ndarray, loss: Any) -> Stream:
+    """What is known of rows and their loss before the first round."""
+    return Stream(rows.shape[1], loss.n_outputs, len(rows), loss.lipschitz)
+
+
+def play_rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any, stops: Collection[int]) -> Played:
+    """Let an algorithm begin, predict and learn rows; the average is of functions that the predictions were made by.
+
+    ``stops`` are the rounds after which functions are kept, counted from 1.
+    """
+    T, K, stream = len(rows), loss.n_outputs, stream_of(rows, loss)
+    algorithm.begin(stream)
+    predictions, losses, slopes, functions = np.empty((T, K)), np.empty(T), np.empty((T, K)), []
     total, shares = np.zeros_like(_weights(algorithm, stream)), 0.0
     share = getattr(algorithm, "share", lambda t: 1.0)
     for t in range(T):
@@ -215,9 +220,12 @@ def _rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any) ->
         total, shares = total + share(t + 1) * _weights(algorithm, stream), shares + share(t + 1)
         losses[t], slopes[t] = loss.value(y, predictions[t]), loss.slope(y, predictions[t])
         algorithm.update(x, slopes[t].copy())
-    if getattr(algorithm, "averages_last", False):
-        total, shares = total + share(T + 1) * _weights(algorithm, stream), shares + share(T + 1)
-    return Played(predictions, losses, slopes, total / shares)
+        if t + 1 in stops:
+            last, of_last = _weights(algorithm, stream), share(t + 2)
+            averages_last = getattr(algorithm, "averages_last", False)
+            average = (total + of_last * last) / (shares + of_last) if averages_last else total / shares
+            functions.append((last, average))
+    return Played(predictions, losses, slopes, functions)
 
 
 def _weights(algorithm: Any, stream: Stream) -> np.ndarray:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Stream
-from tunefree.papers.spaces import Weights, space_of
+from tunefree.papers.algorithm import Stream
+from tunefree.papers.spaces import KernelAlgorithm, Weights, space_of
 from tunefree.theory.bounds import Bound, no_bound
 
 
-class RegularizedSGD(Algorithm):
+class RegularizedSGD(KernelAlgorithm):
     """SGD (``result.weights``) and averaged SGD (``result.average``).
 
     Parameters
@@ -33,8 +33,8 @@ class RegularizedSGD(Algorithm):
         g_1: with the linear kernel its weights, by default 0. With another kernel coefficients of the rows
         ``start_rows`` (n, d).
     start_rows : array, optional
-    kernel, gamma, degree, coef0
-        As for :class:`tunefree.papers.PiSTOL`; ``gamma`` is that of the kernel.
+    **kernel
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`; ``gamma`` is that of the kernel.
 
     Examples
     --------
@@ -51,50 +51,37 @@ class RegularizedSGD(Algorithm):
     averages_last = True
 
     def __init__(
-        self,
-        penalty: float = 1e-3,
-        offset: float = 3.0,
-        start: Any = None,
-        start_rows: Any = None,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
+        self, penalty: float = 1e-3, offset: float = 3.0, start: Any = None, start_rows: Any = None, **kernel: Any
     ) -> None:
+        super().__init__(**kernel)
         if not (penalty > 0.0 and offset >= 3.0):
             raise ValueError(f"the penalty must be above 0 and the offset at least 3, not {penalty} and {offset}")
         self.penalty, self.offset, self.start, self.start_rows = penalty, offset, start, start_rows
-        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
 
     def begin(self, stream: Stream) -> None:
-        self.g, self.scale, self.t = space_of(self, stream), 1.0, 0  # g_t = scale times g
-        self.first = None
+        super().begin(stream)
+        self.scale, self.first = 1.0, None
         if self.start is None:
             return
         start = np.asarray(self.start, np.float64)
         start = start[:, None] if start.ndim == 1 else start
-        if isinstance(self.g, Weights):
-            self.g.coefficients += start
+        if isinstance(self.f, Weights):
+            self.f.coefficients += start
         else:
             rows = np.asarray(self.start_rows, np.float64)
             self.first = space_of(self, stream._replace(rounds=len(rows)))
             for row, coefficients in zip(rows, start, strict=True):
                 self.first.add(row, coefficients)
 
-    @property
-    def weights(self) -> np.ndarray:
-        """g_t, without the part that ``start`` has on rows of its own."""
-        return self.scale * self.g.coefficients
-
     def predict(self, x: np.ndarray) -> np.ndarray:
-        value = self.g.at(x) if self.first is None else self.g.at(x) + self.first.at(x)
-        return self.scale * value
+        # The part of g_t that ``start`` has on rows of its own is not among the weights.
+        return super().predict(x) if self.first is None else self.scale * (self.f.at(x) + self.first.at(x))
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
         self.t += 1
         rate = 2.0 / (self.penalty * (self.offset + self.t))  # eta_t
         self.scale *= 1.0 - rate * self.penalty
-        self.g.add(x, -rate * slope / self.scale)
+        self.f.add(x, -rate * slope / self.scale)
 
     def share(self, t: int) -> float:
         """alpha_t, up to a common factor."""
@@ -107,7 +94,7 @@ class RegularizedSGD(Algorithm):
         )
 
 
-class OnlineRegularized(Algorithm):
+class OnlineRegularized(KernelAlgorithm):
     """Online regularised learning: Lin, Rosasco, Zhou 2016, (15), of Ying, Zhou 2006 and Ye, Zhou 2007.
 
     f_{t+1} = (1 - eta_t lambda_t) f_t [+ eta_t y_t k(x_t, .) if y_t f_t(x_t) <= 1], for the hinge loss; other losses
@@ -116,8 +103,8 @@ class OnlineRegularized(Algorithm):
     Parameters
     ----------
     eta, theta, penalty, kappa : float
-    kernel, gamma, degree, coef0
-        As for :class:`tunefree.papers.PiSTOL`.
+    **kernel
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------
@@ -134,26 +121,21 @@ class OnlineRegularized(Algorithm):
         theta: float = 0.5,
         penalty: float = 0.01,
         kappa: float = 0.25,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
+        **kernel: Any,
     ) -> None:
+        super().__init__(**kernel)
         if not (eta > 0.0 and penalty >= 0.0 and eta * penalty < 1.0):
             raise ValueError(f"eta must be above 0, and eta times the penalty below 1, not {eta} and {penalty}")
         self.eta, self.theta, self.penalty, self.kappa = eta, theta, penalty, kappa
-        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
 
     def begin(self, stream: Stream) -> None:
-        self.f, self.decay, self.t = space_of(self, stream), 0.0, 0  # f_t = exp(-decay) f
+        super().begin(stream)
+        self.decay = 0.0
 
     @property
-    def weights(self) -> np.ndarray:
-        """f_t."""
-        return math.exp(-self.decay) * self.f.coefficients
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return math.exp(-self.decay) * self.f.at(x)
+    def scale(self) -> float:  # type: ignore[override]
+        """The product of all 1 - eta_t lambda_t."""
+        return math.exp(-self.decay)
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
         self.t += 1

@@ -52,11 +52,19 @@ class ScInOL(Algorithm):
         self.G, self.S = self.G - gradient, np.hypot(self.S, gradient)
         return gradient
 
-    def check_slopes(self, result: Any) -> Bound | None:
-        """Why the theorems do not apply, if they do not."""
+    theorem: str  # 3.theorem, and G.theorem for several outputs
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """Theorem 3.1 or 3.2, and G.1 or G.2 for several outputs."""
         if not result.stream.lipschitz < math.inf:
             return no_bound("the theorems assume a loss with a Lipschitz constant")
-        return None
+        section = "3" if result.stream.n_outputs == 1 else "G"
+        value = result.stream.lipschitz * self.bound_of_theorem(result, comparator)
+        return Bound(value, f"{PAPER}, Theorem {section}.{self.theorem}")
+
+    def bound_of_theorem(self, result: Any, comparator: Any) -> float:
+        """For slopes of at most 1."""
+        raise NotImplementedError
 
 
 class ScInOL1(ScInOL):
@@ -69,6 +77,8 @@ class ScInOL1(ScInOL):
     >>> print(result.bound([1.0, 0.0]))
     at most 9.90975 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.1)
     """
+
+    theorem = "1"
 
     def begin(self, stream: Stream) -> None:
         super().begin(stream)
@@ -92,14 +102,8 @@ class ScInOL1(ScInOL):
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
         self.add(x, slope)
 
-    def bound(self, result: Any, comparator: Any) -> Bound:
-        """Theorem 3.1, and G.1 for several outputs."""
-        lacking = self.check_slopes(result)
-        if lacking:
-            return lacking
-        value = scinol1_bound(comparator.weights, spreads_of(result), result.rounds, self.epsilon)
-        number = "3.1" if result.stream.n_outputs == 1 else "G.1"
-        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {number}")
+    def bound_of_theorem(self, result: Any, comparator: Any) -> float:
+        return scinol1_bound(comparator.weights, spreads_of(result), result.rounds, self.epsilon)
 
 
 class ScInOL2(ScInOL):
@@ -112,6 +116,8 @@ class ScInOL2(ScInOL):
     >>> print(result.bound([1.0, 0.0]))
     at most 4.15783 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.2)
     """
+
+    theorem = "2"
 
     def begin(self, stream: Stream) -> None:
         super().begin(stream)
@@ -132,16 +138,10 @@ class ScInOL2(ScInOL):
         # eta_{t,i} = eta_{t-1,i} - g_t x_{t,i} w_{t,i}
         self.eta = self.eta - self.add(x, slope) * weights
 
-    def bound(self, result: Any, comparator: Any) -> Bound:
-        """Theorem 3.2, and G.2 for several outputs."""
-        lacking = self.check_slopes(result)
-        if lacking:
-            return lacking
+    def bound_of_theorem(self, result: Any, comparator: Any) -> float:
         X = np.abs(result.X)
         first = X[(X != 0).argmax(axis=0), np.arange(X.shape[1])]  # |x_{tau_i, i}|
-        value = scinol2_bound(comparator.weights, spreads_of(result), first[:, None], self.epsilon)
-        number = "3.2" if result.stream.n_outputs == 1 else "G.2"
-        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {number}")
+        return scinol2_bound(comparator.weights, spreads_of(result), first[:, None], self.epsilon)
 
 
 def spreads_of(result: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Functions of a reproducing kernel Hilbert space, in which the algorithms of the papers are written once.
+"""Functions of a reproducing kernel Hilbert space, in which algorithms of the papers are written once.
 
 With the linear kernel a function is its weights; with another it is sum_t c_t k(x_t, .), the row of each round with a
 coefficient for each output.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Stream
+from tunefree.papers.algorithm import Algorithm, Stream
 from tunefree.papers.kernels import Kernel, kernel_of
 
 
@@ -68,3 +68,31 @@ def space_of(algorithm: Any, stream: Stream) -> Weights | Expansion:
     """The function 0 in the space of an algorithm's kernel."""
     kernel = kernel_used(algorithm)
     return Weights(stream) if kernel is None else Expansion(kernel, stream)
+
+
+class KernelAlgorithm(Algorithm):
+    """An algorithm in the space of any kernel: f_t is a function of that space, f, times a number.
+
+    Parameters
+    ----------
+    kernel : str or callable, default "linear"
+        ``"linear"``, ``"gaussian"``, ``"laplacian"``, ``"polynomial"``, or a function of a row (d,) and rows (n, d).
+    gamma, degree, coef0
+        Of the kernel, see :func:`tunefree.papers.kernels.kernel_of`.
+    """
+
+    scale = 1.0  # the number
+
+    def __init__(self, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0) -> None:
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+
+    def begin(self, stream: Stream) -> None:
+        self.f, self.t = space_of(self, stream), 0
+
+    @property
+    def weights(self) -> np.ndarray:
+        """f_t."""
+        return self.scale * self.f.coefficients
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.scale * self.f.at(x)

@@ -238,7 +238,7 @@ class SubgradientMethod:
     order : sequence of int, or "cyclic", optional
         j_1, j_2, .. of Remark 3, as many as there are steps, or all rows in turn. By default each step takes all rows.
     kernel, gamma, degree, coef0
-        As for :class:`tunefree.papers.PiSTOL`.
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------

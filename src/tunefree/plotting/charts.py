@@ -46,11 +46,13 @@ def draw_lines(
     y_range: tuple[float, float],
     are_counts: bool = True,
     marks: Sequence[float] = (),
+    is_log: bool = False,
 ) -> None:
     """Draw lines over a logarithmic axis, with names at their ends.
 
     ``y_range``: what is shown; lines may leave it.
     ``are_counts``: whether ``x`` counts rows.
+    ``is_log``: whether heights are on a logarithmic axis.
     ``marks``: places of the lower axis that have pale lines, and triangles on top.
     """
     for place in marks:
@@ -63,7 +65,11 @@ def draw_lines(
     axes.set_xscale("log")
     axes.set_xlim(min(line.x[0] for line in lines), max(line.x[-1] for line in lines))
     axes.set_ylim(*y_range)
-    few_ticks(axes.yaxis, y_range, 5)
+    if is_log:
+        axes.set_yscale("log")
+        plain_numbers(axes.yaxis, y_range)
+    else:
+        few_ticks(axes.yaxis, y_range, 5)
     counts(axes.xaxis) if are_counts else plain_numbers(axes.xaxis, lines[0].x)
     finish(axes, lines, titles)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.explanation.panels import Axis, Dependence
-from tunefree.explanation.picture import Picture
+from tunefree.explanation.dependence import Axis, Curve, Picture
 from tunefree.plotting.style import (
     DARK,
     GREY,
@@ -30,25 +29,19 @@ LONGEST, LONGEST_NAME = 19, 22  # characters of labels inside axes, and of names
 LONE = 12  # values that are marked one by one
 
 
-def draw_panel(axes: Any, picture: Picture, panel: Dependence, has_unit: bool = True) -> None:
+def draw_panel(axes: Any, picture: Picture, panel: Curve, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
     ``has_unit``: whether the axis of the margins of a curve has its title.
     """
-    mean, low, high = (picture.sign * part[:, picture.outputs] for part in (panel.mean, panel.low, panel.high))
-    missing = None if panel.missing is None else picture.sign * panel.missing[picture.outputs]
-    shown, size = (
-        panel._replace(mean=mean, low=low, high=high, missing=missing),
-        picture.importance.get(panel.term, 0.0),
-    )
     axes.tick_params(labelsize=SMALL, width=0.5, length=2)
     for spine in axes.spines.values():
         spine.set_linewidth(0.5)
     if not panel.axis.is_numeric:
-        draw_points(axes, shown, size)
+        draw_points(axes, panel)
         axes.set_xlabel(escaped(picture.unit), size=SMALL, labelpad=2)
         return
-    draw_curve(axes, shown, size)
+    draw_curve(axes, panel)
     if has_unit:
         axes.set_ylabel(escaped(picture.unit), size=SMALL, labelpad=2)
 
@@ -66,7 +59,7 @@ def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
     return [Line2D([], [], **option) for option in options[: len(labels)]], labels
 
 
-def draw_curve(axes: Any, panel: Dependence, importance: float) -> None:
+def draw_curve(axes: Any, panel: Curve) -> None:
     """Draw the curves of the classes over a number, with their bands, and the density of the rows."""
     values, axis = panel.axis.values, panel.axis
     lone = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
@@ -84,11 +77,11 @@ def draw_curve(axes: Any, panel: Dependence, importance: float) -> None:
     counts = np.histogram(axis.sample[np.isfinite(axis.sample)], edges)[0]
     heights = STRIP * counts / max(counts.max(initial=1), 1)
     axes.bar(edges[:-1], heights, np.diff(edges), align="edge", color=GREY, linewidth=0, transform=across, zorder=0.7)
-    _frame(axes, axis.name, importance)
+    _frame(axes, panel)
     few_ticks(axes.yaxis, [bottom, top])
 
 
-def _range(panel: Dependence) -> tuple[float, float]:
+def _range(panel: Curve) -> tuple[float, float]:
     """The range of all that is drawn of a panel."""
     missing = np.empty(0) if panel.missing is None else panel.missing
     return span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
@@ -121,7 +114,7 @@ def _scale_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, 
     return scale.inverted().transform(np.linspace(ends[0], ends[1], BINS + 1)), float(beyond)
 
 
-def draw_points(axes: Any, panel: Dependence, importance: float) -> None:
+def draw_points(axes: Any, panel: Curve) -> None:
     """Draw a point and a whisker for each code and class, with the code's share of the rows."""
     axis, n_outputs = panel.axis, panel.mean.shape[1]
     order = np.argsort(panel.mean[:, 0], kind="stable") if n_outputs == 1 else np.arange(len(axis.values))[::-1]
@@ -142,7 +135,7 @@ def draw_points(axes: Any, panel: Dependence, importance: float) -> None:
         axes.text(begin - 0.03, place, share, size=TINY, ha="right", color=DARK, **beside)
     axes.set_yticks([])
     axes.set_ylim(-0.6, len(order) - 0.4)
-    _frame(axes, axis.name, importance)
+    _frame(axes, panel)
     axes.spines["left"].set_visible(False)
     axes.spines["bottom"].set_bounds(low, high)
     axes.grid(False)
@@ -163,9 +156,9 @@ def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
     return np.zeros(1)
 
 
-def _frame(axes: Any, name: str, importance: float) -> None:
+def _frame(axes: Any, panel: Curve) -> None:
     """Leave of the frame what is read off; the name of the column and its importance above."""
     simplify(axes, "both", 0.4)
-    axes.set_title(escaped(shortened(name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
-    text = f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
+    axes.set_title(escaped(shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
+    text = f"{panel.importance:.3g}" if panel.importance < 1e3 else f"{panel.importance:,.0f}"
     axes.set_title(text, loc="right", size=SMALL, color=DARK, pad=3)

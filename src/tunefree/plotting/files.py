@@ -6,10 +6,11 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
@@ -22,10 +23,12 @@ RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.
 TEXTS = "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"
 RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0} | dict.fromkeys(TEXTS, DARK)
 RC_OF_PAGES |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
-SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
-FAMILY = re.compile(r"""\s*font-family:[^;]*;?|(font:[^;']*?px)[^;]*""")
-DIGITS = re.compile(r"(\.\d\d)\d+")  # of places, beyond what is seen
-USED = re.compile(r"url\(#([\w-]+)\)")
+# Parts of a file that a page has no use for, and what is replaced in its tags.
+UNUSED = re.compile(r"(?s)<!--.*?-->|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>")
+FAMILY = re.compile(r"""\s*font-family:[^;"]*;?|(font:[^;'"]*?px)[^;"]*""")
+PLACES, DIGITS = re.compile(r' (?:d|x|y|transform)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
+USED, IDS = re.compile(r'(url\(|href=")#([\w-]+)'), re.compile(r' id="([^"]+)"')
+TAG, OF_HATCHES = re.compile(r"<[^>]+>"), re.compile(r' (fill|stroke)="([^"]*)"')  # where variables have no effect
 
 Draw = Callable[[Any], Any]  # on a matplotlib figure
 
@@ -66,26 +69,27 @@ def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, p
 
     ``inches``: width and height, which give the ratio of the sides and the relative size of text.
     ``title``, ``description``: for those who do not see it.
-    ``prefix``: of the ids, which are unique in a page.
+    ``prefix``: makes ids unique in a page.
     """
-    written = io.BytesIO()
+    written = io.StringIO()
     with _figure(draw, inches, RC_OF_PAGES) as figure:
         figure.savefig(written, format="svg", metadata=DATES["svg"], transparent=True)
-    for namespace in ("", "xlink"):
-        ElementTree.register_namespace(namespace, (SVG if not namespace else LINK).strip("{").partition("}")[0])
-    root = ElementTree.fromstring(written.getvalue())
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.attrib |= {"role": "img", "aria-labelledby": f"{prefix}-t {prefix}-d"}
-    for child in [child for child in root if child.tag == f"{SVG}metadata" or child.find(f"{SVG}style") is not None]:
-        root.remove(child)
-    _name_parts(root, prefix)
-    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
-        element = ElementTree.Element(f"{SVG}{tag}", {"id": f"{prefix}-{tag[0]}"})
-        element.text = text
-        root.insert(place, element)
-    text = ElementTree.tostring(root, "unicode")
-    return text.replace(f' xmlns="{SVG[1:-1]}"', "").replace(f' xmlns:xlink="{LINK[1:-5]}"', "")
+    text = UNUSED.sub("", written.getvalue()).replace("xlink:href", "href")
+    box, body = re.search(r'viewBox="[^"]*"', text), text[text.index(">", text.index("<svg")) + 1 :]
+    used = {name for _, name in USED.findall(body)}
+    body = TAG.sub(partial(_cleaned, prefix, used), re.sub(r">\s+<", "><", body)).strip()
+    names = f'<title id="{prefix}-t">{escape(title)}</title><desc id="{prefix}-d">{escape(description)}</desc>'
+    return f'<svg {box and box[0]} role="img" aria-labelledby="{prefix}-t {prefix}-d">{names}{body}'
+
+
+def _cleaned(prefix: str, used: set[str], tag: re.Match[str]) -> str:
+    """A tag with those ids that are used, behind a prefix, with few digits, and with variables for colours."""
+    text = OF_HATCHES.sub(r' style="\1: \2"', " ".join(tag[0].split()).replace(' "', '"'))
+    text = IDS.sub(lambda name: f' id="{prefix}-{name[1]}"' if name[1] in used else "", text)
+    text = FAMILY.sub(lambda font: font[1] or "", USED.sub(rf"\1#{prefix}-\2", text))
+    for colour in ON_PAGES:
+        text = text.replace(colour.lower(), f"var({_variable(colour)})")
+    return PLACES.sub(lambda place: DIGITS.sub(r"\1", place[0]), text)
 
 
 def style_of_pages() -> tuple[str, str]:
@@ -98,33 +102,6 @@ def style_of_pages() -> tuple[str, str]:
 
 def _variable(colour: str) -> str:
     return f"--c{colour[1:].lower()}"
-
-
-def _name_parts(root: ElementTree.Element, prefix: str) -> None:
-    """Keep the ids that are used, with the prefix; no fonts, no spaces; and variables of the style for colours."""
-    used = set()
-    for element in root.iter():
-        if LINK in element.attrib:
-            element.attrib["href"] = f"#{prefix}-{element.attrib.pop(LINK)[1:]}"
-            used.add(element.attrib["href"][1:])
-        for name, value in list(element.attrib.items()):
-            if name in ("d", "x", "y", "transform"):
-                element.attrib[name] = " ".join(DIGITS.sub(r"\1", value).split())
-            elif name in ("fill", "stroke"):  # of hatches
-                element.attrib["style"] = f"{name}: {element.attrib.pop(name)}"
-            elif "url(#" in value:
-                used.update(f"{prefix}-{part}" for part in USED.findall(value))
-                element.attrib[name] = USED.sub(lambda match: f"url(#{prefix}-{match[1]})", value)
-    for element in root.iter():
-        element.text, element.tail = ((part or "").strip() and part for part in (element.text, element.tail))
-        if "id" in element.attrib:
-            name = f"{prefix}-{element.attrib.pop('id')}"
-            element.attrib |= {"id": name} if name in used else {}
-        if "style" in element.attrib:
-            style = FAMILY.sub(lambda match: match[1] or "", element.attrib["style"])
-            for colour in ON_PAGES:
-                style = style.replace(colour.lower(), f"var({_variable(colour)})")
-            element.attrib["style"] = style
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from tunefree.core.rows import Block, rows_at, together
 from tunefree.core.schema import Number
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
+from tunefree.model.ledger import joined
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
@@ -97,12 +98,12 @@ class Balance(Part):
     @property
     def sample(self) -> Sampled:
         """The rows of the sample, of which there are some."""
-        blocks, weights = zip(*self.parts, strict=True)
-        return Sampled(together([*blocks]), np.concatenate(weights))
+        sample: Sampled = joined(self.parts)
+        return sample
 
     def prepare(self) -> None:
         """Bring the rows of the sample together."""
-        self.parts = [self.sample] if len(self.parts) > 1 else self.parts
+        self.parts = [self.sample] if self.parts else []
 
     def judge(
         self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray

@@ -1,10 +1,10 @@
 """The frozen mixture: generations as they were born, mixed by weights that stand still after training.
 
-A copy of the pool (:mod:`tunefree.pool.copies`) predicts rows that come after it was taken, so it is judged as far
+A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so it is judged as far
 ahead as it is old. The frozen mixture has the rule of the mixture that follows the stream, and as members the
 generations of all rows. It stands still, too: the rows of a copy are predicted by the weights that were learned from
 the rows of earlier copies. Rows to come are predicted by the mixture that follows the stream, but by the frozen one, or
-by its base alone, where these lose less than MUCH times as much, by more than SURE standard errors.
+by its base alone, where these lose less by more than SURE standard errors.
 
 A copy of numbers drifts where a trend goes on, or a season begins, that those predictions follow which learn: by the
 difference of its scores from theirs. Which way the next drift goes one or two copies cannot tell. So each row has two
@@ -29,7 +29,7 @@ from tunefree.mixing.mixture import Mixture
 from tunefree.pool.members import Members
 
 JUDGED = 512  # rows that a copy has learned at least, if its losses are to count
-MUCH, SURE = 0.98, 2.0
+SURE = 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
 RUN = 64  # rows whose mean difference from the scores of the stream is the drift of a copy, not chance
@@ -46,11 +46,6 @@ class Predicted(NamedTuple):
     contexts: Annotated[np.ndarray, "uint8[n]", Limits(below=2)]  # see tunefree.pool.contexts
     units: Annotated[np.ndarray, "float64[n]"]
     draws: Annotated[np.ndarray, "float64[n]"]
-
-    @classmethod
-    def joined(cls, parts: list[Predicted]) -> Predicted:
-        """Rows one after the other, of which there are some."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def of_context(self, number: int) -> Predicted:
         """The rows of a context."""
@@ -112,9 +107,8 @@ class FrozenMixture(Part):
     def choice(self) -> int:
         """What predicts rows to come: 0 the frozen mixture, 1 its base, 2 the mixture that follows the stream."""
         best = int(np.argmin(self.losses[:2]))
-        is_much = self.losses[best] < MUCH * self.losses[2]
         is_sure = self.losses[2] - self.losses[best] > SURE * np.sqrt(self.squares[best])
-        return best if is_much and is_sure else FOLLOWING
+        return best if is_sure else FOLLOWING
 
     def predict(self, predictions: np.ndarray) -> np.ndarray:
         """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""

@@ -16,10 +16,10 @@ from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import measured, regression
-from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
+from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import name_of
-from tunefree.model.pool import OF_TABLES, OF_TEXTS, settings_of_members
+from tunefree.model.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.slots import WHOLE, Slot, slots_of
@@ -47,7 +47,7 @@ class Members(Part):
 
     Parameters
     ----------
-    ensemble : Ensemble
+    linear : LinearGroup
         The online learners.
     n_classes : int
         Known from the start; 0 for numbers.
@@ -67,19 +67,17 @@ class Members(Part):
     has_groups : bool
     """
 
-    ensemble, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
+    linear, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
     online_places: list[int] = number(LEARNED, Sequence(COUNT, MOST_MEMBERS))
     has_groups = number(LEARNED, Flag())
     seen = child(Seen, LEARNED)
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
-    def __init__(self, ensemble: Ensemble, n_classes: int, loss: Any) -> None:
-        self.ensemble, self.n_classes, self.loss = ensemble, n_classes, loss
-        options = ensemble.options
-        settings = settings_of_members(options.learner, {}, options.view)
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(settings))}
-        self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
-        self.online_places = [settings.index(member.setting) for member in ensemble.members]
+    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any) -> None:
+        self.linear, self.n_classes, self.loss = linear, n_classes, loss
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(MEMBERS))}
+        self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
+        self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
         self.growth = Growth(self.width, loss, self.slots, self.seen)
 
@@ -97,11 +95,11 @@ class Members(Part):
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
         self.has_groups = has_groups
         others = OF_TEXTS if X.numbers.shape[1] or X.codes.shape[1] else OF_TABLES
-        self.keep([m for m, member in enumerate(self.ensemble.members) if member.setting not in others])
+        self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
 
     def keep(self, stays: list[int]) -> None:
         """Go on with these of the online members; the places of the others in the mixture sleep."""
-        self.ensemble.keep(stays)
+        self.linear.keep(stays)
         self.online_places = [self.online_places[m] for m in stays]
 
     @property
@@ -117,13 +115,13 @@ class Members(Part):
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
         return [*self.online_places, *slots]
 
-    def add_class(self, n_outputs: int) -> None:
-        """Know one more class, of so many outputs."""
+    def add_class(self, objective: Any, n_outputs: int) -> None:
+        """Know one more class, of so many outputs; ``objective`` is that of the online members from now on."""
         self.n_classes += 1
-        self.ensemble.add_class(n_outputs, self.n_classes)
+        self.linear.add_class(objective, n_outputs)
         if self.growth is not None:
             self.growth.n_classes = self.width
-            for _, _, _, generation in self.growth.generations():
+            for *_, generation in self.generations():
                 generation.know(self.width)
 
     def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
@@ -158,11 +156,9 @@ class Members(Part):
         matrix (n, c).
         """
         predictions = self.asleep(len(y))
-        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
-        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
-        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
-        if self.growth is not None:
-            self.follow(self.growth.generations(), matrix, y, evidence, predictions)
+        of_rows = LabelledRows(X, self.linear.targets(y), relative, evidence)
+        self.place_online(predictions, self.linear.learn(of_rows), rows)
+        self.follow(self.generations(), matrix, y, evidence, predictions)
         return predictions
 
     def keep_rows(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
@@ -173,12 +169,21 @@ class Members(Part):
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
-        predictions = self.asleep(n_rows(X))
-        self.place_online(predictions, self.ensemble.predict(X), rows)
-        if self.growth is not None and self.growth.awake:
-            nothing, matrix = np.zeros(n_rows(X)), self.matrix(X) if matrix is None else matrix
-            self.follow(self.growth.generations(), matrix, nothing, nothing, predictions)
+        matrix = self.matrix(X) if matrix is None else matrix
+        return self.placed(self.linear.predict(X), rows, self.generations(), matrix)
+
+    def placed(
+        self, online: np.ndarray, rows: int, generations: Iterable[tuple[int, str, int, Generation]], matrix: np.ndarray
+    ) -> np.ndarray:
+        """What online members (m, n, k) and generations, which see the matrix (n, c), predict, (n, M, K)."""
+        predictions, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
+        self.place_online(predictions, online, rows)
+        self.follow(generations, matrix, nothing, nothing, predictions)
         return predictions
+
+    def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
+        """Those awake: clock, kind, age, and generation."""
+        return () if self.growth is None else self.growth.generations()
 
     def matrix(self, X: Any) -> np.ndarray:
         """Rows to come (n, c) as generations see them; without columns where there are none."""
@@ -219,7 +224,8 @@ class Members(Part):
         written: np.ndarray,
     ) -> None:
         """Let generations predict rows (n, c) under the keys of the columns so far, and learn those of a weight."""
-        assert self.growth is not None
+        if self.growth is None:
+            return
         places = self.growth.columns.places
 
         def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:

@@ -1,66 +1,254 @@
-"""The pool as a model of the commands and estimators."""
+"""A model: it predicts each row of a stream before it learns it.
+
+The command line, the streaming fit and the estimators share it. It takes rows and raw targets, notices new classes at
+the very row where they first appear, and reserves room for new features. It consists of linear learners
+(:mod:`tunefree.model.linear_group`), a predictor, and the record of the first pass (:mod:`tunefree.model.record`). The
+predictor is the pool (:mod:`tunefree.pool.pool`), a single learner (:mod:`tunefree.pool.single`), or that of the family
+of a learner that is not linear (:class:`tunefree.model.group.Family`).
+"""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.part import Part
+from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
-from tunefree.intervals.sets import class_scores, draws_of
+from tunefree.learners import family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
-from tunefree.mixing.bases import LEAST
-from tunefree.model.group import LabelledRows
-from tunefree.model.model import Model, whole
-from tunefree.model.pool import POOL
+from tunefree.model import calibration
+from tunefree.model.group import LabelledRows, LateLosses
+from tunefree.model.linear_group import LinearGroup
+from tunefree.model.meetings import FirstMeetings
+from tunefree.model.members import Setting
+from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import join_margins
-from tunefree.pool.contexts import by_context
-from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
+from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
-from tunefree.pool.quantiles import quantile, quantiles
-from tunefree.pool.weights_record import Selection
+from tunefree.pool.single import Single
 from tunefree.theory.evidence import Certificate
 
-FEWEST_FEATURES = 2  # of a record of no row
+FEWEST_FEATURES = 2  # the constant and one more
+OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
+OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
 
 
-class PoolModel(Model):
-    """A model that is a pool; see :class:`tunefree.model.model.Model`.
+def whole(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that changes a model: one that was left in the middle of it refuses to go on.
+
+    Errors of the package are raised between pieces, where a model can go on.
+    """
+
+    @wraps(change)
+    def changed(model: Any, *arguments: Any, **options: Any) -> Any:
+        model.check_whole()
+        try:
+            return change(model, *arguments, **options)
+        except TunefreeError:
+            raise
+        except BaseException as error:
+            model.ended_by = type(error).__name__
+            raise
+
+    return changed
+
+
+class Model(ScoredModel):
+    """A model that learns.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-    learner, loss, *further, **options
-        Of :class:`tunefree.model.model.Model`.
+    learner : str, default "pool"
+        ``"pool"``, or a name in ``learners.ALL``.
+    loss : str, optional
+        See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.
+    average : bool, default False
+        Predict with the average of the iterates instead of the last one; not for the pool.
+    settings : dict, optional
+        Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
+    view : str, default "raw"
+        ``"raw"``, or a name in ``views.ALL``; the pool's members have views of their own.
+    classes : sequence, optional
+        Labels known beforehand, in the order of the outputs; others are appended as they appear.
+    n_features : int, default 2
+        Features known beforehand, the constant included.
+    config : optional
+        What the family of a learner that is not linear chooses, such as a kernel.
+    member_settings : list of Setting, optional
+        The members, instead of those that a learner of this name usually has.
+    replays : bool, default False
+        Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
+        meeting too, where all linear members can (:mod:`tunefree.model.meetings`).
+
+    Attributes
+    ----------
+    options : ModelOptions
+        What was chosen.
+    linear : LinearGroup
+        The linear members; there may be none.
+    predictor : Pool, Single, or that of a family
+        It lets members learn, and makes one prediction of theirs.
+    record : FirstPassRecord
+    ended_by : str or None
+        The type of the error that left it in the middle of rows, if one has.
 
     Examples
     --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> model = PoolModel("classification")
+    >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
     >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
-    >>> model.freeze()
-    >>> model.classes, model.predict(X)[:2, 0] > 0
-    (['no', 'yes'], array([False,  True]))
+    >>> model.classes, model.predict(X)[:2, 0].round()
+    (['no', 'yes'], array([-2.,  4.]))
     """
 
-    def __init__(self, task: str, learner: str = "pool", loss: str | None = None, *further: Any, **options: Any):
-        super().__init__(task, learner, loss, *further, **options)
-        of_numbers = loss_of(task, loss) if task == "regression" else None
-        self._pool = Pool(Members(self.ensemble, len(self.classes), of_numbers))
+    kind = "linear"  # of models, see tunefree.model_files.trained
+
+    def __init__(
+        self,
+        task: str,
+        learner: str = "pool",
+        loss: str | None = None,
+        average: bool = False,
+        settings: dict[str, float] | None = None,
+        view: str = "raw",
+        classes: Any = (),
+        n_features: int = FEWEST_FEATURES,
+        config: Any = None,
+        member_settings: list[Setting] | None = None,
+        replays: bool = False,
+    ) -> None:
+        chosen = task, learner, loss, average, settings, view, config, member_settings, replays
+        self.options = options = ModelOptions(*chosen)
+        self.task, self.classes = task, list(classes)
+        self.n_features = max(n_features, FEWEST_FEATURES)
+        meetings = FirstMeetings() if options.replays_first_meetings else None
+        of_members = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
+        self.linear = LinearGroup(options.linear_settings, *of_members)
+        self.predictor = self._new_predictor()
+        self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
+        self.ended_by: str | None = None
+
+    def _new_predictor(self) -> Any:
+        options, n_classes = self.options, len(self.classes)
+        if options.family is not None:
+            return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
+        if options.is_pool:
+            loss = loss_of(self.task, options.loss) if self.task == "regression" else None
+            return Pool(Members(self.linear, n_classes, loss))
+        return Single(self.linear, n_classes if options.is_calibrated else None)
+
+    def parts(self) -> dict[str, Part]:
+        """What was learned, by the names that files have for it."""
+        return {"linear": self.linear, "predictor": self.predictor, "record": self.record}
+
+    def check_whole(self) -> None:
+        """Raise an error if the model was left in the middle of rows."""
+        if self.ended_by is not None:
+            problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
+            raise ModelError(f"{problem}; fit it anew, or load it from a file")
+
+    def _check_learns(self, again: bool = False) -> None:
+        if self.only_predicts:
+            raise ModelError("what learning needs was left out of this model; go on from the one before")
+        if again and self.options.is_pool:
+            raise ModelError("the pool makes one pass; name a learner to make several")
 
     @property
-    def pool(self) -> Pool:
-        """The pool, after all rows that were learned are recorded."""
-        self._pool.settle()
-        return self._pool
+    def only_predicts(self) -> bool:
+        """Whether what learning needs was left out."""
+        return bool(self.predictor.only_predicts)
+
+    @property
+    def learner(self) -> str:
+        """The name of the learner or pool."""
+        return self.options.learner
+
+    @property
+    def pool(self) -> Any:
+        """The pool, after all rows that were learned are recorded; None of a single learner."""
+        if not isinstance(self.predictor, Pool):
+            return None
+        self.predictor.flush()
+        return self.predictor
+
+    @property
+    def bank(self) -> Any:
+        """The members of the family of a learner that is not linear; None of others."""
+        return self.predictor.bank
+
+    @property
+    def members(self) -> list[Any]:
+        """The online members."""
+        return self.linear.members if self.bank is None else list(self.bank.members)
+
+    @property
+    def objective(self) -> Any:
+        """From predictions to losses."""
+        if self.task == "classification" and self.options.is_mixed:
+            return self.options.objective_of_mixture(self.n_outputs)
+        return self.members[0].objective
+
+    @property
+    def is_sparse(self) -> bool | None:
+        """Whether the rows so far were sparse; None if there were none, or if it makes no difference."""
+        is_sparse: bool | None = (self.linear if self.bank is None else self.bank).is_sparse
+        return is_sparse
+
+    @property
+    def n_slots(self) -> int:
+        """Features that have statistics, or may get them when they are first met."""
+        return self.linear.n_slots(self.n_features)
+
+    def n_slots_after(self, X: Any) -> int:
+        """What :attr:`n_slots` will be at most once the rows of a block are learned."""
+        meetings = self.linear.meetings
+        return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
+
+    def reserve_features(self, n_features: int) -> None:
+        """Reserve capacity for at least so many features."""
+        self.n_features = max(self.n_features, n_features)
+        self.linear.reserve_features(self.n_features)
+        self.reserve_slots(self.n_slots)
+
+    def reserve_exactly(self, n_slots: int) -> None:
+        """Reserve capacity for so many statistics, and no more."""
+        for member in self.linear.members:
+            if n_slots > member.room:
+                member.resize(n_slots, self.n_outputs)
+        self.record.reserve_exactly(n_slots, self.n_outputs, self.objective)
+
+    def reserve_slots(self, n_slots: int) -> None:
+        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`."""
+        self._check_learns()
+        self.linear.reserve_slots(n_slots)
+        self.record.reserve_features(n_slots, self.n_outputs, self.objective)
+
+    @property
+    def can_forget(self) -> bool:
+        """Whether features can be forgotten: their statistics have the places of their own numbers, and no bank keeps
+        rows."""
+        return self.linear.meetings is None and self.bank is None
+
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features (f,), whose numbers others may have from here on.
+
+        Certificates are then of linear models in the features as they are known: in the rows before, those that were
+        forgotten had the value 0.
+        """
+        self.predictor.forget(features)
+        self.record.evidence.forget(features[features < self.record.evidence.n_features])
 
     @whole
     def learn(
@@ -70,250 +258,193 @@ class PoolModel(Model):
         weight: np.ndarray,
         evaluation_weight: np.ndarray | None = None,
         again: bool = False,
-        groups: np.ndarray | None = None,
-        mass: np.ndarray | None = None,
+        **of_rows: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Learn a block of rows in order, see :meth:`tunefree.model.model.Model.learn`.
+        """Learn a block of rows in order.
 
-        ``groups`` (n,) are digests of the rows' groups (:mod:`tunefree.pool.groups`). Runs of rows of one group must
-        not be cut between two calls. ``mass`` (n,) is the total weight of a row and its copies, if it is known.
+        Parameters
+        ----------
+        X : block of rows
+            The model gets capacity for its features, if :meth:`reserve_features` was not called before.
+        y : Labels, or (n,) array of numbers in regression
+        weight : (n,) array
+            Sample weights; a row of weight 0 is predicted but not learned.
+        evaluation_weight : (n,) array, optional
+            Weights with which members are evaluated and probabilities calibrated, ``weight`` if None; 0 for rows that
+            were learned before.
+        again : bool, default False
+            Whether the rows were learned before; then views and certificates learn nothing from them.
+        **of_rows : (n,) arrays
+            For a pool ``groups`` and ``mass``, see :meth:`tunefree.pool.pool.Pool.learn`. Runs of rows of one group
+            must not be cut between two calls.
+
+        Returns
+        -------
+        predictions : (n, K) array
+            Predictions made before each row was learned: margins for classification.
+        row_losses : (n,) array
+            The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
+            of the size of targets. NaN for rows that all members keep back, see :meth:`take_late_losses`.
         """
-        if again:
-            raise ModelError("the pool makes one pass; name a learner to make several")
-        self._check_learns()
+        self._check_learns(again)
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
-        if reach(X) > self.n_features:
+        if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
             self.reserve_features(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
-        margins, row_losses = [], [np.empty(0)]
+        rows, margins, row_losses = LabelledRows(X, codes, weight, evaluation_weight), [], [np.empty(0)]
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
-            rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
-            some_groups, some_mass = (None if array is None else array[start:stop] for array in (groups, mass))
-            for piece, mixed in self._pool.learn(*rows[:3], some_groups, some_mass):
-                predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
-                margins.append(predictions)
-                row_losses.append(losses)
+            some = rows.part(start, stop)
+            options: dict[str, Any] = {name: array[start:stop] for name, array in of_rows.items() if array is not None}
+            if again:
+                options["again"] = True
+            for piece, predictions in self.predictor.learn(some, **options):
+                of_piece = self._record(some.part(piece.start, piece.stop), self._margins(predictions), again)
+                margins.append(of_piece[0])
+                row_losses.append(of_piece[1])
             if label is not None:
                 self.add_class(label)
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
 
-    def forget(self, features: np.ndarray) -> None:
-        self.pool.forget(features)
-        super().forget(features)
-
-    def reserve_slots(self, n_slots: int) -> None:
-        self._check_learns()
-        super().reserve_slots(n_slots)
-
-    def _check_learns(self) -> None:
-        if self._pool.only_predicts:
-            raise ModelError("what learning needs was left out of this model; go on from the one before")
-
-    def _record(self, rows: LabelledRows, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Margins and losses of rows that were predicted, which are evidence for certificates."""
-        margins, objective = self._margins(mixed), self.objective
+    def _record(self, rows: LabelledRows, margins: np.ndarray, again: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
+        objective, is_kept_back, is_known = self.objective, np.isnan(margins[:, 0]), np.ones(len(margins), bool)
         targets = rows.y if self.task == "regression" else self.targets_of(rows.y)
+        margins[is_kept_back] = 0.0
+        if self.task == "regression" and not again:
+            means = self.record.targets.add(rows.weight, rows.y)
+            is_known = ~np.isnan(means)
+            if is_kept_back.any():
+                margins[is_kept_back, 0] = objective.loss.prediction_of(np.nan_to_num(means))[is_kept_back]
         losses = measured(objective, targets, margins)
-        counted = np.where(np.isnan(losses), 0.0, losses)
-        if self.task == "regression":
-            unknown = np.isnan(self.record.targets.add(rows.weight, rows.y))
-            losses = np.where(unknown, np.nan, losses)
-            rows = rows._replace(evaluation_weight=np.where(unknown, 0.0, rows.evaluation_weight))
-        entries, met = self.ensemble.linear.take_latest()
-        arrays = map(np.ascontiguousarray, (targets, *rows[2:]))
-        self.record.add(objective, LabelledRows(entries, *arrays), margins, counted, met)
-        return margins, losses
+        entries, met = self.linear.take_latest()
+        if again:
+            self.record.is_over = True
+            return margins, losses
+        counted = np.where(is_known, rows.evaluation_weight, 0.0)
+        arrays = map(np.ascontiguousarray, (targets, np.where(is_kept_back, 0.0, rows.weight), counted))
+        self.record.add(
+            objective, LabelledRows(entries, *arrays), margins, np.where(np.isnan(losses), 0.0, losses), met
+        )
+        is_late = is_kept_back & (rows.evaluation_weight > 0.0)
+        return margins, np.where(is_known & ~is_late, losses, np.nan)
 
-    def _margins(self, mixed: np.ndarray) -> np.ndarray:
-        """Margins (n, K) of log-probabilities: one of up to two classes."""
-        return mixed[:, 1:] - mixed[:, :1] if self.task == "classification" and self.n_outputs == 1 else mixed
+    def _margins(self, predictions: np.ndarray) -> np.ndarray:
+        """Margins (n, K) of log-probabilities, one of up to two classes; what is predicted otherwise as it is."""
+        if self.task == "classification" and predictions.shape[1] > self.n_outputs:
+            return predictions[:, 1:] - predictions[:, :1]
+        return predictions
 
-    def predict(self, X: Any) -> np.ndarray:
-        self.check_whole()
-        return self._margins(self._pool.predict(X))
+    def take_late_losses(self) -> LateLosses | None:
+        """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
 
-    def quantiles(
-        self, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Quantiles (n, L) of the targets, which are numbers, of rows of which (n, 1) is predicted.
-
-        With the losses of counts and amounts rows may have exposures (n,).
-
-        Raises
-        ------
-        ModelError
-            If there is too little evidence for a level.
+        Each row was predicted before it was learned.
         """
-        asked = [f"the quantile {level:g}" for level in levels.tolist()]
-        return quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure)
-
-    def intervals(
-        self, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
-
-        They contain the prediction, for which there is less on one side where necessary, unless the loss is that of
-        another quantile than the median.
-
-        Raises
-        ------
-        ModelError
-            If there is too little evidence for a coverage.
-        """
-        levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
-        asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
-        is_middle = getattr(self._pool.members.loss, "tau", 0.5) == 0.5  # else the prediction is a quantile
-        bounds = quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure, are_ends=is_middle)
-        bounds = bounds.reshape(len(predictions), -1, 2)
-        if not is_middle:
-            return bounds
-        middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
-        middles = np.asarray(self._pool.members.loss.response(middles))[:, None]
-        return np.stack([np.minimum(bounds[:, :, 0], middles), np.maximum(bounds[:, :, 1], middles)], axis=2)
-
-    def has_intervals(self, coverage: float) -> bool:
-        """Whether there are intervals of this coverage: targets are numbers, and there is evidence enough."""
-        if self.task != "regression":
-            return False
-        try:
-            for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
-                quantile(self.pool, level, f"the quantile {level:g}")
-        except ModelError:
-            return False
-        return True
-
-    def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
-        """Which classes (n, c, K) are in the sets of rows with these margins.
-
-        ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
-
-        Raises
-        ------
-        ModelError
-            If there is too little evidence for a coverage.
-        """
-        if len(self.classes) < 2:
-            return np.ones((len(margins), len(coverages), len(self.classes)), bool)
-        scores = class_scores(np.log(np.maximum(self.probabilities(margins), LEAST)), draws_of(X))
-        codes: list[int | None] = [*range(len(self.classes))] if by_class else [None]
-        members = self.pool.members
-        contexts = members.contexts_of(members.digests(X, members.matrix(X)), n_rows(X))
-
-        def bounds(number: int, rows: Any) -> np.ndarray:
-            """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
-            asked = [f"coverage {coverage:g}" for coverage in coverages.tolist()]
-            quantiles = [
-                [quantile(self.pool, coverage, name + self._of_class(code), code, number) for code in codes]
-                for coverage, name in zip(coverages.tolist(), asked, strict=True)
-            ]
-            return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))
-
-        return scores[:, None] <= by_context(contexts, bounds)
-
-    def _of_class(self, code: int | None) -> str:
-        return "" if code is None else f" of class {self.classes[code]!r}"
+        late: LateLosses | None = None if self.bank is None else self.predictor.take_late_losses()
+        return late
 
     @whole
     def freeze(self) -> None:
-        self.pool.finish()
+        """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
+        self.predictor.finish()
 
+    @whole
     def begin_pass(self) -> None:
-        raise ModelError("the pool makes one pass; name a learner to make several")
+        """Rows that were learned come again; features are learned from now on when they are first met."""
+        self._check_learns(again=True)
+        self.record.replay(*self.linear.settle(), self.objective)
+        self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
+        """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
         self.check_room_for_a_class()
         before = self.n_outputs
         self.classes.append(label)
-        self.pool.add_class(self.n_outputs)
+        self.predictor.add_class(self.options.objective(self.n_outputs), self.n_outputs, len(self.classes))
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
+        self.check_whole()
+        return self._margins(self.predictor.predict(X))
+
+    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+        """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
+        return calibration.log_odds(self.predictor.calibration, margins)
+
     def shares_by_member(self) -> dict[str, float]:
-        return self.pool.shares()
+        """Each member's share in predictions of new rows, by its name."""
+        shares: dict[str, float] = self.predictor.shares()
+        return shares
 
-    def selection(self) -> Selection:
-        """What decided how it predicts."""
-        return self.pool.selection()
+    def certificate(self) -> Certificate:
+        """What is known of every linear model on the rows of the first pass."""
+        if self.only_predicts:
+            raise ModelError("what certificates are made of was left out of this model; certify the one before")
+        return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
 
-    def estimated_loss(self) -> EstimatedLoss | None:
-        """The mean loss to expect of rows to come; None if there is too little evidence."""
-        return estimated_loss(self.pool)
+    def mean_weights(self) -> np.ndarray:
+        """Weights (d, K) of features in units of their size."""
+        if not self.has_weights:
+            raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
+        return self.linear.weights_by_feature(self.n_features)[0]
 
-    def known_rows(self) -> tuple[int, int]:
-        """Rows learned whose observation, or group, was known; and all rows learned."""
-        return self.pool.n_known, self.pool.rows
+    @property
+    def has_weights(self) -> bool:
+        """Whether predictions are those of one learner that is linear in the features of its view."""
+        return bool(self.linear.members) and not self.options.is_pool
 
-    def kept_rows(self) -> tuple[int, int]:
-        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
-        growth = self.pool.members.growth
-        return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
+    @property
+    def loss_is_log_loss(self) -> bool:
+        """Whether the loss of a class is minus the logarithm of its probability."""
+        return self.task == "classification" and not self.options.is_calibrated
 
-    def unseen(self) -> list[str]:
-        """A line where trees do not see all columns; none where rows have no columns at all."""
-        growth = self.pool.members.growth
-        n = 0 if growth is None else growth.columns.n_unseen
-        return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
+    @property
+    def n_support(self) -> int:
+        """Rows that the functions of a bank are made of."""
+        return 0 if self.bank is None else int(self.bank.n_support)
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
+        if self.pool is None:
+            raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
         self.pool.reduce()
-        self.ensemble.linear.reduce()
+        self.linear.reduce()
         self.record = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
 
-    def certificate(self) -> Certificate:
-        if self.pool.only_predicts:
-            raise ModelError("what certificates are made of was left out of this model; certify the one before")
-        return super().certificate()
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
+        self.check_whole()
+        header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
+        header |= {name: getattr(self, name) for name in OF_MODEL}
+        header["config"] = None if self.options.config is None else self.options.config._asdict()
+        header["member_settings"] = [member.setting._asdict() for member in self.members]
+        self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
+        arrays: dict[str, np.ndarray] = {}
+        for name, part in self.parts().items():
+            of_part, header[name] = part.save_state()
+            arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
+        return arrays, header
 
-    @property
-    def only_predicts(self) -> bool:
-        return self._pool.only_predicts
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Self:
+        """The model that :meth:`save_state` wrote down."""
+        family, config = family_of(header["learner"]), header["config"]
+        chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
+        config = None if family is None or config is None else family.restored_config(config)
+        model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
+        for name, part in model.parts().items():
+            restored_part(part, name, arrays, header[name])
+        return model
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all but the online members and the evidence for certificates."""
-        return self.pool.nbytes
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(zip(("arrays", "header"), self.save_state(), strict=True))
 
-    def put_to_sleep(self) -> str | None:
-        """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
-
-        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
-        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
-        """
-        growth = self.pool.members.growth
-        if growth is None:
-            return self._give_up_member()
-        name = growth.put_to_sleep()
-        if name is None:
-            self.pool.give_up_trees()
-            name = "all trees"
-        return name
-
-    def _give_up_member(self) -> str | None:
-        """Go on without the member of the least weight; returns its name, None if it is the last one."""
-        if len(self.members) < 2:
-            return None
-        least = int(np.argmin(self.pool.context.mixture.base.weights[self.pool.members.online_places]))
-        name: str = self.members[least].name
-        self.pool.members.keep([m for m in range(len(self.members)) if m != least])
-        return name
-
-    def parts(self) -> dict[str, Part]:
-        return super().parts() | {"pool": self.pool}
-
-
-def class_of(learner: str) -> type[Model]:
-    """The class of a model whose learner has this name.
-
-    Examples
-    --------
-    >>> class_of("pool").__name__, class_of("nag").__name__
-    ('PoolModel', 'Model')
-    """
-    return PoolModel if learner == POOL else Model
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__.update(type(self).restore(**copy.deepcopy(saved)).__dict__)
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
     """The model of a file, from its arrays and the header of the file."""
-    return class_of(header["model"]["learner"]).restore(arrays, header["model"])
+    return Model.restore(arrays, header["model"])

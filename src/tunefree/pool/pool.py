@@ -9,27 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
-from tunefree.core.rows import copied, n_rows, part, together
+from tunefree.core.rows import copied, n_rows, part
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
-from tunefree.model.record import TOGETHER
+from tunefree.mixing.mixture import Mixture
+from tunefree.model.group import LabelledRows
+from tunefree.model.ledger import TOGETHER, Ledger
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
-from tunefree.pool.copies import Copies
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.growth import NEVER, Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.single_row import SingleRows
+from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection, running
 from tunefree.pool.windows import BLOCK, Rises
@@ -55,13 +57,7 @@ class LearnedRows(NamedTuple):
     judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
     numbers: np.ndarray  # (n,) rows learned with each
     contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
-
-    @classmethod
-    def joined(cls, parts: list[LearnedRows]) -> LearnedRows:
-        """Rows one after the other, which have the same columns."""
-        X, observed, *arrays = zip(*parts, strict=True)
-        of_parts = Observed(*map(np.concatenate, zip(*observed, strict=True)))
-        return cls(together(list(X)), of_parts, *map(np.concatenate, arrays))
+    groups: np.ndarray | None  # (n,) digests of their groups
 
 
 class Pool(Part):
@@ -93,6 +89,8 @@ class Pool(Part):
         Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
+    bank: ClassVar[None] = None
+    calibration: ClassVar[None] = None  # the pool predicts log-odds
     only_members_learn = argument()
     members = child(Members, LEARNED)
     unit = number(LEARNED, Number(1))
@@ -108,7 +106,7 @@ class Pool(Part):
     balance: Balance | None = child(Balance, LEARNED, may_be_none=True)
     copies = child(Copies, RECORD, blank=lambda pool: Copies(pool.members))
     single_rows = scratch(lambda _: SingleRows())
-    unrecorded: list[LearnedRows] = scratch(lambda _: [])  # single rows
+    ledger = scratch(lambda _: Ledger())
 
     def __init__(self, members: Members) -> None:
         self.members = members
@@ -119,7 +117,7 @@ class Pool(Part):
         self.waiting, self.single_rows = Waiting(), SingleRows()
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
-        self.unrecorded = []
+        self.ledger = Ledger()
 
     @property
     def rows(self) -> int:
@@ -139,7 +137,7 @@ class Pool(Part):
 
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
-        self.settle()
+        self.flush()
         self.members.growth, self.copies = None, Copies(self.members)
         if self.balance is not None:
             self.balance.reduce()
@@ -148,22 +146,15 @@ class Pool(Part):
             context.conformal.give_up_trees()
 
     def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        groups: np.ndarray | None = None,
-        mass: np.ndarray | None = None,
+        self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Predict rows in order, and learn each after that, piece after piece.
 
         Parameters
         ----------
-        X : block of rows
-        y : (n,) array
-            Numbers of classes, or numbers.
-        weight : (n,) array
-            Counts relative to the mean so far; a row of weight 0 is predicted only.
+        rows : LabelledRows
+            Their targets are numbers of classes, or numbers. Weights count relative to the mean so far; a row of weight
+            0 is predicted only.
         groups : (n,) uint64 array, optional
             Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
         mass : (n,) array, optional
@@ -181,6 +172,7 @@ class Pool(Part):
         ModelError
             If rows before had groups and these have none, or the other way round.
         """
+        X, y, weight, _ = rows
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
             is_great = self.members.loss is not None and abs(y[0]) > GREAT
@@ -269,7 +261,7 @@ class Pool(Part):
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
         """Sums of the weighted targets of logarithms, and of the weights."""
-        self.settle()
+        self.flush()
         return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
 
     @property
@@ -279,6 +271,7 @@ class Pool(Part):
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
+        self.flush()
         self.has_finished, self.waiting = True, Waiting()
         self.copies.learn(self.contexts)
         if self.members.growth is not None and not self.only_predicts:
@@ -310,9 +303,10 @@ class Pool(Part):
         of_members = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
         return Selection(*of_members, record.rows, record.weights[:, places])
 
-    def add_class(self, n_outputs: int) -> None:
-        """Know one more class, of so many outputs."""
-        self.members.add_class(n_outputs)
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        """Know one more class; ``objective`` is that of the online members from now on."""
+        self.flush()
+        self.members.add_class(objective, n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
             self.copies.forget()  # the next one will know the class
@@ -321,9 +315,11 @@ class Pool(Part):
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose numbers others may have from here on."""
+        self.flush()
         self.copies.forget_features(features)
         if self.members.growth is not None:
             self.members.growth.columns.forget(features)
+        self.members.linear.forget(features)
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
@@ -403,23 +399,30 @@ class Pool(Part):
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
-        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts)
-        is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
-        if is_alone and self.members.ensemble.linear.meetings is None:
-            self._record_later(rows)
-        else:
-            self.settle()
-            self._record(rows, None if ahead is None else ahead.groups)
-        if is_event:
-            self.settle()
+        groups = None if ahead is None else ahead.groups
+        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts, groups)
+        self._enter(rows)
+        if weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event):
+            self.flush()
             self._let_happen(predictions[-1])
         return mixed
+
+    def _enter(self, rows: LearnedRows) -> None:
+        """Record rows, or let them wait for others."""
+        width, n = rows.observed.matrix.shape[1], len(rows.y)
+        if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
+            self.flush()  # there are more columns
+        if n < TOGETHER:  # others may write to the memory of theirs
+            rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
+        is_full = self.ledger.add(rows, n)
+        if is_full or rows.groups is not None or self.members.linear.meetings is not None:
+            self.flush()
 
     def _count(self, contexts: np.ndarray) -> None:
         """Count rows that are learned next, and begin the context of known rows at the first one."""
         n_known = int(np.count_nonzero(contexts == KNOWN))
         if n_known and len(self.contexts) == 1 and not self.only_members_learn:
-            self.settle()
+            self.flush()
             self.contexts.append(self.contexts[NEW].begun())
         self.n_known += n_known
         self.latest[1] += len(contexts), n_known
@@ -460,27 +463,19 @@ class Pool(Part):
         growth = self.members.growth
         return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
-    def _record_later(self, rows: LearnedRows) -> None:
-        """Record a row together with others."""
-        if self.unrecorded and self.unrecorded[0].observed.matrix.shape != rows.observed.matrix.shape:
-            self.settle()  # there are more columns
-        self.unrecorded.append(rows._replace(X=copied(rows.X), weight=rows.weight.copy()))
-        if len(self.unrecorded) >= TOGETHER:
-            self.settle()
-
     def prepare(self) -> None:
         """Record the rows that were learned."""
-        self.settle()
+        self.flush()
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Record the rows that were learned."""
-        rows, self.unrecorded = self.unrecorded, []
-        if rows:
-            self._record(LearnedRows.joined(rows) if len(rows) > 1 else rows[0], None)
+        rows = self.ledger.take()
+        if rows is not None:
+            self._record(rows)
 
-    def _record(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
-        """Keep rows, and judge what was predicted of them; ``groups`` (n,) are digests of their groups."""
-        X, observed, _, mixed, y, weight, _, judging, numbers, contexts = rows
+    def _record(self, rows: LearnedRows) -> None:
+        """Keep rows, and judge what was predicted of them."""
+        X, observed, _, mixed, y, weight, _, judging, numbers, contexts, _ = rows
         growth = self.members.growth
         self.members.keep_rows(observed, y, weight)
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
@@ -495,7 +490,7 @@ class Pool(Part):
             context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
             self.copies.judge(X, y, judging, numbers, weight, mixed, (contexts, units))
-            self._judge(rows, groups)
+            self._judge(rows)
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
@@ -521,7 +516,7 @@ class Pool(Part):
         if self.rows % BLOCK == 0:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
 
-    def _judge(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
+    def _judge(self, rows: LearnedRows) -> None:
         """Record how members and mixtures predicted."""
         judged = np.flatnonzero(rows.relative > 0.0)
         if not len(judged):
@@ -531,9 +526,54 @@ class Pool(Part):
         losses = np.column_stack([self.members.losses(rows.predictions[judged], y), of_mixture])
         for place, context in enumerate(self.contexts):
             some = rows.contexts[judged] == place
-            starts = None if groups is None else starts_of_runs(groups[judged][some])
+            starts = None if rows.groups is None else starts_of_runs(rows.groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
+
+    @property
+    def mixtures(self) -> list[Mixture]:
+        """Those that follow the stream."""
+        return [context.mixture for context in self.contexts]
+
+    @property
+    def known_rows(self) -> tuple[int, int]:
+        """Rows learned whose observation, or group, was known; and all rows learned."""
+        return self.n_known, self.rows
+
+    @property
+    def kept_rows(self) -> tuple[int, int]:
+        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        growth = self.members.growth
+        return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
+
+    @property
+    def unseen(self) -> list[str]:
+        """A line where trees do not see all columns; none where rows have no columns at all."""
+        n = 0 if self.members.growth is None else self.members.growth.columns.n_unseen
+        return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
+
+    def put_to_sleep(self) -> str | None:
+        """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
+
+        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
+        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
+        """
+        if self.members.growth is None:
+            return self._give_up_member()
+        name = self.members.growth.put_to_sleep()
+        if name is None:
+            self.give_up_trees()
+            name = "all trees"
+        return name
+
+    def _give_up_member(self) -> str | None:
+        """Go on without the member of the least weight; returns its name, None if it is the last one."""
+        members = self.members.linear.members
+        if len(members) < 2:
+            return None
+        least = int(np.argmin(self.context.mixture.base.weights[self.members.online_places]))
+        self.members.keep([m for m in range(len(members)) if m != least])
+        return str(members[least].name)
 
     @property
     def nbytes(self) -> int:

@@ -7,15 +7,13 @@ grown is not waited for.
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.part import FIXED, RECORD
-from tunefree.model.model import Model
-from tunefree.pool.copies import Copies
-from tunefree.pool.model import PoolModel
+from tunefree.pool.model import Model
+from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 
 
@@ -38,7 +36,7 @@ def published(model: Model) -> Model:
     --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
-    >>> model, X, y = PoolModel("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
+    >>> model, X, y = Model("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
     >>> _ = model.learn(X, y, np.ones(100))
     >>> before = published(model)
     >>> predictions = before.predict(X)
@@ -46,15 +44,14 @@ def published(model: Model) -> Model:
     >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
     (True, False)
     """
-    if not isinstance(model, PoolModel):
-        return copy.deepcopy(model)
     other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
     other.__dict__.update(model.__dict__)
     other.classes = list(model.classes)
     memo: dict[int, Any] = {id(model.options): model.options}
-    other.ensemble = copy.deepcopy(model.ensemble, memo)
-    other._pool = model.pool.copied((FIXED, RECORD), memo)
-    other._pool.waiting, other._pool.copies = Waiting(), Copies(other._pool.members)
+    other.linear = model.linear.copied(memo=memo)
+    other.predictor = model.predictor.copied((FIXED, RECORD), memo)
+    if other.pool is not None:
+        other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
     return other
 
 
@@ -63,7 +60,7 @@ def remembered(model: Model, X: Any) -> list[Remembered | None]:
 
     None of each row if nothing is to be remembered: evidence is then what is predicted as the row is learned.
     """
-    if not isinstance(model, PoolModel) or not model.pool.waiting.rows or model.pool.members.growth is None:
+    if model.pool is None or not model.pool.waiting.rows or model.pool.members.growth is None:
         return [None] * len(X.pointers[1:])
     waiting, model.pool.waiting = model.pool.waiting, Waiting()
     digests = model.pool.members.growth.observe(X).digests.tolist()
@@ -74,7 +71,7 @@ def remembered(model: Model, X: Any) -> list[Remembered | None]:
 
 def remember(model: Model, rows: list[Remembered]) -> None:
     """Let a model know what was predicted of rows that it learns next; what does not fit its members is left out."""
-    if isinstance(model, PoolModel):
+    if model.pool is not None:
         members = model.pool.members
         shape = len(members.names), max(members.width, 1)
         for digest, predictions in rows:

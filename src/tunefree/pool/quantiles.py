@@ -1,4 +1,8 @@
-"""Quantiles of the targets of rows to come: by the scores of rows of their context, see :mod:`tunefree.intervals`."""
+"""How sure a pool is: quantiles, intervals and sets for the targets of rows to come.
+
+They follow from the scores of rows of the same context, see :mod:`tunefree.intervals`. All raise a ModelError if there
+is too little evidence for what is asked.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +11,95 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows
+from tunefree.intervals.sets import class_scores, draws_of
+from tunefree.mixing.bases import LEAST
 from tunefree.pool.contexts import NEW, Context, by_context
+from tunefree.pool.model import Model
 from tunefree.pool.pool import Pool
 
 
-def quantiles(
+def target_quantiles(
+    model: Any, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
+) -> np.ndarray:
+    """Quantiles (n, L) of the targets, which are numbers, of rows of which a model with a pool predicts (n, 1).
+
+    With the losses of counts and amounts logarithms are predicted, and rows may have exposures (n,).
+    """
+    asked = [f"the quantile {level:g}" for level in levels.tolist()]
+    return _quantiles(model.pool, X, predictions[:, 0], levels, asked, exposure)
+
+
+def target_intervals(
+    model: Any, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
+) -> np.ndarray:
+    """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
+
+    They contain the prediction, for which there is less on one side where necessary, unless the loss is that of another
+    quantile than the median.
+    """
+    levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
+    asked, loss = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()], model.pool.members.loss
+    is_middle = getattr(loss, "tau", 0.5) == 0.5  # else the prediction is a quantile
+    bounds = _quantiles(model.pool, X, predictions[:, 0], levels, asked, exposure, are_ends=is_middle)
+    bounds = bounds.reshape(len(predictions), -1, 2)
+    if not is_middle:
+        return bounds
+    middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
+    middles = np.asarray(loss.response(middles))[:, None]
+    return np.stack([np.minimum(bounds[:, :, 0], middles), np.maximum(bounds[:, :, 1], middles)], axis=2)
+
+
+def has_intervals(model: Any, coverage: float) -> bool:
+    """Whether there are intervals of this coverage: a pool predicts numbers, and there is evidence enough."""
+    if model.task != "regression" or model.pool is None:
+        return False
+    try:
+        for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
+            quantile(model.pool, level, f"the quantile {level:g}")
+    except ModelError:
+        return False
+    return True
+
+
+def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
+    """Which classes (n, c, K) are in the sets that a pool has for rows with these margins.
+
+    ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
+    """
+    pool, n_classes = model.pool, len(model.classes)
+    if n_classes < 2 or pool is None:
+        return np.ones((len(margins), len(coverages), n_classes), bool)
+    scores = class_scores(np.log(np.maximum(model.probabilities(margins), LEAST)), draws_of(X))
+    codes: list[int | None] = [*range(n_classes)] if by_class else [None]
+    contexts = pool.members.contexts_of(pool.members.digests(X, pool.members.matrix(X)), n_rows(X))
+
+    def bounds(number: int, rows: Any) -> np.ndarray:
+        """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
+        quantiles = []
+        for coverage in coverages.tolist():
+            asked = [f"coverage {coverage:g}" + ("" if k is None else f" of class {model.classes[k]!r}") for k in codes]
+            of_codes = zip(asked, codes, strict=True)
+            quantiles.append([quantile(pool, coverage, name, code, number) for name, code in of_codes])
+        return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))
+
+    return scores[:, None] <= by_context(contexts, bounds)
+
+
+def _quantiles(
     pool: Pool,
     X: Any,
     predictions: np.ndarray,
     levels: np.ndarray,
     asked: list[str],
-    exposure: np.ndarray | None = None,
+    exposure: np.ndarray | None,
     are_ends: bool = False,
 ) -> np.ndarray:
-    """Quantiles (n, L) of the targets of rows, which are numbers, of which (n,) is predicted.
+    """Quantiles (n, L) of rows of which (n,) is predicted.
 
     ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an
-    interval, and after a pass they are moved as far as it takes to contain the prediction. With the losses of counts
-    and amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
+    interval, and after a pass they are moved as far as it takes to contain the prediction.
     """
     members, loss = pool.members, pool.members.loss
     exposure = np.ones(len(predictions)) if exposure is None else exposure

@@ -20,7 +20,7 @@ from tunefree.compiled.programs import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
-from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
+from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.learners.reading import reading
 from tunefree.model import passes
@@ -191,7 +191,7 @@ class GenerationsRow:
         for of, columns, leaves, sums in zip(self.trees, self.columns, self.leaves, self.margins, strict=False):
             codes = np.empty(columns.shape, np.uint8)
             yield bins.call_on(of.bins, columns, codes)
-            yield trees.call_on(of, codes, leaves, sums)
+            yield from trees.calls_on(of, codes, leaves, sums)
 
     def _following(self) -> Iterator[Call]:
         """The calls by which what learns on leaves, and linear generations, predict."""
@@ -201,7 +201,7 @@ class GenerationsRow:
                 offsets = rest if part.predicts_rest else self.margins[tree]
                 yield part.call_on(self.leaves[tree], offsets, target, self.weight, written)
             elif len(part.levels):
-                yield add_weights, part.levels, self.leaves[tree], written
+                yield trees.add_singles, part.levels, self.leaves[tree], written
         for of, columns, scores in zip(self.linear, self.columns[len(self.trees) :], self.scores, strict=True):
             features = np.ones((1, 1 + columns.shape[1]))
             yield linear.write_features, columns, *of[1:4], features
@@ -253,7 +253,7 @@ class SingleRow:
 
     def __init__(self, pool: Any, X: Block) -> None:
         members: Members = pool.members
-        group, growth = members.ensemble.linear, members.growth
+        group, growth = members.linear, members.growth
         awake = [] if growth is None else sorted(growth.generations(), key=_order)
         nowhere = len(members.names)  # where predictions are written that the mixture does not see
         self.places = [*members.online_places, *(members.slots.get(slot, nowhere) for slot in _slots(awake))]
@@ -375,7 +375,7 @@ class SingleRows:
             row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
             return row.written.copy(), row.mixed.copy()
 
-        return None if pool.members.ensemble.linear.meetings else self._use(pool, X, of_row)
+        return None if pool.members.linear.meetings else self._use(pool, X, of_row)
 
     def _use(self, pool: Any, X: Block, of_row: Callable[[SingleRow], Result]) -> Result | None:
         """What a function makes of the arrays for this row; None if there are none, or another thread is using them."""
@@ -390,11 +390,11 @@ class SingleRows:
     def _ready(self, pool: Any, X: Block) -> SingleRow | None:
         """The arrays for this row, after making them where they are due."""
         held = _held(pool)
-        key = pool.has_finished, pool.members.width, pool.members.ensemble.linear.n_features, *map(id, held)
+        key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, held)
         if key != self._key:
             self._key, self._held, self._met, self._row = key, held, 0, None
             self._is_foreseen = _is_foreseen(pool)
-        meetings = pool.members.ensemble.linear.meetings
+        meetings = pool.members.linear.meetings
         has_slots = meetings is not None and meetings.first and reach(X) > meetings.first
         if not self._is_foreseen or has_slots:
             return None
@@ -407,7 +407,7 @@ class SingleRows:
 
 def _is_foreseen(pool: Any) -> bool:
     """Whether rows can be predicted here: by linear members and generations that know all features and classes."""
-    linear, growth = pool.members.ensemble.linear, pool.members.growth
+    linear, growth = pool.members.linear, pool.members.growth
     views = {member.setting.view for member in linear.members} - {"raw"}
     if not linear.members or views - linear.views.keys():
         return False
@@ -416,7 +416,7 @@ def _is_foreseen(pool: Any) -> bool:
 
 def _held(pool: Any) -> list[Any]:
     """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
-    linear, growth = pool.members.ensemble.linear, pool.members.growth
+    linear, growth = pool.members.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
     states = (part for member in linear.members for part in (member.state, member.arrays))
     of_contexts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
-from tunefree.report.rows import notes_of
-from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
+from tunefree.workflows.kept_rows import missing_shares
 
 MOST_NAMED = 8
-FEWEST_NAMED = 100  # rows, before columns are said to name them
 OPEN = 24  # columns of a table that is shown at once
 HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
 
@@ -74,38 +68,6 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
 
 
-def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept."""
-    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
-    if growth is None or not growth.whole.rows:
-        return {}
-    layout, matrix = Layout.of_encoder(trained.encoder), growth.columns.features(growth.whole.kept()["columns"])
-    shares = {column.name: 0.0 for column in layout.columns}
-    for key, values in zip(growth.columns.keys, matrix.T, strict=False):
-        if is_bundle(key):  # of features, which are columns, too
-            continue
-        part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        is_missing = np.isnan(values)
-        if key < 0:  # codes, some of which may say so
-            codes = np.unique(values[values > 0]).tolist()
-            is_missing = np.isin(values, [code for code in codes if layout.label(int(code)) == MISSING])
-        name = layout.parts[part].column
-        shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
-    return shares
-
-
-def naming_columns(trained: Trained) -> list[tuple[str, int]]:
-    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
-    rows = trained.progress.progressive[0].rows
-    if trained.kind != "table" or rows < FEWEST_NAMED:
-        return []
-    columns = trained.encoder.columns
-    places = trained.encoder.column_of()
-    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
-    pairs = zip(columns, counts, strict=True)
-    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]
-
-
 def blocks_of_view(view: ColumnsView) -> list[Block]:
     """How a training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
@@ -118,9 +80,9 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("missing", TENTHS_OF_PERCENT),
         Column("different", COUNT),
         Column("values"),
-        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "roles")),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
     ]
-    roles = [column["roles"] for column in view.facts()["columns"]]
-    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, roles, strict=True)]
+    found = [column["findings"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, found, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
-    return [Facts(facts), table, *notes_of(view.notes()), Note(HINT, "fine")]
+    return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from functools import partial
 from typing import Any
 
 from tunefree.model_files.plan import POOL
-from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, EndLabel, counts, escaped, label_ends, simplify
-from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table
+from tunefree.plotting.charts import Series, draw_lines
+from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
+from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, on_axes
 from tunefree.report.formats import COUNT, PERCENT
-from tunefree.report.rows import notes_of, oddity_lines
+from tunefree.report.suspicions import notes_of
 from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
+from tunefree.workflows.findings import of_reasons
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
 NAMED = 4  # contestants besides the pool that have labels, where there are more than colours
@@ -82,7 +83,7 @@ def costs(comparison: Comparison) -> list[Block]:
         Facts(facts),
         Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
         Table("Left out", [Column("learner"), Column("because")], left_out),
-        *notes_of(oddity_lines(comparison.oddities)),
+        *notes_of(of_reasons(comparison.oddities)),
     ]
 
 
@@ -116,45 +117,30 @@ def chart_of_losses(comparison: Comparison) -> Chart:
     ends = [f"{one.name} {in_figures(one.curve[-1].loss)}" for one in labelled]
     data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
     title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
-    return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
+    return Chart(title, described, on_axes(draw_losses, comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
 
 
-def draw_losses(figure: Any, comparison: Comparison) -> None:
+def draw_losses(axes: Any, comparison: Comparison) -> None:
     """Draw progressive losses: the pool in black, the best few learners in colours with labels, the others grey."""
-    axes, best = figure.subplots(), named(comparison)
-    others = [one for one in comparison.ranked if one not in (comparison.pool, *best)]
-    drawn = [(one, OTHERS) for one in others]
-    drawn += [(one, {"linewidth": 1.5, **style}) for one, style in zip(best, SERIES, strict=False)]
-    drawn += [(comparison.pool, LEADER)] if comparison.pool else []
-    for one, style in drawn:
-        axes.plot([point.rows for point in one.curve], [point.loss for point in one.curve], **style)
-    axes.set_xscale("log")
-    axes.set_xlim(min(comparison.contestants[0].curve[0].rows, comparison.rows / 2), comparison.rows)
-    low, high = _range(comparison)
-    _scale_losses(axes, low, high)
-    counts(axes.xaxis)
-    axes.set_xlabel("rows")
-    axes.set_ylabel(f"progressive {comparison.loss_name} ({_unit(comparison)})")
-    simplify(axes)
-    goal = f"{escaped(comparison.plan.target)}: " if comparison.plan.target else ""
-    title = f"{goal}{len(comparison.contestants)} learners on one pass over {comparison.rows:,} rows"
-    axes.set_title(title, loc="left", fontsize=11)
-    above = sum(one.curve[-1].loss > high for one in others)
-    note = f"grey: {len(others)} others" + (f", {above} end above" if above else "")
-    axes.set_title(note if others else "", loc="right", fontsize=8.5, color=SOFT, y=-0.16)
-    labels = [
-        EndLabel(one.curve[-1].loss, f"{one.name}  {in_figures(one.curve[-1].loss)}", style["color"], one.name == POOL)
-        for one, style in drawn[len(others) :]
+    leader, best = comparison.pool or comparison.ranked[0], named(comparison)
+    styles = [(one, {"linewidth": 1.5, **style}) for one, style in zip(best, SERIES, strict=False)]
+    styles += [(comparison.pool, LEADER)] if comparison.pool else []
+    others = [one for one in comparison.ranked if all(one is not drawn for drawn, _ in styles)]
+    lines = [
+        Series(label, [point.rows for point in one.curve], [point.loss for point in one.curve], style)
+        for one, style, label in [
+            *((one, OTHERS, "") for one in others),
+            *((one, style, f"{one.name}  {in_figures(one.curve[-1].loss)}") for one, style in styles),
+        ]
     ]
-    label_ends(axes, labels)
-
-
-def _unit(comparison: Comparison) -> str:
-    target = escaped(comparison.plan.target or "target")
-    of_targets = {"square": f"{target}² per row", "absolute": f"{target} per row"}
-    if comparison.task == "regression":
-        return of_targets.get(comparison.loss, "per row")
-    return "nats per row" if comparison.loss == "logistic" else "per row"
+    shown = [*(point.loss for point in leader.curve), *(one.curve[-1].loss for one, _ in styles)]
+    low = min(point.loss for one, _ in styles for point in one.curve)
+    high = 1.05 * max(*shown, _uniform_loss(comparison), 1e-300)
+    is_log = high > WIDE * low
+    y_range = (max(low, DEEP * high) / 1.1, high) if is_log else (low - 0.06 * (high - low), high)
+    unit = " (nats per row)" if comparison.loss == "logistic" else " per row"
+    draw_lines(axes, lines, ("rows", f"progressive {comparison.loss_name}{unit}"), y_range, is_log=is_log)
+    axes.set_title(f"{len(others)} others in grey" if others else "", loc="right", fontsize=8.5, color=SOFT)
 
 
 def named(comparison: Comparison) -> list[Contestant]:
@@ -173,27 +159,3 @@ def named(comparison: Comparison) -> list[Contestant]:
 def _uniform_loss(comparison: Comparison) -> float:
     """The log-loss of equal probabilities of all classes; 0 for other losses."""
     return math.log(len(comparison.contestants[0].model.classes)) if comparison.loss == "logistic" else 0.0
-
-
-def _range(comparison: Comparison) -> tuple[float, float]:
-    """The range of losses shown: all those of the pool (or of the best), and the last ones of the best few."""
-    leader = comparison.pool or comparison.ranked[0]
-    shown = [leader, *named(comparison)]
-    low = min(point.loss for one in shown for point in one.curve)
-    high = max(*(point.loss for point in leader.curve), *(one.curve[-1].loss for one in shown))
-    high = max(1.05 * high, 1.05 * _uniform_loss(comparison), 1e-300)
-    if high > WIDE * low:
-        return max(low, DEEP * high) / 1.1, 1.1 * high
-    return low - 0.06 * (high - low), high
-
-
-def _scale_losses(axes: Any, low: float, high: float) -> None:
-    """Set the axis of losses; it is logarithmic where they differ much."""
-    if high > WIDE * low:
-        from matplotlib.ticker import LogLocator, NullLocator
-
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)))
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:,.10g}" if 1e-4 < loss < 1e7 else f"{loss:.3g}")
-    axes.set_ylim(low, high)

@@ -14,12 +14,12 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, span
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
-from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
+from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, Format
 from tunefree.report.words import sentence, weights_named
-from tunefree.training.remarks import order_warning
-from tunefree.workflows.certification import findings, of_weights
+from tunefree.workflows import certification
+from tunefree.workflows.certification import of_weights
+from tunefree.workflows.findings import of_order
 
-KERNELS = 3  # that people see
 FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
@@ -27,13 +27,13 @@ ABOUT = (
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
-G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
+WHOLE_PERCENT = Format("g", 100.0, " %")
 
 
 def guarantees(trained: Trained) -> Section:
     """What the pass proves."""
     try:
-        certified = findings(trained)
+        certified = certification.certified(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
     blocks = [
@@ -47,18 +47,18 @@ def guarantees(trained: Trained) -> Section:
 def bounds(trained: Trained) -> list[Block]:
     """What the pass proves of linear models, where it proves anything."""
     try:
-        return _bounds(trained, findings(trained))
+        return _bounds(trained, certification.certified(trained))
     except ModelError:
         return []
 
 
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """What :func:`tunefree.workflows.certification.findings` gives."""
+    """What :func:`tunefree.workflows.certification.certified` gives."""
     facts = [Fact("rows", certified["rows"], COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified), *_kernels(certified)]
+    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified)]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
@@ -119,32 +119,11 @@ def _of_file(certified: dict[str, Any]) -> list[Block]:
     return [Facts(facts, "The weights in the file", key="weights")]
 
 
-def _kernels(certified: dict[str, Any]) -> list[Block]:
-    tables: list[Block] = []
-    for number, kernel in enumerate(certified.get("kernels", [])):
-        theorem = kernel.get("theorem", {})
-        columns = [
-            Column("learner", is_shown=False),
-            Column("gamma", THREE, is_shown=False),
-            Column("norm", G),
-            Column("no function has a mean loss below", SIX, "bound"),
-            Column("better by at most (theorem)", SIX, "theorem", bool(theorem)),
-        ]
-        rows = [
-            [kernel["learner"], kernel["gamma"], norm, bound, theorem.get(norm)]
-            for norm, bound in kernel["lower_bounds"].items()
-        ]
-        title, note = f"{kernel['learner']} (gamma {kernel['gamma']:.3g})", f"Mean loss {kernel['loss']:.6g}."
-        tables.append(Table(title, columns, rows, note, "kernels", None if number < KERNELS else (), False))
-    return tables
-
-
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Bounds on the loss of rows to come, or why there are none."""
-    warning = order_warning(trained)
-    if warning is not None:
+    if found := of_order(trained):
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(warning)} {said}", "warning")]
+        return [Note(f"{sentence(str(found[0]))} {said}", "warning")]
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []

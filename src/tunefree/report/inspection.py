@@ -22,7 +22,7 @@ def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: 
     ``top``: most columns and features that are listed; 0 for all.
     """
     blocks = story(trained, top)
-    if trained.model.kind != "path":
+    if not hasattr(trained.model, "facts"):
         blocks += blocks_of_members(trained.model)
         blocks += [Data(name, value) for name, value in order_of(trained).items()]
     blocks += blocks_of_terms(decomposition, top, label)

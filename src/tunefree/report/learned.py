@@ -8,23 +8,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tunefree.core.parameters import OF_PYTHON, words_of
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
+from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, TWO, first, is_absent
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TWO, first
 from tunefree.report.guarantees import bounds
-from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
-from tunefree.report.suspicions import remarks_on_columns, warnings_of
+from tunefree.report.rows import tables_of_reasons
+from tunefree.report.suspicions import notes_of
 from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
-from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.comparison import in_figures
+from tunefree.workflows.findings import findings
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
@@ -54,14 +54,14 @@ def learned(trained: Trained) -> Section:
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
-    ``for_programs``: with what was told before the end, where the loss rose, and the bounds of the certificate.
+    ``for_programs``: with where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=not for_programs)]
+    blocks += tables_of_reasons(trained.progress.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
-    return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
+    return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
 def story(trained: Trained, top: int) -> list[Block]:
@@ -69,11 +69,12 @@ def story(trained: Trained, top: int) -> list[Block]:
 
     ``top``: columns that people see; 0 for all.
     """
+    if hasattr(trained.model, "facts"):  # of another kind than those of this package
+        return [Facts(trained.model.facts(trained)), *table_of_columns(trained, top)]
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
     facts += [*_settings_of_trees(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
-    blocks += [] if trained.model.kind == "path" else [*warnings_of(trained), *blocks_of_drifts(trained)]
-    return [*blocks, *table_of_columns(trained, top)]
+    return [*blocks, *notes_of(findings(trained)), *blocks_of_drifts(trained), *table_of_columns(trained, top)]
 
 
 def facts_of_goal(trained: Trained) -> list[Fact]:
@@ -81,10 +82,6 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     model = trained.model
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += [Fact("loss", loss_name(model))]
-    if model.kind == "path":
-        kernel = model.estimator.kernel
-        facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
-        return facts + ([] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)])
     averaged = ", averaged" if model.options.average else ""
     facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))
     is_complete = trained.progress.complete
@@ -94,11 +91,11 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
 def facts_of_rows(trained: Trained) -> list[Fact]:
     """Of which rows, classes and columns a model was learned."""
     model, progress, plan = trained.model, trained.progress, trained.plan
-    is_path = model.kind == "path"
-    facts = [Fact("rows learned", progress.rows if is_path else progress.progressive[0].rows, COUNT, "rows")]
+    rows = progress.progressive[0].rows if progress.progressive else progress.rows
+    facts = [Fact("rows learned", rows, COUNT, "rows")]
     facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
     facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
-    held_out = 0 if is_path else progress.held_out[0].rows
+    held_out = progress.held_out[0].rows if progress.held_out else 0
     facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
     skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
     facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
@@ -106,39 +103,29 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     facts += [Fact("features forgotten", forgotten, COUNT, "n_forgotten")] if forgotten else []
     facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
-    facts += [*facts_of_columns(trained), *_kept_rows(trained)]
-    if not is_path:
-        return facts
-    return [*facts, *facts_of_stop(model)]
-
-
-def facts_of_stop(model: Any) -> list[Fact]:
-    """How long a path is, and where it is stopped."""
-    n = len(model.path)
-    stop = Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
-    return [Fact("iterations", n, COUNT), stop]
+    return [*facts, *facts_of_columns(trained), *_kept_rows(trained)]
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
     """Rows of a pool that were known."""
-    model = trained.model
-    if not isinstance(model, PoolModel) or model.only_predicts:
+    pool = trained.model.pool
+    if pool is None or pool.only_predicts:
         return []
-    known, rows = model.known_rows()
-    title = "rows whose group was known" if model.pool.members.has_groups else "rows whose columns equal earlier ones"
+    known, rows = pool.known_rows
+    title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
     return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
 
 
 def _kept_rows(trained: Trained) -> list[Fact]:
     """The rows on which trees of a pool were grown, where these are not all."""
-    kept, rows = trained.model.kept_rows() if isinstance(trained.model, PoolModel) else (0, 0)
+    kept, rows = (0, 0) if trained.model.pool is None else trained.model.pool.kept_rows
     sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {rows:,} rows", "kept_rows")
     return [sample] if kept < rows else []
 
 
 def _settings_of_trees(trained: Trained) -> list[Fact]:
     """What rows chose for trees of a pool that came after them."""
-    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    growth = None if trained.model.pool is None else trained.model.pool.members.growth
     return [
         Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
         for kind, settings in (growth.settings() if growth else {}).items()
@@ -146,9 +133,7 @@ def _settings_of_trees(trained: Trained) -> list[Fact]:
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Losses and errors of the passes, or at the iteration at which a path is stopped."""
-    if trained.model.kind == "path":
-        return _losses_at_stop(trained)
+    """Losses and errors of the passes."""
     progress = trained.progress
     facts = [*_of_metrics(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
     if len(progress.held_out) == 1 and progress.held_out[0].rows:
@@ -158,7 +143,7 @@ def losses(trained: Trained) -> list[Fact]:
 
 def _estimated(model: Any) -> list[Fact]:
     """The loss to expect of new rows."""
-    estimate = model.estimated_loss() if isinstance(model, PoolModel) else None
+    estimate = None if model.pool is None else estimated_loss(model.pool)
     if estimate is None:
         return []
     (name, in_figures), _ = names_of_losses(model)
@@ -197,7 +182,7 @@ def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
 def tables_of_passes(trained: Trained) -> list[Table]:
     """Losses and errors of each pass, if there were several."""
     progress = trained.progress
-    if trained.model.kind == "path" or len(progress.progressive) < 2:
+    if len(progress.progressive) < 2:
         return []
     (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
     kinds = {"progressive": progress.progressive}
@@ -242,35 +227,19 @@ def blocks_of_drifts(trained: Trained) -> list[Block]:
     return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
 
 
-def _losses_at_stop(trained: Trained) -> list[Fact]:
-    """Losses, errors and the norm at the chosen iteration; of rows held out too if there are any."""
-    model = trained.model
-    record = model.path[model.stop - 1]
-    of_error = PERCENT if model.task == "classification" else in_figures
-    loss, error = "log-loss" if model.loss_is_log_loss else "loss", names_of_losses(model)[1][0]
-    facts = [
-        Fact(f"{kind} {name}", float(record[f"{key}_{what}"]), of_value, f"{key}_{what}")
-        for kind, key in (("training", "training"), ("held-out", "validation"))
-        for name, what, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
-    ]
-    return [fact for fact in facts if not is_absent(fact.value)] + [Fact("norm", float(record["norm"]), in_figures)]
-
-
-def _remarks(trained: Trained) -> list[str]:
-    """What is odd about columns and about rows that were used: on the way, and as the end shows it."""
-    lines = oddity_lines([*trained.progress.oddities, *doubts_of_columns(trained)])
-    if getattr(trained.encoder, "has_queries", False):
-        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
-    return lines + remarks_on_columns(trained)
-
-
 def command_of(plan: Plan) -> str:
-    """The command that trains by a plan.
+    """The command that trains by a plan, or the call in Python where a parameter has no option.
 
-    >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
-    "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
+    >>> print(command_of(Plan(target="the income", learner="adagrad")))
+    tunefree train DATA --target 'the income' --learner adagrad -o MODEL
+    >>> print(command_of(Plan(learner="adagrad", settings={"eta": 0.5})))
+    tunefree.train(DATA, learner='adagrad', settings={'eta': 0.5}).save(MODEL)
     """
-    return shlex.join(["tunefree", "train", "DATA", *plan.words(), "-o", "MODEL"])
+    changed = plan.changed()
+    if changed.keys() & set(OF_PYTHON):
+        return f"tunefree.train(DATA, {', '.join(f'{name}={value!r}' for name, value in changed.items())}).save(MODEL)"
+    words = [word for name, value in changed.items() for word in words_of(name, value)]
+    return shlex.join(["tunefree", "train", "DATA", *words, "-o", "MODEL"])
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:

@@ -9,8 +9,7 @@ import numpy as np
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import generations
 from tunefree.plotting.style import counts
-from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
-from tunefree.pool.model import PoolModel
+from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
@@ -48,14 +47,14 @@ def members(trained: Trained) -> Section | None:
 
 def blocks_of_members(model: Any) -> list[Block]:
     """The members with their weights, what these were judged by, and what predicts rows to come."""
-    if isinstance(model, PoolModel):
-        return [*_charts(model), _judged(model), *_along(model), Note(choice_of_rows_to_come(model.pool))]
+    if (pool := model.pool) is not None:
+        return [*_charts(model), _judged(pool), *_along(pool), Note(choice_of_rows_to_come(pool))]
     weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
 
 
-def _judged(model: PoolModel) -> Table:
+def _judged(pool: Pool) -> Table:
     """Weights, losses with their standard errors, and the rows that judged."""
     columns = [
         Column("member"),
@@ -64,13 +63,13 @@ def _judged(model: PoolModel) -> Table:
         Column("±", digits(2), "standard_error"),
         Column("rows that judge", COUNT, "rows"),
     ]
-    rows = [list(row) for row in zip(*model.selection()[:5], strict=True)]
+    rows = [list(row) for row in zip(*pool.selection()[:5], strict=True)]
     return Table("Members by weight", columns, rows, JUDGED, "members")
 
 
-def _along(model: PoolModel) -> list[Block]:
+def _along(pool: Pool) -> list[Block]:
     """Weights over the stream, of which people see a few points; none of too few rows."""
-    selection = model.selection()
+    selection = pool.selection()
     along = Data("weights_along", {"rows": selection.points, "weights": selection.weights_at.T})
     if len(selection.points) < 2:
         return [along]
@@ -81,7 +80,7 @@ def _along(model: PoolModel) -> list[Block]:
     return [Table("Weights over the stream", columns, rows, ALONG, is_open=False), along]
 
 
-def _charts(model: PoolModel) -> list[Block]:
+def _charts(model: Any) -> list[Block]:
     """Weights and losses over the stream; none of too few rows."""
     pool, record = model.pool, model.pool.context.record
     if len(record.rows) < 2:
@@ -125,7 +124,8 @@ def _explain(figure: Any, axes: Any, n_columns: int) -> None:
 def choice_of_rows_to_come(pool: Pool) -> str:
     """What predicts rows to come, and how it was judged, as sentences.
 
-    >>> choice_of_rows_to_come(PoolModel("classification").pool)
+    >>> from tunefree.pool.model import Model
+    >>> choice_of_rows_to_come(Model("classification").pool)
     'Rows to come are predicted by the mixture that follows the stream.'
     """
     frozen = pool.context.frozen
@@ -138,6 +138,6 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in of_frozen)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
-        f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over below {MUCH:g}, if"
+        f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over if"
         f" they are better by more than {SURE:g} standard errors."
     )

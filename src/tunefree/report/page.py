@@ -12,7 +12,7 @@ from tunefree.core import storage
 from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
-from tunefree.pool.model import PoolModel
+from tunefree.pool.quantiles import has_intervals
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
@@ -61,8 +61,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     tested = None
     if test is not None:
         source, model = test if hasattr(test, "rewindable") else open_source(test), trained.model
-        has_intervals = isinstance(model, PoolModel) and model.has_intervals(INTERVAL)
-        tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals else None)
+        tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals(model, INTERVAL) else None)
     decomposition = terms_of(trained)
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [

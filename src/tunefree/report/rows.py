@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 
 from tunefree.core.parameters import as_options
-from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Table
+from tunefree.report.document import Block, Column, Data, Fact, Facts, Table
 from tunefree.report.formats import COUNT
 from tunefree.stream.batch import BadRows
 from tunefree.stream.tally import Reason
-
-MOST_ODDITIES = 6  # that are shown
-
-
-def oddity_lines(oddities: list[Reason]) -> list[str]:
-    """What is odd about columns, and about rows that were used: a line each, the most frequent first.
-
-    >>> oddity_lines([Reason("a category that is new", "job", 1200, "a.csv", 7)])
-    ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
-    """
-    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
-    further = len(lines) - MOST_ODDITIES
-    return lines if further <= 0 else [*lines[:MOST_ODDITIES], f"and {further:,} others of this kind"]
-
-
-def notes_of(lines: Iterable[str]) -> list[Block]:
-    """Remarks as notes."""
-    return [Note(line, "note") for line in lines]
 
 
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:

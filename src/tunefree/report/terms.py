@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, output_of
+from tunefree.explanation.dependence import Curve, Picture
 from tunefree.explanation.importance import Importance, describe_importance, importance, margin_name
-from tunefree.explanation.panels import Dependence
-from tunefree.explanation.picture import Picture, output_of
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
 from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
@@ -83,18 +82,16 @@ def _panels(trained: Trained, decomposition: Decomposition) -> list[Block]:
     return [Note(note), *(_panel(picture, panel) for panel in picture.curves), Note(picture.note, "fine")]
 
 
-def _panel(picture: Picture, panel: Dependence) -> Chart:
+def _panel(picture: Picture, panel: Curve) -> Chart:
     """How predictions depend on a column."""
-    mean = picture.sign * panel.mean[:, picture.outputs]
     values = panel.axis.labels or [f"{value:,.6g}" for value in panel.axis.values.tolist()]
     some = (
         np.unique(np.linspace(0, len(values) - 1, 7).astype(np.int64)) if panel.axis.is_numeric else range(len(values))
     )
-    described = "Mean by value. " + "; ".join(f"{values[k]}: {mean[k, 0]:.3g}" for k in some) + "."
+    described = "Mean by value. " + "; ".join(f"{values[k]}: {panel.mean[k, 0]:.3g}" for k in some) + "."
     caption = "Grey below: density of the rows." if panel.axis.is_numeric else "Beside the names: share of the rows."
     if panel.missing is not None:
-        heights = (picture.sign * panel.missing[picture.outputs]).tolist()
-        caption += " Where it is missing: " + ", ".join(f"{height:.3g}" for height in heights) + "."
+        caption += " Where it is missing: " + ", ".join(f"{height:.3g}" for height in panel.missing.tolist()) + "."
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()

@@ -8,7 +8,6 @@ import numpy as np
 
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.report.formats import first
 
 
@@ -23,8 +22,6 @@ def goal_of(trained: Trained, so_far: str = "") -> str:
 
 def loss_name(model: Any) -> str:
     """The name of the loss that is minimised."""
-    if model.kind == "path":
-        return str(model.loss)
     return str(model.options.loss or ("square" if model.task == "regression" else "logistic"))
 
 
@@ -55,7 +52,7 @@ def describe(trained: Trained) -> str:
 
 def without_weights(model: Any) -> str:
     """Why features have no weights in a model, as a sentence."""
-    if isinstance(model, PoolModel):
+    if model.pool is not None:
         return "Features have no weights: the model is a mixture of trees and linear learners."
     return f"Features have no weights: the model is made of {model.n_support:,} rows, in the space of a kernel."
 

@@ -31,7 +31,7 @@ from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 from tunefree.training.stopping import SIGNALS
-from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns
+from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
@@ -174,7 +174,7 @@ class Application:
         """Change what is served, or save it now."""
         service, (wanted, is_one) = self._service, await self._rows_of(request)
         changes: dict[str, tuple[type, Callable[..., Any]]] = {
-            "roll back to": (int, service.roll_back),
+            "roll_back_to": (int, service.roll_back),
             "take": (str, service.take),
             "save": (bool, service.save),
         }

@@ -22,19 +22,19 @@ SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 
 # What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
 GAUGES = {
     "rows": "rows",
-    "rows_published": "rows that predictions know",
-    "rows_unsaved": "not saved",
+    "rows_published": "rows_published",
+    "rows_unsaved": "unsaved",
     "version": "version",
-    "waiting": "waiting for labels",
-    "queued_to_learn": "requests that wait to be learned",
-    "queued_to_predict": "requests that wait to be predicted",
-    "progressive_loss": "progressive loss",
-    "recent_loss": "recent loss",
-    "loss_rises": "rises of the loss",
-    "loss_rose_seconds": "seconds since 1970 when the loss rose",
-    "loss_rose_row": "row from which on the loss rose",
-    "can_learn": "cannot learn",
-    "can_save": "cannot be saved",
+    "waiting": "waiting",
+    "queued_to_learn": "learn_queue",
+    "queued_to_predict": "predict_queue",
+    "progressive_loss": "progressive_loss",
+    "recent_loss": "recent_loss",
+    "loss_rises": "drift_count",
+    "loss_rose_seconds": "drift_time",
+    "loss_rose_row": "drift_row",
+    "can_learn": "learn_failure",
+    "can_save": "save_failure",
 }
 
 
@@ -81,7 +81,7 @@ class Metrics:
         for name, key in GAUGES.items():
             yield GaugeMetricFamily(f"tunefree_{name}", f"{key!r} of /model.", number_of(name, state[key]))
         ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
-        for column, count in Counter[str](state["ignored columns"]).most_common(100):
+        for column, count in Counter[str](state["ignored_columns"]).most_common(100):
             ignored.add_metric([column], count)
         yield ignored
         yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", _memory())

@@ -16,7 +16,7 @@ _ERRORS = {
     "422": "A row cannot be used; none of the request was.",
     "503": "Nothing could be written down; none of the request was learned. It may be sent again.",
 }
-_CHANGES = '{"roll back to": NUMBER}, {"take": FILE} or {"save": true}.'
+_CHANGES = '{"roll_back_to": NUMBER}, {"take": FILE} or {"save": true}.'
 _NAME = {"Idempotency-Key": "A name of the request, which is learned once, however often it is sent."}
 _SURENESS = {
     "interval": "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite.",

@@ -23,7 +23,7 @@ from tunefree.serving.requests import Counts, without_frames
 from tunefree.serving.rows import Reader, add_sureness, answers_of
 from tunefree.serving.settings import Keeping
 from tunefree.stream.batch import Refused
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
 FEW = 8  # rows that are predicted faster one by one, as single rows have a way of their own
@@ -180,7 +180,7 @@ class Predictor:
                 add_sureness(answers, published.model, batch, predictions, of, asked.layout)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
-                answer["unknown columns"] = names
+                answer["unknown_columns"] = names
         have_ids = any(id is not None for asked in group for id in asked.ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
         self._counts.predicted += len(rows)
@@ -208,4 +208,4 @@ class Predictor:
             for asked in group:
                 for answer in asked.answers:
                     if "id" in answer:
-                        answer["waits for its label"] = False
+                        answer["waits_for_label"] = False

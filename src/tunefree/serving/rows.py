@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,16 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
-from tunefree.stream.cells import MOST_ROWS, Cells, block_of
 from tunefree.stream.file_notation import as_written, with_numbers_as_texts
 from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.spelling import renamed
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
-from tunefree.workflows.prediction import OutputColumns, numbers_of, sureness
+from tunefree.workflows.output_columns import OutputColumns
+from tunefree.workflows.prediction import numbers_of, sureness
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -54,8 +56,7 @@ class Reader:
         self.learns_columns = admission.unknown_columns == LEARN
         self._ignored, self._lock = Counter[str](), threading.Lock()
         self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
-        self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
-        self._cells: Cells | None = None
+        self._row_encoder: RowEncoder | None = None
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
         """The ids of rows as text, so that 1 and "1" are one: no two are the same, and no row lacks one if needed."""
@@ -91,30 +92,26 @@ class Reader:
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._of_cells(trained, rows, odd)) is not None:
+        if (batch := self._of_few(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _of_cells(self, trained: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _of_few(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
         if len(rows) > MOST_ROWS:
             return None
-        self._follow(trained)
-        encoder = trained.encoder
-        if self._cells is None or encoder is not self._cells.encoder:
-            self._cells = Cells(encoder) if self._cells is None else self._cells.follow(encoder)
-        names = self._cells.names | {self.id_name, encoder.target, encoder.weight, encoder.group}
-        if odd.comparison is None or not all(tuple(row) in self._usual and row.keys() <= names for row in rows):
+        row_encoder = RowEncoder(encoder) if self._row_encoder is None else self._row_encoder.follow(encoder)
+        self._row_encoder = row_encoder
+        names = row_encoder.names | {self.id_name, encoder.target, encoder.weight, encoder.group}
+        if not row_encoder.names or odd.comparison is None or not all(row.keys() <= names for row in rows):
             return None
-        cells = self._cells.of_rows(rows)
-        if cells is None:
+        if (encoded := row_encoder.encode(rows)) is None:
             return None
-        for of_row in cells:
-            odd.comparison.add_seen([cell.seen for cell in of_row], REQUEST)
-        numbers = np.arange(1, len(rows) + 1)
-        return Batch(block_of(cells), None, np.ones(len(rows)), numbers, None, REQUEST, Position())
+        for seen in encoded[1]:
+            odd.comparison.add_seen(seen, REQUEST)
+        return Batch(encoded[0], None, np.ones(len(rows)), np.arange(1, len(rows) + 1), file=REQUEST)
 
     def _count_ignored(self, unknown: list[list[str]]) -> None:
         with self._lock:
@@ -158,21 +155,13 @@ class Reader:
     def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
         """Whether rows of the journal, or to be in it, bring columns to a model."""
         self._follow(trained)
-        further = (row for row in rows if not self._is_usual(tuple(row), row))
-        return any(self._unknown_names(flattened(row)) for row in further)
-
-    def _is_usual(self, names: tuple[str, ...], row: Row) -> bool:
-        """Whether a row, which has or had these names, is as one that was taken as it is."""
-        return names in self._usual and dict not in map(type, row.values())
+        return any(self._unknown_names(flattened(row)) for row in rows)
 
     def _unknown_names(self, flat: Row) -> list[str]:
         """The columns of a row that are not known; of those that are null nothing is known, as of those absent."""
-        known, left_out = {*self._known, self.id_name}, self._left_out
-        return [
-            name
-            for name, cell in flat.items()
-            if name not in known and cell is not None and not is_among(name, left_out)
-        ]
+        known = {*self._known, self.id_name}
+        further = (name for name, cell in flat.items() if name not in known and cell is not None)
+        return [name for name in further if not is_among(name, self._left_out)]
 
     def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
@@ -222,28 +211,24 @@ class Reader:
         unknown: list[list[str]] = []
         if self.id_name not in types:
             unused.append(self.id_name)
+        columns = [column.name for column in encoder.columns]
+        needed = list(compress(columns, encoder.profile.present == encoder.profile.rows))
         for place, row in enumerate(rows, 1):
-            names = tuple(row)
             for name in unused:
                 row.pop(name, None)
-            if self._is_usual(names, row):
-                unknown.append([])
-                continue
             flat = rows[place - 1] = flattened(row)
             unknown.append(self._unknown(encoder, flat, place, unknown_columns, learning))
-            self._check_present(encoder, flat, place)
-            if all(name in self._known or name == self.id_name for name in names):
-                self._usual.add(names)
+            _check_present(columns, needed, flat, place)
         return read_objects(rows, types, REQUEST), unknown
 
     def _follow(self, trained: Any) -> None:
         """Know the columns of a model, which may have become more, or be those of another one."""
         encoder, ignored = trained.encoder, trained.plan.ignore
         names = [*ignored, None, *(column.name for column in encoder.columns)]
-        if names != self._names or len(self._usual) > MOST_NAMES:
+        if names != self._names:
             self._left_out = [*ignored, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._names, self._usual = names, set()
+            self._names = names
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
@@ -258,18 +243,14 @@ class Reader:
             del flat[name]
         return names
 
-    def _check_present(self, encoder: Any, flat: Row, place: int) -> None:
-        """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
-        present = [is_among(column.name, flat) for column in encoder.columns]
-        needed = encoder.profile.present == encoder.profile.rows
-        absent = [
-            column.name
-            for column, is_present, is_needed in zip(encoder.columns, present, needed.tolist(), strict=False)
-            if not is_present and (is_needed or not any(present))
-        ]
-        if absent:
-            problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
-            raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
+
+def _check_present(columns: list[str], needed: list[str], flat: Row, place: int) -> None:
+    """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
+    looked_for = needed if any(name in flat or is_among(name, flat) for name in columns) else columns
+    absent = [name for name in looked_for if name not in flat and not is_among(name, flat)]
+    if absent:
+        problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
+        raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
 
 
 def going_on(model: Trained, column_types: ColumnTypes) -> Trained:

@@ -20,7 +20,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 
 def _silent(event: str, **said: Any) -> None:
@@ -237,25 +237,25 @@ class Service:
             "columns": [column.name for column in published.encoder.columns],
             "classes": model.classes if model.task == "classification" else None,
             "rows": metrics.rows,
-            "rows that predictions know": published.rows,
-            "progressive loss": metrics.mean_loss(),
-            "recent loss": self.learner.recent,
-            "rises of the loss": self.learner.n_rises,
-            "row from which on the loss rose": published.drifts[-1]["row"] if published.drifts else None,
-            "seconds since 1970 when the loss rose": self.learner.rose_at,
+            "rows_published": published.rows,
+            "progressive_loss": metrics.mean_loss(),
+            "recent_loss": self.learner.recent,
+            "drift_count": self.learner.n_rises,
+            "drift_row": published.drifts[-1]["row"] if published.drifts else None,
+            "drift_time": self.learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
-            "requests that wait to be learned": self.learner.n_queued,
-            "requests that wait to be predicted": self.predictor.n_queued,
-            "learned here": self.counts.learned,
-            "not saved": self.learner.unsaved,
-            "cannot be saved": self.learner.failure,
-            "cannot learn": self.learner.broken,
-            "waiting for labels": self.store.journal.n_waiting,
-            "waiting for labels at most": self._keeping.remember,
-            "dropped for size": self.counts.dropped_for_size,
-            "dropped for age": self.counts.dropped_for_age,
+            "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
+            "learn_queue": self.learner.n_queued,
+            "predict_queue": self.predictor.n_queued,
+            "learned": self.counts.learned,
+            "unsaved": self.learner.unsaved,
+            "save_failure": self.learner.failure,
+            "learn_failure": self.learner.broken,
+            "waiting": self.store.journal.n_waiting,
+            "most_waiting": self._keeping.remember,
+            "dropped_for_size": self.counts.dropped_for_size,
+            "dropped_for_age": self.counts.dropped_for_age,
         }
 
 

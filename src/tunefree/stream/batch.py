@@ -60,31 +60,37 @@ class Converted(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows ready to be learned or predicted."""
+    """Rows ready to be learned or predicted: of a source, which have all fields, or in memory."""
 
     rows: Block
-    target: Any  # pyarrow.Array (n,) of any type, or None; no nulls where rows must be labelled
-    weight: np.ndarray  # (n,) float64: sample weights
-    numbers: np.ndarray  # (n,) int64: number of each row in its file, counted from 1
-    tags: list[str] | None  # Vowpal Wabbit's tags, or None
-    file: str  # name of the file, for messages
-    position: Position  # where the next batch starts
+    target: Any  # (n,): a pyarrow.Array as it was read, without nulls where rows must be labelled; Labels or numbers
+    weight: np.ndarray  # (n,) float64: sample weights, or those with which rows are learned
+    numbers: Any = None  # (n,) int64: number of each row in its file, counted from 1
+    tags: list[str] | None = None  # Vowpal Wabbit's tags, or None
+    file: str = ""  # name of the file, for messages
+    position: Position = Position()  # where the next batch starts
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
-    groups: np.ndarray | None = None  # (n,) str: names of the groups of the rows
+    groups: Any = None  # (n,) groups of the rows: names (str) as they were read, else digests (uint64); or None
     exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
     forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
+    counts: np.ndarray | None = None  # (n,) weights with which the losses of rows count, where these are others
+    mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where they are known
+    is_held_out: np.ndarray | None = None  # (n,) bool: rows that are predicted and not learned, where there are such
+    n_features: int = 0  # known to the encoder after these rows
+    tally: Tally | None = None  # rows that could not be used so far, where that is followed
+    checkpoint: Any = None  # the state of the encoder after these rows, where a checkpoint is due after them
+    is_last: bool = True  # of the parts of a batch, after which what was learned can be saved
 
     def part(self, start: int, stop: int) -> Batch:
         """The rows from ``start`` up to ``stop``."""
-        names = ("target", "weight", "numbers", "tags", "columns", "groups", "exposure")
+        names = (*_OF_ROWS, "target", "tags", "columns")
         cut = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
         forgotten = [(row - start, features) for row, features in self.forgotten if start <= row < stop]
         return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **cut)
 
     def at(self, places: np.ndarray) -> Batch:
         """Some of the rows, in their order."""
-        of_rows = {"weight": self.weight, "numbers": self.numbers, "groups": self.groups, "exposure": self.exposure}
-        picked = {name: array[places] for name, array in of_rows.items() if array is not None}
+        picked = {name: array[places] for name in _OF_ROWS if (array := getattr(self, name)) is not None}
         taken = {"target": self.target, "columns": self.columns}
         picked |= {name: values.take(places) for name, values in taken.items() if values is not None}
         tags = None if self.tags is None else [self.tags[i] for i in places.tolist()]
@@ -92,10 +98,13 @@ class Batch(NamedTuple):
         return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
 
 
+_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass", "is_held_out")  # arrays of a batch
+
+
 def followed(first: Batch, second: Batch) -> Batch:
     """Rows of a file, and those that follow them, as one batch."""
     both, n = (first, second), len(first.weight)
-    names = [name for name in ("weight", "numbers", "groups", "exposure") if getattr(first, name) is not None]
+    names = [name for name in _OF_ROWS if getattr(first, name) is not None]
     joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in both]) for name in names}
     joined |= {name: _below(getattr(first, name), getattr(second, name)) for name in ("target", "columns")}
     forgotten = [*first.forgotten, *((n + row, features) for row, features in second.forgotten)]
@@ -137,7 +146,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
         raise ModelError("rows that wait for others of their group lack parts")
     target, forgotten = table.column("target"), [(0, arrays["forgotten"])] if len(arrays["forgotten"]) else []
     position = Position(*header["position"])
-    return Batch(X, target, tags=None, file=header["file"], position=position, forgotten=forgotten, **named)
+    return Batch(X, target, file=header["file"], position=position, forgotten=forgotten, **named)
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:

@@ -29,9 +29,6 @@ _MISSING = of_strings(MISSING)
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 LIKE_DATES = "values that look like dates, such as"
 
-MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
-LONGEST = 200  # letters of a value that is remembered
-_PLAIN = (str, bool, int, type(None))  # types of values that are remembered: those that are equal are written alike
 QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
@@ -241,13 +238,6 @@ class Number(Column):
         return Parts([np.where(missing, 0.0, values)], [missing_codes(self.name, missing)], [])
 
 
-class _Remembered(dict[tuple[Any, ...], Categories]):
-    """What single values were converted to, which copies and pickles do without."""
-
-    def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:
-        return _Remembered, ()
-
-
 class Category(Column):
     """Strings, categories: one-hot.
 
@@ -269,7 +259,6 @@ class Category(Column):
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
         self.missing_key = missing_key(name)
-        self._of_values = _Remembered()
 
     def code_names(self) -> list[str]:
         return [self.name]
@@ -278,18 +267,9 @@ class Category(Column):
         return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
     def convert(self, array: Array, faults: Faults) -> Categories:
-        """The categories of the rows; those of a single row are remembered by its value."""
-        value = array[0].as_py() if len(array) == 1 else array
-        key = array.type.id, type(value), value if type(value) in _PLAIN else None
-        if type(value) in _PLAIN and (known := self._of_values.get(key)) is not None:
-            return known
+        """The categories of the rows."""
         index, values = self.encoded(array, faults)
-        converted = Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
-        if type(value) in _PLAIN and not faults and not (isinstance(value, str) and len(value) > LONGEST):
-            if len(self._of_values) == MOST_REMEMBERED:
-                self._of_values.clear()
-            self._of_values[key] = converted
-        return converted
+        return Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
 
     def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""

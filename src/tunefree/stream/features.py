@@ -115,11 +115,11 @@ class TableEncoder:
         self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
-        self.cells: Any = None  # that are remembered of rows that are predicted one at a time
+        self.row_encoder: Any = None  # of rows that are predicted one at a time
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"cells": None}
+        return vars(self) | {"row_encoder": None}
 
     @classmethod
     def infer(
@@ -335,13 +335,12 @@ class TableEncoder:
         numbers = row_numbers(chunk)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        encoded = self._rows(values, chunk, learning, bad, weight), target, weight, numbers, None, chunk.file
+        encoded = self._rows(values, chunk, learning, bad, weight, n_rows), target, weight, numbers, None, chunk.file
         of_rows: dict[str, Any] = {"groups": groups, "exposure": exposure}
         for name in self._absent(chunk):
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
-        if learning and self.further is not None:
-            self.further.rows += n_rows
-        return Batch(*encoded, chunk.position, **of_rows, forgotten=self.ids.take_forgotten())
+        of_rows |= {"forgotten": self.ids.take_forgotten(), "n_features": self.n_features}
+        return Batch(*encoded, chunk.position, **of_rows)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -454,7 +453,7 @@ class TableEncoder:
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _rows(
-        self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray
+        self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
         n = chunk.table.num_rows
         parts = [parts_of(column, values, learning) for column, values in zip(self.columns, converted, strict=True)]
@@ -469,9 +468,9 @@ class TableEncoder:
             None if values is None else column.observed(values, part)
             for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]
-        if learning and self.observes:
-            self.profile.add(observed, n)
-        elif not learning and self.profile.rows:
+        if learning:
+            self.has_learned(observed, n, n_rows)
+        elif self.profile.rows:
             bad.comparison = bad.comparison or Comparison(self)
             unknown = self.ids.unknown(codes, ids)
             bad.comparison.add(observed, unknown, chunk.file, row_numbers(chunk))
@@ -480,6 +479,13 @@ class TableEncoder:
                 self._fill(numbers, codes, ids)
         late = self.ids.known(number_keys(self.columns)) if learning else ()
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
+
+    def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
+        """Take note of what the columns hold in n rows that are learned, of so many with those that cannot be used."""
+        if self.observes:
+            self.profile.add(observed, n)
+        if self.further is not None:
+            self.further.rows += n if n_rows is None else n_rows
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Where a number is missing that never was in training, it is the median of what training saw."""

@@ -45,10 +45,6 @@ def read_frame(
     kept : collection of str
         Columns that are read even where they are the index of a pandas frame.
 
-    Yields
-    ------
-    Columns
-
     Raises
     ------
     DataError

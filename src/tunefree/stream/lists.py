@@ -35,12 +35,7 @@ class Items(NamedTuple):
 
 
 class Bag(Column):
-    """Lists of strings: each string is a feature of value log2(1 + count), which is 1 if the list holds it once.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Lists of strings: each string is a feature of value log2(1 + count), which is 1 if the list holds it once."""
 
     kind: ClassVar[str] = "bag"
     families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})

@@ -49,6 +49,16 @@ class Seen(NamedTuple):
     value: float  # whose distribution is compared; NaN where there is none
 
 
+def observed_of(of_rows: Sequence[Sequence[Seen]]) -> list[Observed]:
+    """What columns hold in some rows, of what each holds in each row."""
+    observed = []
+    for of_column in zip(*of_rows, strict=True):
+        missing, numbers, values = map(np.array, zip(*of_column, strict=True))
+        values_of = None if np.isnan(values).all() else values.__getitem__
+        observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
+    return observed
+
+
 class Profile:
     """What rows hold, column by column.
 
@@ -246,12 +256,7 @@ class Comparison:
     def _look(self) -> None:
         """Add the rows that wait."""
         of_rows, self._waiting = self._waiting, []
-        observed = []
-        for of_column in zip(*of_rows, strict=True):
-            missing, numbers, values = map(np.array, zip(*of_column, strict=True))
-            values_of = None if np.isnan(values).all() else values.__getitem__
-            observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
-        self.add(observed, [], self.first[0], np.ones(len(of_rows), np.int64))
+        self.add(observed_of(of_rows), [], self.first[0], np.ones(len(of_rows), np.int64))
 
     def add(
         self,

@@ -128,7 +128,8 @@ class SvmlightEncoder(tokens.LineEncoder):
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
         self._spare.append(scratch)
-        return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
+        of_file: dict[str, Any] = {"file": lines.file, "position": lines.position, "n_features": self.n_features}
+        return Batch(rows, target, np.ones(len(numbers)), numbers, **of_file)
 
     def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
         return str(prepared.output.keys[entry])

@@ -53,13 +53,16 @@ class Reason:
         column = f", column {self.column!r}" if self.column else ""
         return f"{self.file}, row {self.row}{column}"
 
-    def __str__(self) -> str:
+    @property
+    def counted(self) -> str:
+        """The problem, with how many rows there are and where the first is."""
         unit = ("row" if self.row else "line") + ("" if self.rows == 1 else "s")
         first = f", the first: {self.file}, row {self.row}" if self.row else f" of {self.file}"
-        count = f" ({self.rows:,} {unit}{first})" if self.rows else ""
+        return self.problem + (f" ({self.rows:,} {unit}{first})" if self.rows else "")
+
+    def __str__(self) -> str:
         where = f"column {self.column!r}: " if self.column else ""
-        remedy = f"; {self.remedy}" if self.remedy else ""
-        return f"{where}{self.problem}{count}{remedy}"
+        return where + self.counted + (f"; {self.remedy}" if self.remedy else "")
 
 
 @dataclass

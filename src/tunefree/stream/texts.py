@@ -31,12 +31,7 @@ _OF_THREE_WORDS, _OF_TWO_WORDS = r"\p{L}{2,}.*\s.*\s", r"\p{L}{2,}.*\s"
 
 
 class Text(Column):
-    """Texts: words and pairs of neighbouring words (:mod:`tunefree.stream.words`), with the value log(1 + count).
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Texts: words and pairs of neighbouring words (:mod:`tunefree.stream.words`), with the value log(1 + count)."""
 
     kind: ClassVar[str] = "text"
     families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})

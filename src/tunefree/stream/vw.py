@@ -119,7 +119,7 @@ class VWEncoder(tokens.LineEncoder):
         numbers = output.integers[:, 0] + lines.row
         tags = _tags(data, output)
         self._spare.append(scratch)
-        return Batch(rows, target, weight, numbers, tags, lines.file, lines.position)
+        return Batch(rows, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
     def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
         data, sizes = prepared.data, np.empty(1, np.int64)

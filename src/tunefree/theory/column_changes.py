@@ -21,11 +21,12 @@ divided by the number of tests (Bonferroni).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+
+from tunefree.core.schema import Number, Record, Sequence, Size
 
 LEVEL = 0.001  # probability that a column is beyond it by chance, of all columns together
 BINS, RELATED_BINS = 10, 4  # of a column, at most: of its values alone, and where relations are compared
@@ -49,13 +50,13 @@ class Bin(NamedTuple):
 class Change:
     """A column whose values, or whose relation to the target, differ by more than chance would let them."""
 
-    key: int  # of the column
+    key: Annotated[int, Number(-(2**31) + 1, 2**31 - 1, whole=True)]  # of the column
     is_relation: bool
-    distance: float
-    error: float  # its standard error
+    distance: Size
+    error: Size  # its standard error
     bin: Bin | None = None  # of the values, in which shares differ most; None of a relation
-    before: float | None = None  # the share of this bin
-    after: float | None = None
+    before: Annotated[float | None, Number(0, 1, may_be_none=True)] = None  # the share of this bin
+    after: Annotated[float | None, Number(0, 1, may_be_none=True)] = None
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,7 @@ class Comparison:
     rows_before: int
     rows_after: int
     columns: int  # that were compared
-    changes: list[Change]  # the largest distance first
-
-    @classmethod
-    def restore(cls, saved: dict[str, Any] | None) -> Comparison | None:
-        """The comparison of which a file holds the fields."""
-        if saved is None:
-            return None
-        bins = [None if change["bin"] is None else Bin(*change["bin"]) for change in saved["changes"]]
-        changes = [Change(**change | {"bin": held}) for change, held in zip(saved["changes"], bins, strict=True)]
-        return cls(**saved | {"changes": changes})
+    changes: Annotated[list[Change], Sequence(Record(Change), MOST_CHANGES)]  # the largest distance first
 
 
 class _Test(NamedTuple):
@@ -92,7 +84,7 @@ class _Test(NamedTuple):
         return self.degrees > 0 and bool(chdtrc(self.degrees, self.statistic) <= level)
 
 
-def compared(before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_category: Sequence[bool]) -> Comparison:
+def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category: list[bool]) -> Comparison:
     """Compare two samples of rows.
 
     Parameters

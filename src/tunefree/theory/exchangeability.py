@@ -20,9 +20,13 @@ and not on their order, so it changes nothing.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, LEARNED, Part, array, number
+from tunefree.core.schema import COUNT, Flag, Number
 
 LEVEL = 0.001  # probability of a false alarm, at most
 FIRST = 2048  # targets kept of the beginning of a stream
@@ -30,6 +34,7 @@ MOST_SPACED = 4096  # targets kept of all of it, at equal distances
 HORIZONS = (1, 8, 64, 512)  # numbers of preceding targets that are bet on
 STAKES = (0.03, 0.3, 0.9)
 PARTS = (2, 16)  # into which numbers are divided
+MOST_CODES = 2**15  # of classes
 SORTED = 0.1  # neighbours differ less than so many times as often as in a random order: sorted, or in groups
 
 
@@ -51,7 +56,7 @@ class Finding(NamedTuple):
         return self.is_dependent and self.changes < SORTED * self.expected
 
 
-class TargetSample:
+class TargetSample(Part):
     """Targets of the beginning of a stream, and of all of it at equal distances.
 
     Parameters
@@ -79,9 +84,21 @@ class TargetSample:
     False
     """
 
+    numbers = number(FIXED, Flag())
+    rows = number(LEARNED, COUNT)
+    stride = number(LEARNED, Number(1, 2**62, whole=True))
+    first = array("float64|int16", (None,), LEARNED)
+    spaced = array("float64|int16", (None,), LEARNED)
+
     def __init__(self, numbers: bool = False) -> None:
         self.numbers, self.rows, self.stride = numbers, 0, 1
-        self.first = self.spaced = np.empty(0, np.float64 if numbers else np.int16)
+        self.first = self.spaced = np.empty(0)
+
+    def check(self) -> None:
+        """Raise a ModelError if codes of classes are none."""
+        for codes in () if self.numbers else (self.first, self.spaced):
+            if not 0 <= codes.min(initial=0) <= codes.max(initial=0) < MOST_CODES:
+                raise ModelError("order has classes that are none")
 
     def add(self, targets: np.ndarray) -> None:
         """Add targets in the order of their rows; nothing depends on how rows are divided into batches."""
@@ -102,22 +119,6 @@ class TargetSample:
         of_samples = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
         changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in of_samples]
         return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same sample."""
-        return {"first": self.first, "spaced": self.spaced}, {
-            "numbers": self.numbers,
-            "rows": self.rows,
-            "stride": self.stride,
-        }
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TargetSample:
-        """The sample that :meth:`save_state` wrote down."""
-        sample = cls(header["numbers"])
-        sample.first, sample.spaced = arrays["first"], arrays["spaced"]
-        sample.rows, sample.stride = header["rows"], header["stride"]
-        return sample
 
 
 def _codes(targets: np.ndarray, of: np.ndarray, parts: int) -> np.ndarray:

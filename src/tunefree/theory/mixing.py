@@ -171,7 +171,7 @@ def correction_excess(correction: Any, weights: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from tunefree.learners import ScInOL2
+    >>> from tunefree.learners.scinol import ScInOL2
     >>> correction_excess(ScInOL2(3), [0.0, 1.0, -5.0])  # which has seen nothing
     0.0
     """

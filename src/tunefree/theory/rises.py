@@ -33,12 +33,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.part import LEARNED, Part, array, number, scratch
+from tunefree.core.schema import COUNT, Record, Sequence, Size
 from tunefree.theory.column_changes import Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
@@ -52,7 +54,6 @@ MOST_AT_ONCE = 256  # rises that one call of the loop writes down
 MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
 LATEST = 3  # rises of which columns are compared, and the largest
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
-ARRAYS = (*STATE, "targets")
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class Rise:
     row_in_file: int
     time: str | None  # of that row, by the first column of dates; None where there is none, or it is missing
     rows: int  # from it on, until the rise was sure
-    loss: float  # their mean loss
+    loss: Size  # their mean loss
     rows_before: int  # since the rise before
-    loss_before: float
+    loss_before: Size
     comparison: Comparison | None = None  # of rows before and after; None until there are enough of these
 
     @property
@@ -75,8 +76,13 @@ class Rise:
         return self.loss - self.loss_before
 
 
-Place = tuple[int, str, int, str | None]  # a row of the stream, its file, its number there, and its time
-NOWHERE: Place = (0, "", 0, None)
+class Place(NamedTuple):
+    """Where a row is."""
+
+    row: int = 0  # of the stream
+    file: str = ""
+    row_in_file: int = 0
+    time: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -86,7 +92,7 @@ class Outcome(NamedTuple):
     rises: list[tuple[int, int, Rise | None]]  # how many of these rows made it sure, its length, and it if it is kept
 
 
-class Record(NamedTuple):
+class RiseSums(NamedTuple):
     """Rises as the loop over the losses writes them down, each a row; sums as in the test."""
 
     sure: np.ndarray  # how many losses of this call made it sure
@@ -100,7 +106,7 @@ class Record(NamedTuple):
     scale: np.ndarray
 
 
-class LossRises:
+class LossRises(Part):
     """The rises of the losses of a stream.
 
     Attributes
@@ -121,8 +127,20 @@ class LossRises:
     (1, 1997, 13, 1.01, 6.13)
     """
 
+    rises = number(LEARNED, Sequence(Record(Rise), MOST_KEPT))
+    count = number(LEARNED, COUNT)
+    place = number(LEARNED, Record(Place))
+    scale = array("float64", (2,), LEARNED, low=0, may_be_infinite=True)
+    targets = array("float64", (2,), LEARNED)
+    counts = array("int64", (CELLS,), LEARNED, low=0)
+    capital = array("float64", (len(BETS),), LEARNED, low=0)
+    gain = array("float64", (1,), LEARNED)
+    sums = array("float64", (3,), LEARNED, low=0, may_be_infinite=True)
+    start = array("float64", (4,), LEARNED, may_be_infinite=True)
+    largest = scratch(lambda _: (-math.inf, 0))
+
     def __init__(self) -> None:
-        self.rises: list[Rise] = []
+        self.rises = []
         self.count = 0
         self.largest = (-math.inf, 0)  # by how much the loss rose, and at which row of the stream
         self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
@@ -132,9 +150,11 @@ class LossRises:
         self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place = NOWHERE  # of the row after that
+        self.place = Place()  # of the row after that
 
-    def add(self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], Place]) -> Outcome:
+    def add(
+        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[Any, ...]]
+    ) -> Outcome:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
         Parameters
@@ -149,17 +169,17 @@ class LossRises:
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         losses, weight, scale = losses[used], weight[used], scale[used]
         start, rises = 0, []
-        progress, records = np.empty(3, np.int64), np.empty((MOST_AT_ONCE, len(Record._fields)))
+        progress, records = np.empty(3, np.int64), np.empty((MOST_AT_ONCE, len(RiseSums._fields)))
         while start < len(used):
             rows = (each[start:] for each in (losses, weight, scale))
             follow(*rows, progress, records, *(getattr(self, name) for name in STATE))
             n, lowest, n_records = progress.tolist()
 
             def placed(row: int, rows: np.ndarray = used[start:]) -> Place:
-                return self.place if row < 0 else place(int(rows[row]))
+                return self.place if row < 0 else Place(*place(int(rows[row])))
 
             rises += [(start + sure, length, rise) for sure, length, rise in self._kept(records[:n_records], placed)]
-            self.place = NOWHERE if lowest < 0 and n_records else placed(lowest)
+            self.place = Place() if lowest < 0 and n_records else placed(lowest)
             start += n
         return Outcome(used, rises)
 
@@ -174,7 +194,7 @@ class LossRises:
 
     def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
         """Keep those of the rises that are large enough to matter, and of these the largest and the latest."""
-        of = Record(*records.T)
+        of = RiseSums(*records.T)
         with np.errstate(invalid="ignore", divide="ignore"):
             means, before = (
                 of.loss / of.weight,
@@ -199,27 +219,18 @@ class LossRises:
 
     def _keep(self, rise: Rise) -> None:
         """Keep a rise, and none that is neither the largest nor among the latest."""
-        self.largest = max(self.largest, (rise.size, rise.row), key=lambda of_rise: of_rise[0])  # the first of equals
+        self._note_size(rise)
         self.rises = [*self.rises, rise]
         if len(self.rises) > MOST_KEPT:
             self.rises.pop(1 if self.rises[0].row == self.largest[1] else 0)
 
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same test."""
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        rises = [asdict(rise) for rise in self.rises]
-        return arrays, {"rises": rises, "count": self.count, "place": list(self.place)}
+    def complete(self) -> None:
+        """Know the largest rise."""
+        for rise in self.rises:
+            self._note_size(rise)
 
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> LossRises:
-        """The test that :meth:`save_state` wrote down."""
-        test = cls()
-        for name in ARRAYS:
-            setattr(test, name, np.array(arrays[name]))
-        test.rises = [Rise(**rise | {"comparison": Comparison.restore(rise["comparison"])}) for rise in header["rises"]]
-        test.largest = max([test.largest, *((rise.size, rise.row) for rise in test.rises)], key=lambda one: one[0])
-        test.count, test.place = header["count"], tuple(header["place"])
-        return test
+    def _note_size(self, rise: Rise) -> None:
+        self.largest = max(self.largest, (rise.size, rise.row), key=lambda of_rise: of_rise[0])  # the first of equals
 
 
 @compiled

@@ -86,9 +86,9 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     return np.array(each)[y.codes]
 
 
-def weighed(batch: Batch, y: Any, by_label: dict[str, float]) -> Batch:
-    """The batch with what its rows weigh by their classes too."""
-    return batch._replace(weight=batch.weight * class_factors(by_label, y)) if by_label else batch
+def weighed(batch: Batch, by_label: dict[str, float]) -> Batch:
+    """The batch, whose targets are labels, with the weights of the classes too."""
+    return batch._replace(weight=batch.weight * class_factors(by_label, batch.target)) if by_label else batch
 
 
 def with_weights(plan: Plan, source: Source) -> Plan:

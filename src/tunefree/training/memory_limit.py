@@ -23,8 +23,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
 from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
-from tunefree.model.model import Model
-from tunefree.model.pool import OF_TABLES, OF_TEXTS
+from tunefree.model.options import OF_TABLES, OF_TEXTS
+from tunefree.pool.model import Model
 from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
@@ -70,14 +70,13 @@ def held(model: Model) -> int:
     return _of_features(model) + _of_rows(model) + _of_generations(model)
 
 
-def _of_generations(model: Any) -> int:
-    return int(model.nbytes) if model.options.is_pool else 0
+def _of_generations(model: Model) -> int:
+    return 0 if model.pool is None else model.pool.nbytes
 
 
-def _gives_up(model: Any) -> str | None:
+def _gives_up(model: Model) -> str | None:
     """The name of what a pool gives up; None if nothing is left, as of a single learner."""
-    name: str | None = model.put_to_sleep() if model.options.is_pool else None
-    return name
+    return None if model.pool is None else model.pool.put_to_sleep()
 
 
 def _of_features(model: Model, room: int = 0) -> int:
@@ -90,7 +89,7 @@ def _of_features(model: Model, room: int = 0) -> int:
 def _of_rows(model: Model) -> int:
     """Bytes of what is kept of rows in which features were met for the first time."""
     logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    return sum(map(size_of, [model.record.log, model.ensemble.linear.meetings_held, *logs]))
+    return sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
 
 
 def shown(size: float) -> str:
@@ -135,14 +134,14 @@ class MemoryLimit:
         It depends on nothing but the limit, the members and the outputs, so that a training that is resumed goes on
         with the same number.
         """
-        if not self.is_stated or model.banks:
+        if not self.is_stated or model.bank is not None:
             return None
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
         others = [sum(size for setting, size in sizes if setting in of_kind) for of_kind in (OF_TEXTS, OF_TABLES)]
-        left_out = min(others) if model.options.is_pool else 0  # as members for the other kind of rows are
+        left_out = min(others) if model.pool is not None else 0  # as members for the other kind of rows are
         evidence = model.record.evidence
         of_evidence = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
-        parts = OF_FEATURES if model.options.is_pool else 1
+        parts = OF_FEATURES if model.pool is not None else 1
         of_one = parts * (sum(size for _, size in sizes) - left_out + of_evidence + DICTIONARY)
         most = self.limit * 15 // 16 // of_one  # something is kept of the stream, whatever the features
         if most >= FEWEST:

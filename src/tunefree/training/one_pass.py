@@ -1,7 +1,7 @@
-"""One pass: a model learns pieces of rows in their order, and predicts each row before.
+"""One pass: a model learns batches of rows in their order, and predicts each row before.
 
-``fit``, ``partial_fit``, ``train``, serving and shards run this pass. They say where pieces come from, such as
-rows in memory in an order that is drawn, a source that is read ahead, or a shard, and who observes the pass.
+``fit``, ``partial_fit``, ``train``, serving and shards run this pass. They say where batches come from, such as
+rows in memory in an order that is drawn, a source that is read ahead, or a shard, and what is called after each.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.stream.batch import Batch
 from tunefree.training import rises
-from tunefree.training.pieces import Observer, Piece, Step
+from tunefree.training.batches import as_learned
+from tunefree.training.callbacks import Callback, Step
 
 
 def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), **notes: Any) -> Trained:  # noqa: B008
@@ -33,25 +35,25 @@ def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), 
     return Trained(model, encoder, kind, plan, progress, **notes)
 
 
-def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Observer] = ()) -> None:
-    """Learn the pieces of a pass, which begins or goes on.
+def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> None:
+    """Learn the batches of a pass, which begins or goes on.
 
     Parameters
     ----------
     trained : Trained
         Its model and its progress are changed.
-    pieces : iterable of Piece
+    batches : iterable of Batch
         Each is taken when those before it have been learned.
-    observers : sequence of Observer
-        Called after each piece, one after the other.
+    callbacks : sequence of Callback
+        Their ``step`` is called after each batch, one after the other.
 
     Examples
     --------
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.pool.model import PoolModel
-    >>> trained = blank(PoolModel("regression"))
+    >>> from tunefree.pool.model import Model
+    >>> trained = blank(Model("regression"))
     >>> X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
-    >>> one_pass(trained, [Piece(dense(X), y, np.ones(3), np.ones(3))])
+    >>> one_pass(trained, [Batch(dense(X), y, np.ones(3))])
     >>> trained.progress.rows
     3
     """
@@ -61,34 +63,36 @@ def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Obse
         progress.held_out.append(RunningMetrics())
         trained.model.begin_pass()
         progress.add_late(trained.model.take_late_losses())
-    for piece in pieces:
-        step = learn(trained, piece)
-        for observe in observers:
-            observe(trained, step)
+    for batch in batches:
+        step = learn(trained, batch)
+        for callback in callbacks:
+            callback.step(trained, step)
         signals.deliver()
 
 
-def learn(trained: Trained, piece: Piece) -> Step:
-    """Let a model predict and learn a piece, and add the losses of its rows to the progress."""
-    model, progress, weight = trained.model, trained.progress, piece.weight
-    if piece.forgotten is not None:
-        model.forget(piece.forgotten)
-    options: dict[str, Any] = {} if piece.groups is None else {"groups": piece.groups}
-    if piece.mass is not None:
-        options["mass"] = piece.mass
+def learn(trained: Trained, batch: Batch) -> Step:
+    """Let a model predict and learn a batch, and add the losses of its rows to the progress."""
+    model, progress, learned = trained.model, trained.progress, as_learned(trained, batch)
+    y, weight, is_held_out = learned.target, learned.weight, learned.is_held_out
+    counts = weight if learned.counts is None else learned.counts
+    if forgotten := [features for row, features in batch.forgotten if row == 0]:
+        model.forget(np.unique(np.concatenate(forgotten)))
+    options: dict[str, Any] = {} if learned.groups is None else {"groups": learned.groups}
+    if learned.mass is not None:
+        options["mass"] = learned.mass
     if progress.number > 0:
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         options["again"] = True
-        weight = np.zeros(len(weight)) if piece.is_held_out is None else np.where(piece.is_held_out, piece.counts, 0.0)
-    predictions, row_losses = model.learn(piece.X, piece.y, piece.weight, weight, **options)
-    counted, errors, late = row_losses, model.errors(piece.y, predictions), model.take_late_losses()
-    if late is not None:  # the last of them are of this piece
+        weight = np.zeros(len(weight)) if is_held_out is None else np.where(is_held_out, counts, 0.0)
+    predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
+    counted, errors, late = row_losses, model.errors(y, predictions), model.take_late_losses()
+    if late is not None:  # the last of them are of this batch
         kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
         before = len(late.weight) - len(kept_back)
         progress.add_late(late.part(0, before))
         _, counted[kept_back], errors[kept_back] = late.part(before, len(late.weight))
-    progress.add(piece.counts, counted, errors, piece.is_held_out)
-    return Step(piece, predictions, row_losses)
+    progress.add(counts, counted, errors, is_held_out)
+    return Step(batch, learned, predictions, row_losses)
 
 
 def end(trained: Trained) -> None:

@@ -76,10 +76,6 @@ def begin(
     is_look : bool, default False
         Whether no row is learned, so that those of a table need no features.
 
-    Returns
-    -------
-    Reading
-
     Raises
     ------
     DataError

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
@@ -15,6 +16,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.lines import open_text
 from tunefree.stream.source import Source
+from tunefree.training.callbacks import Callback, Step
 
 PIECE = 2**20  # bytes that are hashed at a time
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
@@ -43,10 +45,6 @@ class RunningDigests:
     The files are read once more for it. Where a position does not tell how many bytes of a file come before it
     (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
     left out: it cannot be read again.
-
-    Parameters
-    ----------
-    source : Source
 
     Examples
     --------
@@ -143,7 +141,7 @@ class Interval(NamedTuple):
         return cls(seconds=float(written[2]) * UNITS[written[3]])
 
 
-class Checkpoints:
+class Checkpoints(Callback):
     """The file to which a training is saved on the way.
 
     Parameters
@@ -154,24 +152,26 @@ class Checkpoints:
         Usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
     resume : bool
         Whether to go on from the file, if there is one.
-    watcher : Watcher
-        Is told of checkpoints, and of those that could not be saved.
+    tell : function
+        Called with what the user should know, such as that it could not be saved.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, watcher: Any) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
+    ) -> None:
         self.interval = Interval.of(interval)
         for name, value in (("save_every", any(self.interval)), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.watcher = path, watcher
+        self.path, self.tell = path, tell
         self.resumes = resume and path is not None and os.path.exists(path)
-        self._running: RunningDigests
+        self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
         self._last_time = time.monotonic()
 
-    def begin(self, source: Source) -> None:
-        """The source is known, in the order in which its rows are learned."""
-        self._running = RunningDigests(source)
+    def begin(self, trained: Trained, source: Source) -> None:
+        """Training begins, or is resumed; the source has the order in which its rows are learned."""
+        self._running = self._running or RunningDigests(source)
 
     def is_due(self, before: int = 0, rows: int = 0) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
@@ -204,9 +204,10 @@ class Checkpoints:
             return trained
         changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
         shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
+        self._running = running = RunningDigests(source)
         for i, size in enumerate(progress.read[: len(now)]):
-            self._running.take(i, size)
-        differ = (self._running.sizes, self._running.digests) != (progress.read, progress.read_digests)
+            running.take(i, size)
+        differ = (running.sizes, running.digests) != (progress.read, progress.read_digests)
         is_passed = any(i < progress.position.file for i in changed)
         if differ or shrunk or is_passed or (plan.shuffle and changed):
             problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
@@ -216,18 +217,17 @@ class Checkpoints:
         for i in changed:
             added = now[i] - (before[i] if i < len(before) else 0)
             grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
-            self.watcher.tell(f"{grown}; its new rows are learned as well{passed}")
+            self.tell(f"{grown}; its new rows are learned as well{passed}")
         return trained
 
-    def save(self, trained: Trained, step: Any) -> None:
-        """Save the training after a piece where that is due; where it fails learning goes on, and the next one may not.
+    def step(self, trained: Trained, step: Step) -> None:
+        """Save the training after a batch where that is due; where it fails learning goes on, and the next one may not.
 
         An earlier checkpoint stays as it was then.
         """
-        read = step.piece.read
-        self._latest = trained, read.batch.position
-        if read.is_due:
-            self._try_to_save(read.encoder)
+        self._latest = trained, step.batch.position
+        if step.batch.checkpoint is not None:
+            self._try_to_save(step.batch.checkpoint)
 
     def save_if_due(self) -> None:
         """Save the training where rows are waited for longer than the time between two checkpoints."""
@@ -250,21 +250,18 @@ class Checkpoints:
         try:
             self.stop()
         except ModelError as error:
-            self.watcher.tell(f"not saved: {error}")
+            self.tell(f"not saved: {error}")
 
     def _try_to_save(self, encoder: Any = None) -> None:
-        assert self._latest is not None
-        rows = self._latest[0].progress.rows
         try:
             self._save(encoder)
         except ModelError as error:
-            self.watcher.tell(f"not saved: {error}; learning goes on, and the next save tries again")
-        else:
-            self.watcher.saved(self.path, rows)
+            self.tell(f"not saved: {error}; learning goes on, and the next save tries again")
 
     def _save(self, encoder: Any = None) -> None:
         """Save the training, with a state of the encoder if the reader is ahead of the rows learned."""
         assert self._latest is not None
+        assert self._running is not None
         trained, position = self._latest
         self._running.extend(position)
         trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests

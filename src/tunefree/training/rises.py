@@ -17,14 +17,9 @@ from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.theory.column_changes import TARGET, Bin
-from tunefree.theory.rises import LEVEL, Place, Rise
-from tunefree.training.pieces import Step
+from tunefree.theory.rises import Place, Rise
+from tunefree.training.callbacks import Step
 
-RISE = (
-    "the loss rose at about row {row:,} ({where}): {loss:.4g} on {rows:,} rows from there,"
-    " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
-    "{others}"
-)
 MOST_NAMED = 3  # columns in a line
 VALUES, RELATION = "values", "relation to the target"  # what of a column changed
 
@@ -46,32 +41,32 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
-    rises, samples, (piece, _, losses) = trained.rises, trained.samples, step
+    rises, samples, (batch, learned, _, losses) = trained.rises, trained.samples, step
     if rises is None or samples is None:
         return
-    weight, scale, starts = piece.weight, np.ones(len(losses)), np.arange(len(losses))
+    weight, scale, starts = learned.weight, np.ones(len(losses)), np.arange(len(losses))
     if trained.model.task == "regression":
         guess = RunningMean(*rises.targets.tolist())
-        scale = trained.model.losses(piece.y, guess.add(weight, piece.y)[:, None])
+        scale = trained.model.losses(learned.target, guess.add(weight, learned.target)[:, None])
         rises.targets = np.array([guess.weight, guess.total])
-    if piece.groups is not None:
-        starts = starts_of_runs(piece.groups)
+    if learned.groups is not None:
+        starts = starts_of_runs(learned.groups)
         weight = np.where(np.isnan(losses) | np.isnan(scale), 0.0, weight)
         of_rows = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
         weight, losses, scale = np.add.reduceat(of_rows, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
-    before, batch = trained.progress.rows - len(piece.weight), piece.read.batch
+    before = trained.progress.rows - len(batch.weight)
 
     def place(row: int) -> Place:
         first = int(starts[row])
         file, number = origin(batch.file, int(batch.numbers[first]))
-        return before + first + 1, file, number, time_of(trained.encoder, batch, first)
+        return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
 
     outcome = rises.add(losses, weight, scale, place)
     rows, chosen = starts[outcome.rows], {rise.row for rise in rises.of_interest()}
 
     def matrix(places: np.ndarray) -> np.ndarray:
-        return samples.matrix(rows_at(piece.X, rows[places]), _targets(trained, piece.y, rows[places]))
+        return samples.matrix(rows_at(batch.rows, rows[places]), _targets(trained, learned.target, rows[places]))
 
     samples.add(len(rows), outcome.rises, rises.rows_since, chosen, matrix)
     if outcome.rises:  # what others told of columns is forgotten, so that a pass that was cut ends as a whole one does
@@ -155,25 +150,7 @@ def end(trained: Any) -> None:
     if trained.rises is not None:
         compare(trained)
         row, *_, time = trained.rises.place
-        trained.rises.place = (row, EARLIER, row, time)
-
-
-def warnings_of_rises(trained: Any) -> list[str]:
-    """A line on the largest rise of the loss, and how many others there were; none otherwise.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
-    known = drifts_of(trained)
-    if not known:
-        return []
-    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
-    others = trained.rises.count - 1
-    rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
-    time = f", {rise['time']}" if rise["time"] else ""
-    where = f"{rise['file']}, row {rise['row_in_file']}{time}"
-    return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=rest)]
+        trained.rises.place = Place(row, EARLIER, row, time)
 
 
 def changed_most(rise: dict[str, Any]) -> str:

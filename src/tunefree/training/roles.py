@@ -34,23 +34,32 @@ MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may n
 LEAK = 0.02  # share of what there is to predict that a column alone leaves if it may give the target away
 FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak to be told
 ROWS_OF_A_LEAF = 20  # of the tree that shows what the other columns tell
-MOST_ALIKE, MOST_NAMED = 4, 8  # remarks of one role, and names in one of them
+MOST_ALIKE, MOST_NAMED = 4, 8  # findings of one kind, and names in one of them
 BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
 FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
 GROWN = 10  # different values of a column that only grows
 FEW_PAIRS = 7.0  # equal pairs that are expected at least where none is remarkable: none has a probability of e^-7
 ROW_NUMBER, IDENTIFIER, TIME, LEAK_OF_TARGET, TARGET = "row number", "identifier", "time", "leak", "target"
 CONSTANT, COPY = "constant", "copy"
-ALONE = "alone "  # with which the problem of a leak begins
 
 
-class Remark(NamedTuple):
-    """What a column seems to be."""
+class Finding(NamedTuple):
+    """What seems to be wrong with data.
 
-    column: str
-    role: str
-    problem: str  # in words
-    remedy: str  # the option that decides it
+    Examples
+    --------
+    >>> print(Finding("id", ROW_NUMBER, "counts the rows", "pass `ignore='id'`"))
+    column 'id': counts the rows; pass `ignore='id'`
+    """
+
+    column: str  # empty where it is about rows or classes
+    kind: str
+    evidence: str  # in words
+    remedy: str = ""  # the option that decides it
+
+    def __str__(self) -> str:
+        where = f"column {self.column!r}: " if self.column else ""
+        return where + self.evidence + (f"; {self.remedy}" if self.remedy else "")
 
 
 class Values(NamedTuple):
@@ -101,17 +110,17 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
     reading : Reading
     bad : BadRows
     """
-    for remark in shortened(remarks_of(reading)):
-        bad.note(remark.problem, reading.file, 0, remark.column, 0, remark.remedy)
+    for finding in shortened(first_findings(reading)):
+        bad.note(finding.evidence, reading.file, 0, finding.column, 0, finding.remedy)
 
 
-def remarks_of(reading: Reading) -> list[Remark]:
+def first_findings(reading: Reading) -> list[Finding]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    remarks = roles_of(columns, target, reading.task == "classification")
+    findings = roles_of(columns, target, reading.task == "classification")
     nearly = nearly_numbers(reading.encoder)  # of which that is told instead
-    remarks = [remark for remark in remarks if remark.role != IDENTIFIER or remark.column not in nearly]
-    return [*target_remarks(reading), *remarks]
+    findings = [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
+    return [*doubts_of_target(reading), *findings]
 
 
 def nearly_numbers(encoder: Any) -> set[str]:
@@ -120,22 +129,20 @@ def nearly_numbers(encoder: Any) -> set[str]:
     return {name for name, doubt in doubts.items() if doubt and doubt[0] in (RARE_WORD, LIKE_DATES)}
 
 
-def shortened(remarks: list[Remark]) -> list[Remark]:
-    """Remarks of which those beyond a few of one role are told together."""
-    shown: list[Remark] = []
-    for role in dict.fromkeys(remark.role for remark in remarks):
-        alike = [remark for remark in remarks if remark.role == role]
+def shortened(findings: list[Finding]) -> list[Finding]:
+    """Findings of which those beyond a few of one kind are told together."""
+    shown: list[Finding] = []
+    for kind in dict.fromkeys(finding.kind for finding in findings):
+        alike = [finding for finding in findings if finding.kind == kind]
         few = alike if len(alike) <= MOST_ALIKE else alike[: MOST_ALIKE - 1]
-        others = [remark.column for remark in alike[len(few) :]]
+        others = [finding.column for finding in alike[len(few) :]]
         names = ", ".join(map(repr, others[:MOST_NAMED])) + (", ..." if len(others) > MOST_NAMED else "")
-        together = Remark(
-            "", role, f"{len(others)} more columns like {few[-1].column!r}: {names}", "pass `ignore` for each"
-        )
-        shown += [*few, *([together] if others else [])]
+        evidence = f"{len(others)} more columns like {few[-1].column!r}: {names}"
+        shown += [*few, *([Finding("", kind, evidence, "pass `ignore` for each")] if others else [])]
     return shown
 
 
-def target_remarks(reading: Reading) -> list[Remark]:
+def doubts_of_target(reading: Reading) -> list[Finding]:
     """What is doubtful about the task that the target suggests."""
     guess = reading.guess
     name = "" if reading.first is None else str(reading.encoder.target)
@@ -143,17 +150,17 @@ def target_remarks(reading: Reading) -> list[Remark]:
         remedy = "pass `loss='poisson'` if they are counts"
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
         remedy += others if guess.doubtful else ""
-        return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
+        return [Finding(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
     words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
     if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
         problem = f"texts, which are numbers but for {words[0]!r}, taken for classes"
         remedy = f"pass `na_values={words[0]!r}` if it stands for a missing number, `task='classification'` if not"
-        return [Remark(name, TARGET, problem, remedy)]
+        return [Finding(name, TARGET, problem, remedy)]
     if guess is None or not guess.doubtful:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
     remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
-    return [Remark(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
+    return [Finding(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
 
 
 def largest_count(target: Any) -> int | None:
@@ -208,7 +215,7 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
 
 
-def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:
+def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Finding]:
     """What columns of the rows of a table seem to be, in the order of the file.
 
     Parameters
@@ -219,14 +226,14 @@ def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: 
         Numbers, or numbers of classes; further ones may follow.
     is_classes : bool
     """
-    remarks = [remark for name, values in columns.items() if (remark := role_of(name, values)) is not None]
+    findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
     n = min((len(values.numbers) for values in columns.values()), default=0)
-    return remarks if target is None else remarks + leaks(columns, target[:n], is_classes)
+    return findings if target is None else findings + leaks(columns, target[:n], is_classes)
 
 
-def role_of(name: str, values: Values) -> Remark | None:
+def role_of(name: str, values: Values) -> Finding | None:
     """Whether a column is a row number, an identifier, or only grows; None if it is none of them."""
-    ignore = _ignore(name)
+    remedy = ignore(name)
     present = values.present
     n = len(present)
     if n < FEWEST_COUNTED or n < len(values.numbers):
@@ -235,26 +242,26 @@ def role_of(name: str, values: Values) -> Remark | None:
     if values.are_codes:
         if n < FEWEST_ROWS or different <= MANY_DIFFERENT * n:
             return None
-        return Remark(
-            name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", ignore
+        return Finding(
+            name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy
         )
     steps, is_whole = np.diff(present), bool((present == np.round(present)).all())
     if is_whole and (steps > 0).all() and (steps == 1).mean() > 0.99:
         problem = f"counts the rows, from {present[0]:.0f} on, and tells nothing of others"
-        return Remark(name, ROW_NUMBER, problem, ignore)
+        return Finding(name, ROW_NUMBER, problem, remedy)
     if n < FEWEST_ROWS:
         return None
     if (steps >= 0).all() and different >= GROWN:
         problem = "only grows from row to row, so that rows to come have values that were never seen"
-        return Remark(name, TIME, problem, ignore)
+        return Finding(name, TIME, problem, remedy)
     pairs = 0.5 * n * (n - 1) / (np.ptp(present) + 1.0)
     if is_whole and different == n and pairs >= FEW_PAIRS:
         problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
-        return Remark(name, IDENTIFIER, problem, ignore)
+        return Finding(name, IDENTIFIER, problem, remedy)
     return None
 
 
-def likenesses(columns: dict[str, Values]) -> list[Remark]:
+def likenesses(columns: dict[str, Values]) -> list[Finding]:
     """Columns of one value, and those that tell the same as another one before them.
 
     Parameters
@@ -264,15 +271,15 @@ def likenesses(columns: dict[str, Values]) -> list[Remark]:
     Examples
     --------
     >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
-    >>> [(remark.column, remark.problem) for remark in likenesses({"age": ages, "name": names})]
+    >>> [(finding.column, finding.evidence) for finding in likenesses({"age": ages, "name": names})]
     [('name', "tells the same as 'age': each value of one goes with one of the other")]
     """
-    remarks, known = [], dict[bytes, str]()
+    findings, known = [], dict[bytes, str]()
     for name, values in columns.items():
         different, places = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
         if len(different) < 2:
             only = "no value" if np.isinf(different).any() or not len(different) else "the same value in all rows"
-            remarks.append(Remark(name, CONSTANT, f"has {only}", _ignore(name)))
+            findings.append(Finding(name, CONSTANT, f"has {only}", ignore(name)))
             continue
         first = np.unique(places, return_index=True)[1]
         # Values that all differ go with those of any such column; only if they are the same is that worth a word.
@@ -280,12 +287,12 @@ def likenesses(columns: dict[str, Values]) -> list[Remark]:
         key = (values.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
         if key in known:
             problem = f"tells the same as {known[key]!r}: each value of one goes with one of the other"
-            remarks.append(Remark(name, COPY, problem, _ignore(name)))
+            findings.append(Finding(name, COPY, problem, ignore(name)))
         known.setdefault(key, name)
-    return remarks
+    return findings
 
 
-def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> list[Remark]:
+def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> list[Finding]:
     """Columns that alone predict nearly all that there is to predict, which may give the target away.
 
     Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
@@ -301,8 +308,8 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
     >>> rng = np.random.default_rng(0)
     >>> paid = np.where(rng.random(500) < 0.1, rng.integers(1, 900, 500), 0).astype(float)
     >>> age = rng.integers(18, 90, 500).astype(float)
-    >>> remarks = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
-    >>> [remark.column for remark in remarks]
+    >>> findings = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
+    >>> [finding.column for finding in findings]
     ['paid']
     """
     n = len(target)
@@ -317,17 +324,17 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
     without = min(_misses_of_tree(others, target, is_classes, learned), none) if telling and others else none
     known = "it may give the target away, unless it is known when predictions are made"
     return [
-        Remark(
+        Finding(
             name,
             LEAK_OF_TARGET,
             f"{_leak_in_words(missed, without, none, n, is_classes)}: {known}",
-            _ignore(name),
+            ignore(name),
         )
         for name, missed in telling.items()
     ]
 
 
-def _ignore(name: str) -> str:
+def ignore(name: str) -> str:
     return f"pass `ignore={name!r}`"
 
 
@@ -335,9 +342,9 @@ def _leak_in_words(misses: float, without: float, none: float, n: int, is_classe
     if is_classes:
         alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
         rest = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"{ALONE}predicts {alone} of {n:,} rows right, {rest}"
+        return f"alone predicts {alone} of {n:,} rows right, {rest}"
     alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
-    return f"{ALONE}explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
+    return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 
 
 def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:

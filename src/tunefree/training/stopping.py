@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tunefree.stream.source import Source
+from tunefree.training.callbacks import Callback, Step
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 1.0  # seconds until a training that was asked to end does so though its model cannot be saved
@@ -36,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
         self.number, self.status = number, INTERRUPTED + number
 
 
-class Stop:
+class Stop(Callback):
     """What asks a training to end, from a handler of signals or another thread.
 
     The thread that reads may wait for rows that never come. As long as its gate is held no row passes then, and what
@@ -63,19 +64,15 @@ class Stop:
         if not self.number:
             self.number, self.asked = number, time.monotonic()
 
-    def check_piece(self, trained: Any, step: Any) -> None:
+    def step(self, trained: Any, step: Step) -> None:
         """Do not wait until what was learned can be saved if that takes long.
 
         Raises
         ------
         Interrupted
         """
-        if self.number and not step.piece.read.is_last and time.monotonic() > self.asked + PATIENCE:
+        if self.number and not step.batch.is_last and time.monotonic() > self.asked + PATIENCE:
             raise Interrupted("the training was asked to end amid a block of rows", self.number)
-
-    def begin(self) -> None:
-        """Rows are there to be learned: from here on there is something to save."""
-        self.learns = True
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source until the training is asked to end.

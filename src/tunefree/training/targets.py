@@ -44,14 +44,6 @@ def task_of(target: Any) -> Guess:
     one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many.
     Other numbers make a regression.
 
-    Parameters
-    ----------
-    target : pyarrow.Array
-
-    Returns
-    -------
-    Guess
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -154,10 +146,6 @@ def labels_of(target: Any) -> Labels:
     ----------
     target : pyarrow.Array
         Whole numbers lose their ``.0``.
-
-    Returns
-    -------
-    Labels
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,12 +13,11 @@ from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
-from tunefree.model.model import Model
-from tunefree.model.pool import usual_view
+from tunefree.model.options import usual_view
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.formats import TABLE
 from tunefree.stream.lines import use_lines_as_they_come
@@ -26,11 +25,12 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import remarks, rises
+from tunefree.training import occurrences, rises
+from tunefree.training.batches import cut, rows_that_wait
+from tunefree.training.callbacks import Callback, Step, warn
 from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
-from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
     begin,
@@ -43,7 +43,6 @@ from tunefree.training.reading import (
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
-from tunefree.training.watching import Watcher
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 
@@ -51,7 +50,7 @@ PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 def train(
     source: Source,
     plan: Plan,
-    watcher: Watcher | None = None,
+    callbacks: Sequence[Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
@@ -59,6 +58,7 @@ def train(
     stop: Stop | None = None,
     *,
     earlier: Trained | None = None,
+    tell: Callable[[str], None] = warn,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -66,7 +66,8 @@ def train(
     ----------
     source : Source
     plan : Plan
-    watcher : Watcher, optional
+    callbacks : sequence of Callback, optional
+        Called as the training goes on.
     checkpoint : path, optional
         File to which the model is saved on the way.
     save_every : int or str, default 0
@@ -79,10 +80,8 @@ def train(
         What asks the training to end before its rows do; it is saved to the checkpoint then.
     earlier : Trained, optional
         A model of the same plan that goes on with these rows; see :func:`learn_more`.
-
-    Returns
-    -------
-    Trained
+    tell : function, optional
+        Called with what the user should know; by default it is a warning.
 
     Raises
     ------
@@ -100,37 +99,37 @@ def train(
     >>> trained.model.classes, trained.progress.progressive[0].rows
     (['no', 'yes'], 200)
     """
-    watcher, stop = watcher or Watcher(), stop or Stop()
-    checkpoints = Checkpoints(checkpoint, save_every, resume, watcher)
+    stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
-    limit = MemoryLimit(limit_of(memory_limit), watcher.tell, memory_limit is not None)
+    limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = stoppable(in_order, stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
-        checkpoints.begin(rows)
-        noted = partial(note, origin=rows.origin)
-        observers: list[Observer] = [noted, watcher.step, checkpoints.save, stop.check_piece]
+        callbacks = [Notes(rows.origin), *(callbacks or ()), checkpoints, stop]
         try:
-            trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
-            watcher.begin(trained, rows)
+            trained, reader = _begun(_Reader(rows, unread, checkpoints, limit, stop), plan, earlier)
+            for callback in callbacks:
+                callback.begin(trained, rows)
             if source.files == ("-",):
                 use_lines_as_they_come(PATIENCE)
             while trained.progress.number < plan.passes:
                 trained.encoder.observes = trained.progress.number == 0
-                one_pass(trained, reader.pieces(trained), observers)
+                one_pass(trained, reader.batches(trained), callbacks)
                 trained.progress.end_pass()
         except Stopped:
             checkpoints.stop()
             raise Interrupted("the training was asked to end", stop.number) from None
-        _end(trained, rows, watcher)
+        _end(trained, rows)
+        for callback in callbacks:
+            callback.end(trained)
     return trained
 
 
-def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
-    """End a training whose rows have all been learned, unless they were too few, and tell what is odd about them."""
+def _end(trained: Trained, source: Source) -> None:
+    """End a training whose rows have all been learned, unless they were too few."""
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
     check(plan, model.task, getattr(model, "classes", ()), complete=True)
@@ -138,14 +137,6 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
     end(trained)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
-    for line in [
-        *remarks.remark_on_known_rows(trained),
-        *remarks.remark_on_columns(trained),
-        *remarks.remark_on_weights(trained),
-        *rises.warnings_of_rises(trained),
-    ]:
-        watcher.tell(line)
-    watcher.end(trained)
 
 
 def _check_mean(trained: Trained, source: Source) -> None:
@@ -177,10 +168,6 @@ def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *argu
     *arguments, **options
         Those of :func:`train` that follow the plan.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     DataError, ModelError
@@ -209,46 +196,38 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
 
     Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
     """
-    return _learned(trained, piece_of(trained, _read(trained, batch)))
-
-
-def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
-    """Learn batches of a pass that goes on as :func:`learn_batch` does, but runs of rows of a group are never cut."""
-    for batch in batches:
-        for piece in pieces_of(trained, _read(trained, batch)):
-            yield _learned(trained, piece)
-    for piece in last_pieces(trained, trained.progress.tally):
-        yield _learned(trained, piece)
-
-
-def _read(trained: Trained, batch: Batch) -> Read:
-    return Read(batch, trained.encoder.n_features, trained.progress.tally)
-
-
-def _learned(trained: Trained, piece: Piece) -> Step:
-    trained.model.reserve_features(piece.read.n_features)
-    step = learn(trained, piece)
-    note(trained, step)
+    trained.model.reserve_features(batch.n_features)
+    step = learn(trained, batch)
+    Notes().step(trained, step)
     if trained.samples is not None:
         rises.compare(trained)
     return step
 
 
-def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
-    """Take note of rows that were read and learned: of their place, and in the first pass of their targets and losses.
+def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
+    """Learn batches of a pass that goes on as :func:`learn_batch` does, but runs of rows of a group are never cut."""
+    for batch in batches:
+        yield from (learn_batch(trained, part) for part in cut(trained, batch))
+    yield from (learn_batch(trained, part) for part in rows_that_wait(trained, None))
 
-    Parameters
-    ----------
-    trained : Trained
-    step : Step
-    origin : callable
-        From a file and the number of a row in it to those that the user knows.
+
+@dataclass
+class Notes(Callback):
+    """Takes note of the place of rows that were read and learned, and in the first pass of their targets and losses.
+
+    ``origin``: from a file and the number of a row in it to those that the user knows.
     """
-    progress, read = trained.progress, step.piece.read
-    progress.position, progress.tally = read.batch.position, read.skipped
-    if progress.number == 0:
-        remarks.follow(trained, step, origin)
-        rises.follow(trained, step, origin)
+
+    origin: Origin = as_named
+
+    def step(self, trained: Trained, step: Step) -> None:
+        progress, batch = trained.progress, step.batch
+        progress.position = batch.position
+        if batch.tally is not None:
+            progress.tally = batch.tally
+        if progress.number == 0:
+            occurrences.follow(trained, step, self.origin)
+            rises.follow(trained, step, self.origin)
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
@@ -264,7 +243,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         if earlier is None
         else in_its_notation(source, earlier.encoder, bad, grows=True)
     )
-    return shuffled(source, plan.seed, bad, chunks, known)
+    return shuffled(source, plan.random_state, bad, chunks, known)
 
 
 @dataclass
@@ -273,40 +252,39 @@ class _Reader:
 
     source: Source
     unread: BadRows  # could not be read when the rows were shuffled
-    watcher: Watcher
     checkpoints: Checkpoints
     limit: MemoryLimit
     stop: Stop
-    batches: Iterator[Batch] | None = None  # of a pass that has begun
+    begun: Iterator[Batch] | None = None  # batches of a pass that has begun
     n_forgotten: int = 0  # features, up to the latest batch that was read
 
     def __post_init__(self) -> None:
         self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
 
-    def pieces(self, trained: Trained) -> Iterator[Piece]:
-        """The pieces of a pass, from the place on to which it has come."""
-        model = trained.model
-        for read in self._ahead(trained):
-            n_slots = model.n_slots_after(read.batch.rows)
+    def batches(self, trained: Trained) -> Iterator[Batch]:
+        """The batches of a pass, from the place on to which it has come."""
+        model, interval = trained.model, CHECKED if self.limit.is_stated else 0
+        for batch in self._ahead(trained):
+            n_slots = model.n_slots_after(batch.rows)
             if self.limit.most:
-                n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
+                n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve_exactly(n_slots)
             elif not self.limit.is_stated or n_slots > model.n_features:  # else it is looked at fixed rows
                 self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
-            model.reserve_features(read.n_features)
-            self.stop.begin()
-            for piece in pieces_of(trained, read, CHECKED if self.limit.is_stated else 0):
+            model.reserve_features(batch.n_features)
+            self.stop.learns = True
+            for part in cut(trained, batch, interval):
                 if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
                     self.limit.make_room(model, n_slots)
                     if trained.progress.rows % GIVEN_BACK == 0:
                         machine.give_back_memory()
-                yield piece
-        yield from last_pieces(trained, self.bad.tally.copy(), CHECKED if self.limit.is_stated else 0)
-        self.batches = None
+                yield part
+        yield from rows_that_wait(trained, self.bad.tally.copy(), interval)
+        self.begun = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
 
-    def _ahead(self, trained: Trained) -> Iterator[Read]:
+    def _ahead(self, trained: Trained) -> Iterator[Batch]:
         """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
         try:
             yield from ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due)
@@ -318,19 +296,18 @@ class _Reader:
                 self.checkpoints.keep()
             raise
 
-    def _reads(self, trained: Trained) -> Iterator[Read]:
-        """Batches with what the encoder knows after each; its state too where a checkpoint is due."""
+    def _reads(self, trained: Trained) -> Iterator[Batch]:
+        """Batches with the rows skipped so far; with the state of the encoder too where a checkpoint is due."""
         encoder, progress = trained.encoder, trained.progress
-        batches, rows = self.batches, progress.rows
+        batches, rows = self.begun, progress.rows
         if batches is None:
             chunks = chunks_of(self.source, encoder, self.bad, progress.position)
             batches = encoded(encoder, chunks, self.bad, True, True, is_live=self.source.is_live)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
-            is_due = self.checkpoints.is_due(before, rows)
-            state = encoder.state() if is_due else None
+            state = encoder.state() if self.checkpoints.is_due(before, rows) else None
             self.n_forgotten = n_forgotten(encoder)
-            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, is_due)
+            yield batch._replace(tally=self.bad.tally.copy(), checkpoint=state)
 
 
 def n_forgotten(encoder: Any) -> int:
@@ -347,11 +324,11 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
     elif earlier is not None:
         bad.tally = earlier.progress.tally
         bad.tally.add_all(reader.unread.tally)
-        trained, reader.batches = _further(earlier, source, plan, bad)
+        trained, reader.begun = _further(earlier, source, plan, bad)
         if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
-        trained, reader.batches = _blank(source, plan, bad, reader.limit)
+        trained, reader.begun = _blank(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
@@ -378,7 +355,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
     ) -> Model:
         chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return class_of(plan.learner)(*chosen, n_features, config, settings, replays=replays)
+        return Model(*chosen, n_features, config, settings, replays=replays)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None

@@ -92,8 +92,8 @@ def of_usable_targets(batch: Batch, bad: BadRows) -> Batch:
     return batch.at(np.flatnonzero(~is_bad)) if is_bad.any() else batch
 
 
-def as_learned(plan: Plan, batch: Batch, y: Any) -> tuple[Batch, Any]:
-    """A batch and its targets, as a model of this plan learns them.
+def with_rates(plan: Plan, batch: Batch) -> Batch:
+    """A batch, whose targets are as a model takes them, as a model of this plan learns them.
 
     Of losses of counts with exposures these are rates, with weights that teach what counts would.
 
@@ -106,20 +106,19 @@ def as_learned(plan: Plan, batch: Batch, y: Any) -> tuple[Batch, Any]:
     --------
     >>> import numpy as np
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.stream.batch import Position
     >>> two, plan = np.ones(2), Plan(target="claims", loss="poisson", exposure="years")
-    >>> batch = Batch(dense(np.zeros((2, 1))), None, two, np.arange(2), None, "x", Position(), exposure=two / 2)
-    >>> as_learned(plan, batch, two)[1], as_learned(plan, batch, two)[0].weight
+    >>> batch = with_rates(plan, Batch(dense(np.zeros((2, 1))), two, two, exposure=two / 2))
+    >>> batch.target, batch.weight
     (array([2., 2.]), array([0.5, 0.5]))
     """
     if not has_rates(plan.loss):
-        return batch, y
+        return batch
     loss = loss_of("regression", plan.loss)
-    fault = fault_of_targets(loss, y)
+    fault = fault_of_targets(loss, batch.target)
     if fault is not None:
         number = int(batch.numbers[fault.row])
         raise DataError(fault.problem, batch.file, number, plan.target, fault.remedy)
     if batch.exposure is None:
-        return batch, y
-    rates, weight = as_rates(loss, y, batch.weight, batch.exposure)
-    return batch._replace(weight=weight), rates
+        return batch
+    rates, weight = as_rates(loss, batch.target, batch.weight, batch.exposure)
+    return batch._replace(weight=weight, target=rates)

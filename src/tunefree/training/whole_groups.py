@@ -25,7 +25,7 @@ def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges
 
     Parameters
     ----------
-    model : PoolModel
+    model : Model
     y : Labels or (n,) array
     weight : (n,) array
     groups : (n,) uint64 array
@@ -35,8 +35,8 @@ def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges
 
     Examples
     --------
-    >>> from tunefree.pool.model import PoolModel
-    >>> n_complete(PoolModel("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])
+    >>> from tunefree.pool.model import Model
+    >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])
     3
     """
     if not len(weight):

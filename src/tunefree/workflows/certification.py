@@ -15,27 +15,21 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.learners import ALL
+from tunefree.learners.contract import traits_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.mixing import mixing_excess
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
-THEOREMS = {  # of learners, by their names
-    "scinol1": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.1",
-    "scinol2": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.2",
-    "pistol": "Orabona 2014, Theorem 1, with a growing norm of the rows",
-    "coordinate-pistol": "Orabona 2014, Corollary 3, with growing values",
-}
 PROGRESSIVE = "each predicted before it was learned"
 DELTA = 0.05  # probability that the bound on the risk fails
 
 
-def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """All that the sums kept during the pass prove.
 
     Parameters
@@ -53,9 +47,6 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
         - ``weights``: bounds for the given weights: ``regret_at_most`` and ``loss_at_least``, computed from the slopes,
           and ``theorem``, the bound on the regret of the learner's own theorem, where one covers it.
-        - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
-          every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
-          where it covers the learner's parameters.
         - ``mixing``: of several members that are mixed: ``rows`` that the mixtures of new and of known rows learned;
           the mean ``loss`` on these, where a row counts as its weight over the mean of those so far;
           that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
@@ -80,7 +71,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         raise ModelError("the model has seen no rows; train it first")
     of_evidence = certificate.loss / certificate.weight
     mean = _mean_loss(trained, of_evidence)
-    certified: dict[str, Any] = {
+    proved: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
         "predictions": PROGRESSIVE,
@@ -88,19 +79,16 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
     }
     if weights is not None:
-        certified["weights"] = of_weights(trained, read_weights(trained, weights), mean)
-    contexts = model.pool.contexts if isinstance(model, PoolModel) else [model.aggregation]
-    certified |= _of_mixing([context.mixture for context in contexts if context.mixture is not None])
-    if isinstance(model, PoolModel):
-        certified |= _of_intervals([context.conformal for context in contexts])
-    if kernels := _of_kernels(trained):
-        certified["kernels"] = kernels
+        proved["weights"] = of_weights(trained, read_weights(trained, weights), mean)
+    proved |= _of_mixing(model.predictor.mixtures)
+    if model.pool is not None:
+        proved |= _of_intervals([context.conformal for context in model.pool.contexts])
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    certified |= order_of(trained)
-    refuted = "order" in certified and certified["order"]["depends_on_rows"]
+    proved |= order_of(trained)
+    refuted = "order" in proved and proved["order"]["depends_on_rows"]
     if not refuted and any(bound is not None for bound in risks.values()):
-        certified["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
-    return certified
+        proved["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
+    return proved
 
 
 def _mean_loss(trained: Trained, of_evidence: float) -> float:
@@ -160,14 +148,6 @@ def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
     return {"coverage": {"rows": rows, "asked": coverages}}
 
 
-def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
-    """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
-    model = trained.model
-    kernels = [entry for bank in model.banks for entry in bank.certified(NORMS)]
-    shares = model.shares_by_member()
-    return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
-
-
 def of_weights(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
     """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
     model = trained.model
@@ -186,11 +166,12 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     model = trained.model
     if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
         return no_bound("theorems are of one linear learner on the columns as they are")
-    if model.members[0].setting.learner not in THEOREMS:
-        return no_bound(f"no theorem of the papers bounds the regret of {model.members[0].setting.learner}")
+    learner = model.members[0].setting.learner
+    if not (theorem := traits_of(ALL[learner]).theorem):
+        return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
-    linear = model.ensemble.linear.taught()
+    linear = model.linear.taught()
     if linear is None:
         return no_bound("some first occurrences of features are not known any more")
     (member,), by_slot = linear.members, linear.by_slot(weights)
@@ -202,7 +183,7 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     bound = paper_bound(member.state, member.objective, room)
     if bound == math.inf:
         return no_bound("no theorem covers this loss with these parameters, or its bound is beyond all numbers")
-    return Bound(bound, THEOREMS[member.setting.learner])
+    return Bound(bound, theorem)
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:

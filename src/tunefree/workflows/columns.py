@@ -20,25 +20,25 @@ from tunefree.stream.sampling import places_of
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
-from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.roles import (
     FEWEST_ROWS,
     LEAK_OF_TARGET,
     MOST_CELLS,
     MOST_ROWS,
     TARGET,
-    Remark,
+    Finding,
     arrays_of,
     columns_of,
+    first_findings,
     leaks,
     likenesses,
-    remarks_of,
     shortened,
     target_numbers,
     values_of,
 )
 from tunefree.training.targets import target_of, task_of
 from tunefree.training.usable_targets import of_usable_targets
+from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read
 LONGEST_AGO = 2.0**63 - 1024.0  # microseconds, as a float64 has them
@@ -107,27 +107,21 @@ class ColumnsView:
     task: str
     why: str
     columns: list[ColumnView]
-    remarks: list[Remark]
+    findings: list[Finding]
     unusable: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
         """All of it for JSON."""
-        roles: dict[str, list[dict[str, str]]] = {}
-        for remark in self.remarks:
-            roles.setdefault(remark.column, []).append({"role": remark.role, "problem": remark.problem})
-        shown = [column._asdict() | {"roles": roles.get(column.name, [])} for column in self.columns]
+        shown = [
+            column._asdict() | {"findings": [one._asdict() for one in self.findings if one.column == column.name]}
+            for column in self.columns
+        ]
         head = {"source": self.name, "rows": self.rows, "sample": self.where, "task": self.task, "why": self.why}
         return head | {"columns": shown, "notes": self.notes()}
 
     def notes(self) -> list[str]:
         """What columns seem to be, and what cannot be used, with the option that decides it."""
-        lines = [
-            (f"column {remark.column!r}: " if remark.column else "")
-            + remark.problem
-            + (f"; {remark.remedy}" if remark.remedy else "")
-            for remark in shortened(self.remarks)
-        ]
-        return lines + self.unusable
+        return [*map(str, shortened(self.findings)), *self.unusable]
 
     def __str__(self) -> str:
         task = f"{self.task}: {self.why}" if self.task else "no target is named"
@@ -195,10 +189,10 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     said = (reading.task, why) if is_labelled else ("", "")
-    remarks = remarks_of(reading)
-    remarks += _further_remarks(reading, sample, {remark.column for remark in remarks if remark.role == LEAK_OF_TARGET})
-    notes = [str(reason) for reason in doubts_of_columns(reading)] + sample.problems
-    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, notes)
+    first = first_findings(reading)
+    further = _further_findings(reading, sample, {one.column for one in first if one.kind == LEAK_OF_TARGET})
+    notes = [*map(str, doubts_of_columns(reading.encoder)), *sample.problems]
+    return ColumnsView(source.name, sample.rows, sample.where, *said, views, first + further, notes)
 
 
 class Sample(NamedTuple):
@@ -336,20 +330,19 @@ def _as_written(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:
+def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
     columns = columns_of(reading.encoder, sample.tables, sample.usable)
-    remarks = likenesses(columns) if sample.usable.any() else []
+    found = likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():
-        return remarks
+        return found
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
     numbers = target_numbers(target, reading.task)
     if numbers is not None:
         of_leaks = leaks(columns, numbers, reading.task == "classification")
-        remarks = [remark for remark in of_leaks if remark.column not in leaking] + remarks
+        found = [finding for finding in of_leaks if finding.column not in leaking] + found
     if reading.guess and (other := task_of(target)).task != reading.task:
-        problem = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
-        remarks.insert(
-            0, Remark(reading.encoder.target, TARGET, problem, f"pass `task={other.task!r}` or `task={reading.task!r}`")
-        )
-    return remarks
+        evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
+        remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
+        found.insert(0, Finding(reading.encoder.target, TARGET, evidence, remedy))
+    return found

@@ -22,21 +22,20 @@ from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
-from tunefree.model.model import Model
-from tunefree.model.pool import check_settings
+from tunefree.model.options import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import PoolModel, class_of
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
+from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import blank, end, learn
-from tunefree.training.pieces import Piece
 from tunefree.training.reading import begin, check_learned
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import target_of
-from tunefree.training.usable_targets import as_learned
+from tunefree.training.usable_targets import with_rates
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 RATES = 9  # learning rates that a careful user tries: half decades over four decades
@@ -88,11 +87,11 @@ class Contestant:
         points = [RunningMetrics(), *self.trained.progress.points()]
         return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
 
-    def learn(self, piece: Piece, n_features: int) -> None:
+    def learn(self, batch: Batch, n_features: int) -> None:
         """Predict and learn rows, which is timed."""
         began = time.perf_counter()
         self.model.reserve_features(n_features)
-        learn(self.trained, piece)
+        learn(self.trained, batch)
         self.seconds += time.perf_counter() - began
 
     def finish(self) -> None:
@@ -105,7 +104,7 @@ class Contestant:
     def bytes(self) -> int:
         """Memory of what has been learned."""
         of_linear = sum(size_of(member.state) for member in self.model.members)
-        return of_linear + (self.model.nbytes if isinstance(self.model, PoolModel) else 0)
+        return of_linear + (0 if self.model.pool is None else self.model.pool.nbytes)
 
 
 class Sweep(NamedTuple):
@@ -191,24 +190,8 @@ def has_rate(learner: str) -> bool:
     return traits_of(ALL[learner]).rate is not None
 
 
-class ComparisonWatcher:
-    """Is notified of how a comparison goes. This one does nothing."""
-
-    def begin(self, comparison: Comparison, source: Source) -> None:
-        """The learners that take part are known."""
-
-    def prepare(self, contestant: Contestant) -> None:
-        """The code of a learner is about to be compiled, or loaded if it was compiled before."""
-
-    def step(self, comparison: Comparison, batch: Batch) -> None:
-        """All have learned a batch."""
-
-    def end(self, comparison: Comparison) -> None:
-        """The pass has ended, or failed."""
-
-
 def compare(
-    source: Source, plan: Plan, learners: Sequence[str] | None = None, watcher: ComparisonWatcher | None = None
+    source: Source, plan: Plan, learners: Sequence[str] | None = None, callback: Callback | None = None
 ) -> Comparison:
     """Train every learner, with its default settings, and the pool on one pass over a source.
 
@@ -222,7 +205,8 @@ def compare(
     learners : sequence of str, optional
         Names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with the
         loss are left out.
-    watcher : ComparisonWatcher, optional
+    callback : Callback, optional
+        Its methods get the comparison in the place of a training, and ``step`` the batch that all have learned.
 
     Raises
     ------
@@ -237,7 +221,7 @@ def compare(
     >>> [contestant.name for contestant in comparison.ranked], comparison.rows
     (['scinol2', 'ogd'], 200)
     """
-    watcher = watcher or ComparisonWatcher()
+    callback = callback or Callback()
     names = list(dict.fromkeys(names_in(learners) or (*ALL, POOL)))
     for name in names:
         if name != POOL and name not in ALL:
@@ -249,11 +233,11 @@ def compare(
     task, classes, encoder, batches, *_ = reading
     comparison = _gathered(plan, task, names, classes, encoder.n_features)
     comparison.reading = time.perf_counter() - began
-    watcher.begin(comparison, source)
+    callback.begin(comparison, source)
     try:
-        _one_pass(comparison, encoder, batches, bad, watcher)
+        _one_pass(comparison, encoder, batches, bad, callback)
     finally:
-        watcher.end(comparison)
+        callback.end(comparison)
     check_learned(comparison.contestants[0].model, comparison.rows, source)
     for contestant in comparison.contestants:
         contestant.finish()
@@ -277,28 +261,25 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
 
 
 def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) -> Model:
-    return class_of(name)(task, name, plan.loss, classes=list(classes), n_features=n_features)
+    return Model(task, name, plan.loss, classes=list(classes), n_features=n_features)
 
 
-def _one_pass(
-    comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, watcher: ComparisonWatcher
-) -> None:
+def _one_pass(comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, callback: Any) -> None:
     compiled: set[bool] = set()
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
-        has_several = len(_classes(first, y)) > 2  # outputs, of which compiled code depends on no more
+        batch = with_rates(comparison.plan, batch._replace(target=target_of(first.task, batch)))
+        has_several = len(_classes(first, batch.target)) > 2  # outputs, of which compiled code depends on no more
         if len(batch.weight) and has_several not in compiled:
             compiled.add(has_several)
             for contestant in comparison.contestants:
-                watcher.prepare(contestant)
-                _compile(comparison, contestant.name, batch, y, encoder.n_features)
+                _compile(comparison, contestant.name, batch, encoder.n_features)
         for contestant in comparison.contestants:
-            contestant.learn(Piece(batch.rows, y, batch.weight, batch.weight), encoder.n_features)
+            contestant.learn(batch, encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
         comparison.oddities = bad.tally.oddities()
-        watcher.step(comparison, batch)
+        callback.step(comparison, batch)
 
 
 def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
@@ -314,8 +295,9 @@ def _classes(model: Model, y: Any) -> list[Any]:
     return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
 
 
-def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
+def _compile(comparison: Comparison, name: str, batch: Batch, n_features: int) -> None:
     """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
+    y = batch.target
     classes = _classes(comparison.contestants[0].model, y)
     model = _new(comparison.plan, comparison.task, name, classes, n_features)
     n = min(REHEARSED, len(batch.weight))

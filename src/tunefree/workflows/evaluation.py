@@ -20,7 +20,7 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
 from tunefree.training.training import learn_batches
-from tunefree.training.usable_targets import as_learned
+from tunefree.training.usable_targets import with_rates
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
@@ -184,10 +184,9 @@ def evaluate(
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
-        weight = batch.weight
-        batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
-        exposure = weight if batch.exposure is None else weight * batch.exposure
-        weight = batch.weight
+        exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
+        batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
+        y, weight = batch.target, batch.weight
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
         is_unseen = np.isnan(row_losses)
         unseen += int(is_unseen.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, rows_at, together
-from tunefree.explanation.decomposition import Decomposition, identified
-from tunefree.explanation.picture import Picture, output_of, picture
+from tunefree.explanation.decomposition import Decomposition, identified, output_of
+from tunefree.explanation.dependence import Picture, picture
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.training.reading import no_rows
@@ -30,8 +30,6 @@ COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # of the table
 class Explained(NamedTuple):
     """Contributions to the predictions of a batch."""
 
-    batch: Batch
-    predictions: np.ndarray  # (n, K) of the model
     classes: np.ndarray  # (n,) the class of each row whose margin is explained; 0 in regression
     margins: np.ndarray  # (n,) of these classes, or numbers, as the model predicts them
     contributions: np.ndarray  # (n, terms), which add up to these
@@ -83,62 +81,37 @@ def sample_of(trained: Trained, source: Source) -> Any:
     return rows_at(rows, evenly_spaced(n_rows(rows)))
 
 
-def explain(
-    trained: Trained,
-    source: Source,
-    bad: BadRows,
-    label: Any = None,
-    decomposition: Decomposition | None = None,
-    kept: Sequence[str] = (),
-) -> Iterator[Explained]:
-    """Explain the predictions of the rows of a source, batch by batch.
+class Explainer:
+    """Explains the predictions of batches.
 
     Parameters
     ----------
     trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
+    decomposition : Decomposition
+        The terms of the model.
     label : label, optional
         The class whose margin is explained. By default the second of two classes, and of more classes the one that is
         predicted.
-    decomposition : Decomposition, optional
-        The terms of the model, if they are known.
-    kept : sequence of str
-        Columns that batches keep as they were read.
-
-    Yields
-    ------
-    Explained
-        Its terms are ``decomposition.names``.
 
     Raises
     ------
     ModelError
-        If the model has kernels alone, or there is no such class.
-    DataError
-        If the source is of another kind than what the model was trained on, or a row cannot be used.
+        If there is no such class.
 
     Examples
     --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> trained = train(source, Plan(target="rich")).trained_
-    >>> decomposition_of(trained).names
+    >>> explainer = Explainer(trained, decomposition_of(trained))
+    >>> explainer.names
     ['(constant)', 'age']
-    >>> [batch.contributions.shape for batch in explain(trained, source, BadRows())]
+    >>> [explainer.of(batch).contributions.shape for batch in predict(trained, source, BadRows())]
     [(400, 2)]
     """
-    explainer = Explainer(trained, decomposition or decomposition_of(trained), label)
-    for predicted in predict(trained, source, bad, kept=kept):
-        yield explainer.of(predicted)
-
-
-class Explainer:
-    """Explains the predictions of batches; parameters and errors as in :func:`explain`."""
 
     def __init__(self, trained: Trained, decomposition: Decomposition, label: Any = None) -> None:
-        self.model, self.decomposition = trained.model, decomposition
+        self.model, self.decomposition, self.names = trained.model, decomposition, decomposition.names
         classes, n_outputs = self.model.classes, self.model.n_outputs
         self.asked = None
         if label is not None or (self.model.task == "classification" and n_outputs == 1):
@@ -146,21 +119,29 @@ class Explainer:
 
     def of(self, predicted: Predicted) -> Explained:
         """The contributions to the predictions of a batch."""
-        (batch, predictions), contributions = predicted, self.decomposition.contributions(predicted.batch.rows)
+        predictions, contributions = predicted.predictions, self.decomposition.contributions(predicted.batch.rows)
         n, margins = len(predictions), identified(self.model.objective, predictions)
         if margins.shape[1] > 1:
             classes = chosen(predictions) if self.asked is None else np.full(n, self.asked[0])
             rows = np.arange(n)
-            return Explained(batch, predictions, classes, margins[rows, classes], contributions[rows, :, classes])
+            return Explained(classes, margins[rows, classes], contributions[rows, :, classes])
         sign = 1.0 if self.asked is None else self.asked[1]
-        classes = np.full(n, int(sign > 0.0))
-        return Explained(batch, predictions, classes, sign * margins[:, 0], sign * contributions[:, :, 0])
+        return Explained(np.full(n, int(sign > 0.0)), sign * margins[:, 0], sign * contributions[:, :, 0])
+
+    def columns(self, explained: Explained, kept: np.ndarray | None = None) -> dict[str, Any]:
+        """Columns of the class, the margin and what the terms contribute to it; those not kept are added up."""
+        contributions, others = explained.contributions, np.arange(1, len(self.names))
+        kept = others if kept is None else kept
+        table = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
+        table |= {"margin": explained.margins, self.names[0]: contributions[:, 0]}
+        of_terms = apart([self.names[term] for term in kept.tolist()], {*COLUMNS, self.names[0]})
+        table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), of_terms, strict=True)}
+        others = np.setdiff1d(others, kept)
+        return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})
 
     def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
         """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
-        explained, names = self.of(predicted), self.decomposition.names
-        of_class = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
-        columns = of_class | _terms(explained, names, np.arange(1, len(names)))
+        columns = self.columns(self.of(predicted))
         return dict(zip(apart(list(columns), taken), columns.values(), strict=True))
 
 
@@ -177,10 +158,14 @@ def write(
 
     Parameters
     ----------
-    trained, source, bad, label
-        As in :func:`explain`.
+    trained : Trained
+    source : Source
     output : str
         Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
+    bad : BadRows
+        What happens to rows that cannot be used.
+    label : label, optional
+        As of :class:`Explainer`.
     top : int, optional
         So many terms have a column, those of the largest mean absolute contribution; the others are added up. The
         source is then read twice. By default all have one.
@@ -194,53 +179,45 @@ def write(
 
     Raises
     ------
-    DataError, ModelError
-        As in :func:`explain`, and if the file cannot be written, or standard input is to be read twice.
+    ModelError
+        If the model has kernels alone, there is no such class, or the file cannot be written.
+    DataError
+        If the source is of another kind than what the model was trained on, a row cannot be used, or standard input is
+        to be read twice.
     """
-    decomposition, rows = decomposition_of(trained), 0
-    names = decomposition.names
-    kept = np.arange(1, len(names))
-    if top is not None and top < len(kept):
+    decomposition, rows, kept = decomposition_of(trained), 0, None
+    explainer = Explainer(trained, decomposition, label)
+    if top is not None and top < len(decomposition.names) - 1:
         source.check_rewindable("leave `top` out")
-        kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
+        kept = _largest(explainer, predict(trained, source, BadRows(bad.skip)), top)
     with writer(output) as put:
-        for explained in explain(trained, source, bad, label, decomposition, ids):
-            put(_table(trained.model, explained, names, kept, bad.skip, ids))
-            rows += len(explained.classes)
+        for predicted in predict(trained, source, bad, kept=ids):
+            put(_table(explainer, predicted, kept, bad.skip, ids))
+            rows += len(predicted.predictions)
     return rows, decomposition
 
 
-def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray:
+def _largest(explainer: Explainer, batches: Iterator[Predicted], top: int) -> np.ndarray:
     """The terms of the largest mean absolute contribution, in order; the constant is none."""
-    total = np.zeros(n_terms)
-    for explained in batches:
-        total += np.abs(explained.contributions).sum(axis=0)
+    total = np.zeros(len(explainer.names))
+    for predicted in batches:
+        total += np.abs(explainer.of(predicted).contributions).sum(axis=0)
     return 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]
 
 
 def _table(
-    model: ScoredModel, explained: Explained, names: list[str], kept: np.ndarray, numbered: bool, ids: tuple[str, ...]
+    explainer: Explainer, predicted: Predicted, kept: np.ndarray | None, numbered: bool, ids: tuple[str, ...]
 ) -> Any:
     """A record batch with predictions, the margins that are explained, and contributions of the terms kept."""
-    table = marks(explained.batch, numbered)
+    (batch, predictions), model = predicted, explainer.model
+    table = marks(batch, numbered)
     if model.task == "regression":
-        table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
+        table["prediction"] = numbers_of(model, predictions, batch)
     else:
-        table["prediction"] = _labels(model, chosen(explained.predictions))
-        table["class"] = _labels(model, explained.classes)
-    table |= _terms(explained, names, kept)
-    return pa.record_batch(identities(explained.batch, ids, set(table)) | table)
+        table["prediction"] = _labels(model, chosen(predictions))
+    table |= explainer.columns(explainer.of(predicted), kept)
+    return pa.record_batch(identities(batch, ids, set(table)) | table)
 
 
 def _labels(model: ScoredModel, codes: np.ndarray) -> Any:
     return as_array(model.classes).take(pa.array(codes))
-
-
-def _terms(explained: Explained, names: list[str], kept: np.ndarray) -> dict[str, Any]:
-    """Columns of the margin and of what the terms contribute to it; those that are not kept are added up."""
-    contributions = explained.contributions
-    table = {"margin": explained.margins, names[0]: contributions[:, 0]}
-    of_terms = apart([names[term] for term in kept.tolist()], {*COLUMNS, names[0]})
-    table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), of_terms, strict=True)}
-    others = np.setdiff1d(np.arange(1, len(names)), kept)
-    return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})

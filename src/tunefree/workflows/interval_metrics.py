@@ -17,7 +17,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
 from tunefree.intervals.conformal import checked_parts
-from tunefree.pool.model import PoolModel
+from tunefree.pool.quantiles import has_intervals, target_intervals
 from tunefree.stream.batch import Batch
 from tunefree.workflows.metrics import Scored, wilson
 
@@ -55,18 +55,18 @@ class IntervalScores:
     def __init__(self, model: Any, coverage: float) -> None:
         if len(checked_parts("interval", coverage)) != 1 or np.ndim(coverage):
             raise ModelError("`interval` is the coverage of the intervals that are measured; pass one number")
-        if not isinstance(model, PoolModel):
+        if model.pool is None:
             raise ModelError("`interval` needs the evidence that the pool has; train without `learner`")
         if model.task != "regression":
             raise ModelError("`interval` is for numbers, and this model predicts classes; leave it out")
         self.model, self.coverage = model, float(coverage)
-        self.asked = [part for part in ASKED if part == coverage or model.has_intervals(part)]
+        self.asked = [part for part in ASKED if part == coverage or has_intervals(model, part)]
         self.inside, self.weight, self.squares = np.zeros(len(self.asked)), 0.0, 0.0
 
     def add(self, batch: Batch, predictions: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
         """What each row of a batch adds to metrics that are means; targets of counts are rates."""
         levels = np.array([*self.asked, self.coverage])
-        bounds = self.model.intervals(batch.rows, predictions, levels, batch.exposure)
+        bounds = target_intervals(self.model, batch.rows, predictions, levels, batch.exposure)
         if batch.exposure is not None:
             bounds = bounds / batch.exposure[:, None, None]
         y = targets[:, None]

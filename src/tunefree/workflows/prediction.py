@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,20 +18,18 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
-from tunefree.intervals.conformal import checked_parts
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.model import PoolModel
+from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.pieces import Step
+from tunefree.training.callbacks import Step
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-
-CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
+from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 
 class Predicted(NamedTuple):
@@ -74,65 +72,10 @@ def predict(
     batches = ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live))
     if learn is not None:
         for step in learn(continued(replace(trained, encoder=encoder)), batches):
-            yield Predicted(step.piece.read.batch, step.predictions)
+            yield Predicted(step.batch, step.predictions)
         return
     for batch in batches:
         yield Predicted(batch, trained.model.predict(batch.rows))
-
-
-@dataclass(frozen=True)
-class OutputColumns:
-    """What is written of each prediction, beside the prediction itself.
-
-    ``ids``: columns of the data that come first, as they were read.
-    ``threshold``: the second of two classes is predicted where its probability is at least this, instead of the more
-    probable one.
-    ``top``: the so many most probable classes, in their order, instead of the probabilities of all.
-    ``interval``: coverages of intervals for the targets, which are numbers.
-    ``quantiles``: levels of quantiles of the targets, which are numbers.
-    ``set``: coverages of sets of classes.
-    ``conditional``: {"class"}; whether sets cover the rows of each class as often as asked for.
-    """
-
-    ids: tuple[str, ...] = ()
-    threshold: float | None = None
-    top: int | None = None
-    interval: tuple[float, ...] = ()
-    quantiles: tuple[float, ...] = ()
-    set: tuple[float, ...] = ()
-    conditional: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", tuple(names_in(self.ids)))
-        if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
-            raise ModelError(f"`threshold` is a probability, between 0 and 1, not {self.threshold:g}")
-        if self.top is not None and self.top < 1:
-            raise ModelError(f"`top` must be at least 1, not {self.top}")
-        for name in CONFORMAL:
-            if (parts := getattr(self, name)) and len(set(checked_parts(name, parts).tolist())) < len(parts):
-                raise ModelError(f"`{name}` has a number twice")
-        if self.conditional not in (None, "class"):
-            raise ModelError(f"`conditional` must be 'class', not {self.conditional!r}")
-        if self.conditional is not None and not self.set:
-            raise ModelError("`conditional` has no effect without `set`; leave it out, or ask for sets")
-
-    def check(self, model: ScoredModel) -> None:
-        """Raise a ModelError if the predictions of a model cannot be written so."""
-        if model.task == "regression" and (self.threshold is not None or self.top is not None):
-            option = "threshold" if self.top is None else "top"
-            raise ModelError(f"`{option}` is for classes, and this model predicts numbers; leave it out")
-        if self.threshold is not None and len(model.classes) != 2:
-            raise ModelError(f"`threshold` is for two classes, and the model has {len(model.classes)}; leave it out")
-        asked = [name for name in CONFORMAL if getattr(self, name)]
-        if asked and not isinstance(model, PoolModel):
-            raise ModelError(f"`{asked[0]}` needs the evidence that the pool has; train without `learner`")
-        for name in asked:
-            if (name == "set") != (model.task == "classification"):
-                of, predicts = ("classes", "numbers") if name == "set" else ("numbers", "classes")
-                raise ModelError(f"`{name}` is for {of}, and this model predicts {predicts}; leave it out")
-
-
-PLAIN = OutputColumns()
 
 
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
@@ -179,13 +122,13 @@ def sureness(
     That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
     """
     if layout.interval:
-        bounds = model.intervals(rows, predictions, np.array(layout.interval), exposure)
+        bounds = target_intervals(model, rows, predictions, np.array(layout.interval), exposure)
         yield from (("interval", level, bounds[:, k]) for k, level in enumerate(layout.interval))
     if layout.quantiles:
-        bounds = model.quantiles(rows, predictions, np.array(layout.quantiles), exposure)
+        bounds = target_quantiles(model, rows, predictions, np.array(layout.quantiles), exposure)
         yield from (("quantiles", level, bounds[:, k]) for k, level in enumerate(layout.quantiles))
     if layout.set:
-        sets = model.sets(rows, predictions, np.array(layout.set), layout.conditional is not None)
+        sets = class_sets(model, rows, predictions, np.array(layout.set), layout.conditional is not None)
         order = np.argsort(-model.probabilities(predictions), axis=1, kind="stable").tolist()
         for level, of_level in zip(layout.set, np.moveaxis(sets, 1, 0), strict=True):
             pairs = zip(order, of_level, strict=True)

@@ -11,9 +11,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from tunefree.papers.early_stopping import gram
 from tunefree.papers.early_stopping.gram import Gram
-from tunefree.papers.kernel.gaussian import Gaussian
-from tunefree.papers.kernel.laplacian import Laplacian
-from tunefree.papers.kernel.polynomial import LINEAR, Polynomial
+from tunefree.papers.kernel.usual import LINEAR, Gaussian, Laplacian, Polynomial
 
 KERNELS = {
     "linear": LINEAR,

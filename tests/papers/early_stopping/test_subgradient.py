@@ -14,8 +14,7 @@ from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
-from tunefree.papers.kernel.gaussian import Gaussian
-from tunefree.papers.kernel.polynomial import LINEAR
+from tunefree.papers.kernel.usual import LINEAR, Gaussian
 from tunefree.papers.subgradient import RECORD, Problem, Rows, absolute_errors, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)

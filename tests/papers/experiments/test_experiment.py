@@ -29,7 +29,7 @@ def last_of(results):
     return next(float(arrays["square"]) for (name, _), arrays in results.items() if name == "last")
 
 
-EXAMPLE = Experiment("example", "An example", Settings(), Settings(2), report, parts, work)
+EXAMPLE = Experiment("example", "An example", Settings(2), report, parts, work)
 
 
 def test_parts_may_depend_on_earlier_ones(tmp_path):
@@ -45,7 +45,7 @@ def test_processes_compute_what_one_computes(tmp_path):
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
-    stopped = Experiment("example", "", Settings(), Settings(), report, parts, stops_at_two)
+    stopped = Experiment("example", "", Settings(), report, parts, stops_at_two)
     with pytest.raises(KeyboardInterrupt):
         experiments.compute(stopped, Request(tmp_path))
     told = []
@@ -61,19 +61,19 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
 
 
 def test_a_process_that_is_killed_is_no_riddle(tmp_path):
-    killed = Experiment("example", "", Settings(), Settings(), report, parts, ends_its_process)
+    killed = Experiment("example", "", Settings(), report, parts, ends_its_process)
     with pytest.raises(ModelError, match="process was killed, .* fewer --jobs"):
         experiments.compute(killed, Request(tmp_path, jobs=2))
 
 
 def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
-    experiments.compute(EXAMPLE, Request(tmp_path))
-    other = Experiment("example", "", Settings(scale=2.0), Settings(), report, parts, work)
-    results = experiments.compute(other, Request(tmp_path))
+    experiments.compute(EXAMPLE, Request(tmp_path, quick=True))
+    other = Experiment("example", "", Settings(scale=2.0), report, parts, work)
+    results = experiments.compute(other, Request(tmp_path, quick=True))
     assert float(results["square", 6.0]["square"]) == 36.0
-    path = tmp_path / "parts" / "example" / "square-6.safetensors"
+    path = tmp_path / "parts" / "example-quick" / "square-6.safetensors"
     path.write_bytes(path.read_bytes()[:-4])
-    results = experiments.compute(other, Request(tmp_path))
+    results = experiments.compute(other, Request(tmp_path, quick=True))
     assert float(results["square", 6.0]["square"]) == 36.0
 
 

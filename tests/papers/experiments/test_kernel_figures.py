@@ -8,13 +8,13 @@ from sklearn.svm import SVC
 
 from tunefree.papers.experiments import descents, matrices, path_fig1, path_fig2, pistol_fig3, sgd_fig2
 from tunefree.papers.experiments.sgd_fig1 import strips
-from tunefree.papers.kernel.polynomial import LINEAR
+from tunefree.papers.kernel.usual import LINEAR
 
 
 def test_sgd_is_algorithm_1():
     x, y = strips(40, 0.25, np.random.default_rng(3))
     stops = np.array([1, 17, 40])
-    predictions, functions = sgd_fig2.descent(x, y, 0.01, 30.0, stops)
+    played = sgd_fig2.descent(x, y, 0.01, 30.0, stops)
     w, total, mass, expected, losses = np.zeros(3), np.zeros(3), 0.0, [], []
     for t, (row, label) in enumerate(zip(np.column_stack([np.ones(40), x]), y, strict=True), 1):
         total, mass = total + (30.0 + t - 1.0) * w, mass + 30.0 + t - 1.0
@@ -22,8 +22,8 @@ def test_sgd_is_algorithm_1():
         rate, slope = 2.0 / (0.01 * (30.0 + t)), -label / (1.0 + np.exp(label * (row @ w)))
         w = (1.0 - rate * 0.01) * w - rate * slope * row
         expected.append([w, (total + (30.0 + t) * w) / (mass + 30.0 + t)])
-    np.testing.assert_allclose(functions, [expected[t - 1] for t in stops], rtol=1e-9)
-    np.testing.assert_allclose(np.logaddexp(0.0, -y * predictions), losses, rtol=1e-9)
+    np.testing.assert_allclose(np.squeeze(played.functions, -1), [expected[t - 1] for t in stops], rtol=1e-9)
+    np.testing.assert_allclose(np.logaddexp(0.0, -y * played.predictions[:, 0]), losses, rtol=1e-9)
     assert sgd_fig2.progressive_loss(x, y, 0.01, 30.0) == pytest.approx(np.mean(losses), rel=1e-9)
 
 
@@ -69,9 +69,9 @@ def test_paths_are_those_of_algorithm_1():
 
 
 def test_census_has_numbers_standardised_and_categories_one_hot():
-    census = path_fig2.census()
-    assert len(census.train.y) == 32_561 and len(census.test.y) == 16_281
-    numbers, categories = census.train.x[:, :6], census.train.x[:, 6:]
+    train, test = path_fig2.census()
+    assert len(train.y) == 32_561 and len(test.y) == 16_281
+    numbers, categories = train.x[:, :6], train.x[:, 6:]
     np.testing.assert_allclose(numbers.mean(axis=0), 0.0, atol=1e-3)
     np.testing.assert_allclose(numbers.std(axis=0), 1.0, atol=1e-3)
     assert set(np.unique(categories)) == {0.0, 1.0} and (categories.sum(axis=1) == 8).all()

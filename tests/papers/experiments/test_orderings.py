@@ -8,6 +8,7 @@ import pytest
 from tunefree.core.errors import DataError
 from tunefree.papers.experiments import (
     data,
+    descents,
     epochs,
     path_fig1,
     path_fig2,
@@ -117,7 +118,7 @@ def test_sgd_fig2_has_errors_that_fall_faster_than_losses(tmp_path):
 def test_path_fig1_has_training_errors_that_fall_faster_with_larger_steps(tmp_path):
     settings = path_fig1.EXPERIMENT.quick
     results = results_of(path_fig1.EXPERIMENT, tmp_path)
-    lines = path_fig1.lines_of(settings, results)
+    lines = descents.lines_of(settings, results)
     for line in lines:
         mean = line.training.mean(axis=0)
         assert mean[-1] < 0.8 * mean[1], line.theta
@@ -130,7 +131,7 @@ def test_path_fig1_has_training_errors_that_fall_faster_with_larger_steps(tmp_pa
 @pytest.mark.slow
 def test_path_fig2_has_a_minimum_that_is_sharper_for_larger_steps(tmp_path):
     settings = path_fig2.EXPERIMENT.quick
-    lines = path_fig2.lines_of(settings, results_of(path_fig2.EXPERIMENT, tmp_path))
+    lines = descents.lines_of(settings, results_of(path_fig2.EXPERIMENT, tmp_path))
     for line in lines:
         mean = line.training.mean(axis=0)
         assert mean[-1] < 0.6 * mean[1], line.theta
@@ -153,6 +154,6 @@ def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_pat
 
 
 def test_scinol_fig1_tests_on_other_rows_than_it_trains_on():
-    test = scinol_fig1.draw_rows(50, None).X.numbers
+    test = scinol_fig1.draw_rows(50, None).rows.numbers
     for run in range(10):
-        assert not np.isin(scinol_fig1.draw_rows(50, run).X.numbers, test).any()
+        assert not np.isin(scinol_fig1.draw_rows(50, run).rows.numbers, test).any()

@@ -22,7 +22,7 @@ def test_a_change_of_anything_that_is_imported_changes_the_digest(tmp_path, monk
 
 
 def test_experiments_depend_on_the_learners_that_they_run():
-    assert "tunefree.learners.pistol" in sources.imported(b"from tunefree.learners.pistol import PiSTOL")
+    assert "tunefree.learners.nag" in sources.imported(b"from tunefree.learners.nag import NAG")
     path = sources._file_of("tunefree.papers.experiments.epochs")
     names = sources.imported(path.read_bytes())
     assert "tunefree.papers.experiments.methods" in names

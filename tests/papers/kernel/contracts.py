@@ -111,13 +111,11 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
     """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
     rows = points(block, bank._kernel(1.0))
     first: dict[bytes, int] = {}
-    for i, key in enumerate(rows.keys(rows.size)):
+    for i, key in enumerate(rows.keys()):
         first.setdefault(key, i)
     expansion, found = bank.expansion, np.zeros((len(bank.members), rows.size, bank.n_outputs))
-    for (store, n), coefficients in zip(
-        ((expansion.store, expansion.n), (expansion.block, expansion.filled)), bank._coefficients(), strict=True
-    ):
-        for place, key in enumerate(store.keys(n)):
+    for terms, coefficients in zip((expansion.support, expansion.block), bank._coefficients(), strict=True):
+        for place, key in enumerate(terms.points.keys()):
             found[:, first[key]] += coefficients[:, :, place]
     return found
 
@@ -140,5 +138,5 @@ def naive_slope(data: Rows) -> Any:
 
 def saved(bank: KernelBank) -> dict[str, bytes]:
     """All that a bank knows, byte for byte."""
-    arrays, header = bank.save_state(10**6)
+    arrays, header = bank.save_state()
     return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

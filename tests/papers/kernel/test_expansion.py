@@ -30,8 +30,7 @@ def twice(data):
 
 
 def stored(bank):
-    expansion = bank.expansion
-    return expansion.store.keys(expansion.n)
+    return bank.expansion.support.points.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -44,7 +43,7 @@ def test_a_second_pass_adds_no_points_for_rows_of_the_first(kind, n):
     points = stored(bank)
     assert len(set(points)) == len(points)
     bank.expansion.close()
-    assert bank.expansion.n <= len(np.unique(data.X, axis=0))
+    assert bank.expansion.support.points.size <= len(np.unique(data.X, axis=0))
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -93,8 +92,8 @@ def test_rows_without_a_coefficient_are_not_stored():
     data = drawn(1, 400, weighted=False)._replace(X=X, y=np.sign(X[:, 0]))
     bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.05))
     bank.expansion.close()
-    assert 0 < bank.expansion.n < 60
-    assert (bank.expansion.coefficients[:, :, : bank.expansion.n] != 0.0).any(axis=(0, 1)).all()
+    assert 0 < bank.expansion.support.points.size < 60
+    assert (bank.expansion.support.coefficients != 0.0).any(axis=(0, 1)).all()
     assert (np.sign(bank.predict(as_dense(X))[0, :, 0]) == data.y).all()
 
 
@@ -103,7 +102,7 @@ def test_rows_of_weight_0_are_not_stored():
     data.weight[::2] = 0.0
     bank, _ = taught(data)
     bank.expansion.close()
-    assert bank.expansion.n <= 150
+    assert bank.expansion.support.points.size <= 150
 
 
 @pytest.mark.parametrize("n", [50, 200])
@@ -134,10 +133,10 @@ def test_the_open_block_is_part_of_the_functions():
     block = as_dense(data.X)
     bank, _ = taught(data, part(block, 0, 100), kernel_config=DOUBLE)
     expected = by_row(bank, block)[0]
-    assert bank.expansion.n == 0 and bank.expansion.filled == 100
+    assert bank.expansion.support.points.size == 0 and bank.expansion.block.points.size == 100
     found = bank.predict(block)[0]
     np.testing.assert_allclose(found, gram(data.X, data.X, "rbf", 0.5) @ expected, rtol=1e-9, atol=1e-12)
     bank.expansion.close()
     bank._read = None
-    assert bank.expansion.n > 0 and bank.expansion.filled == 0
+    assert bank.expansion.support.points.size > 0 and bank.expansion.block.points.size == 0
     np.testing.assert_allclose(bank.predict(block)[0], found, rtol=1e-9, atol=1e-12)

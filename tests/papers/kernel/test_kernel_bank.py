@@ -84,7 +84,7 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
         monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
         bank, shown, predictions = learned(data, KINDS[kind](data.X))
         found.append((shown.tobytes(), predictions.tobytes(), saved(bank)))
-    assert bank.expansion.n > 2048
+    assert bank.expansion.support.points.size > 2048
     assert found[0] == found[1] == found[2]
 
 
@@ -150,13 +150,13 @@ def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
     data = drawn(8, 900, kind=objective, distinct=0.6)
     block = KINDS[kind](data.X)
     bank, _, _ = learned(data, part(block, 0, n))
-    arrays, header = bank.save_state(10**6)
+    arrays, header = bank.save_state()
     storage.save(tmp_path / "bank", arrays, {"bank": header})
     arrays, header = storage.load(tmp_path / "bank")
     restored = bank_of(
         data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), kernel_config=KernelConfig(), view="steady"
     )
-    restored.restore(arrays, header["bank"])
+    restored.take_over(arrays, header["bank"])
     assert saved(restored) == saved(bank)
     rest = data._replace(y=data.y[n:], weight=data.weight[n:])
     with frozen_after(300):
@@ -203,7 +203,7 @@ def test_extreme_rows_give_finite_predictions(case, kind, view, double):
         bank, shown, predictions = learned(data, KINDS[kind](X), frozen=frozen, **options)
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, frozen:]).all()
-        assert all(np.isfinite(array).all() for array in bank.save_state(9)[0].values() if array.dtype.kind == "f")
+        assert all(np.isfinite(array).all() for array in bank.save_state()[0].values() if array.dtype.kind == "f")
 
 
 @pytest.mark.parametrize(("heaviest", "average"), [(1e-300, False), (1e30, False), (1e300, True)])

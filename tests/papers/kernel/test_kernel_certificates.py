@@ -13,12 +13,12 @@ from tests.papers.kernel.test_learners import total_loss
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.pistol_risk import pistol_bound
-from tunefree.workflows.certification import findings
+from tunefree.pool.model import Model
+from tunefree.workflows.certification import certified
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
 
@@ -71,7 +71,7 @@ def test_after_a_late_class_no_function_is_claimed_to_be_worse():
     model = Model("classification", "kernel-pistol", "logistic", settings={"width": 1.0}, n_features=3)
     for part in (slice(0, 1300), slice(1300, 1500)):
         model.learn(rows.dense(X[part]), Labels.of(y[part]), np.ones(part.stop - part.start))
-    assert certificate_of(model.banks[0].members[0]) is None
+    assert certificate_of(model.bank.members[0]) is None
 
 
 def test_estimators_show_what_they_know_of_functions():
@@ -93,7 +93,7 @@ def test_the_loss_that_is_certified_is_the_progressive_one(n):
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     with frozen_after(200):
         model = KernelPiSTOLClassifier(passes=1).fit(X, y)
-    known = findings(model.trained_)
+    known = certified(model.trained_)
     assert known["rows"] == n
     assert known["loss"] == model.progressive_loss_ < 0.65
     assert ("risk" in known) == (n > 200)

@@ -12,12 +12,12 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.model.aggregation import Leader, Mixed
-from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.family import WIDTHS
+from tunefree.papers.kernel.predictor import Kernels
+from tunefree.pool.model import Model
+from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
-from tunefree.training.pieces import Piece
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
@@ -60,7 +60,6 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
     shares = made.shares_by_member()
     assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
-    assert made.leader == int(np.argmax(list(shares.values())))
 
 
 def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
@@ -68,14 +67,14 @@ def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
     made, _ = learned(X[:1000], y[:1000])
     labels, rest = Labels.of(y[1000:]), dense(X[1000:])
     mixed = made.losses(labels, made.predict(rest)).mean()
-    of_members = [made.losses(labels, margins).mean() for margins in made.ensemble.predict(rest)]
+    of_members = [made.losses(labels, margins).mean() for margins in made.bank.predict(rest)]
     assert mixed < 1.02 * min(of_members)
 
 
 def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows():
     X, y = rings(200)
     made, shown = learned(X, y)
-    assert all(bank.expansion is None for bank in made.banks)
+    assert made.bank.expansion is None
     assert not shown[0][0].any()
     assert np.isfinite(made.predict(dense(X))).all()
 
@@ -104,7 +103,7 @@ def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
     """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
     X, y = rings(300)
     (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
-    assert whole.aggregation.mixture.base.rounds[0] == 300
+    assert whole.predictor.mixture.base.rounds[0] == 300
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
 
@@ -159,20 +158,19 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
     for cuts in ((0, n), (0, 1, 70, 149, n)):
         known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
         trained, predictions = blank(Model(task, "kernel-pistol", view="steady", n_features=5, **known)), []
-        for aggregation in (Leader, Mixed):
-            learn = aggregation.learn
+        mix = Kernels._mixed
 
-            def learn_and_note(aggregation, objective, y, weight, of_members, learn=learn, predictions=predictions):
-                mixed = learn(aggregation, objective, y, weight, of_members)
-                is_judged = np.isfinite(of_members).any(axis=(0, 2)) & (weight > 0.0)
-                predictions.append(mixed[is_judged, 0])
-                return mixed
+        def mix_and_note(kernels, of_members, rows, mix=mix, predictions=predictions):
+            mixed = mix(kernels, of_members, rows)
+            is_judged = np.isfinite(of_members).any(axis=(0, 2)) & (rows.evaluation_weight > 0.0)
+            predictions.append(mixed[is_judged, 0])
+            return mixed
 
-            monkeypatch.setattr(aggregation, "learn", learn_and_note)
+        monkeypatch.setattr(Kernels, "_mixed", mix_and_note)
         with frozen_after(256):
             pieces = [
-                Piece(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
-                      weight[slice(*of)], np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                Batch(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
+                      weight[slice(*of)], counts=np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
                 for of in zip(cuts[:-1], cuts[1:], strict=True)
             ]  # fmt: skip
             one_pass(trained, pieces)
@@ -191,3 +189,25 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
             assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
         ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
     assert ends[0] == ends[1]
+
+
+def test_banks_predict_what_they_learned_after_they_predicted_early():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model, other = (Model("classification", "kernel-pistol", view="raw", n_features=4) for _ in range(2))
+    for each in (model, other):
+        each.learn(dense(X), Labels.of(y), np.ones(60))
+    early = model.predict(dense(X))
+    for each in (model, other):
+        each.freeze()
+    np.testing.assert_array_equal(model.predict(dense(X)), other.predict(dense(X)))
+    assert early.shape == (60, 1)
+
+
+def test_kernels_sleep_until_there_are_rows_enough():
+    X, y = rings(60)
+    made, shown = learned(X, y, frozen=40)
+    assert not shown[0][0][:40].any() and shown[0][0][40:].all()
+    late = made.take_late_losses()
+    assert len(late.weight) == 40 and np.isfinite(late.row_losses).all() and made.take_late_losses() is None
+    assert made.bank.nbytes > 0

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from tunefree.core.errors import ModelError
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of, median_gamma
-from tunefree.papers.kernel.polynomial import Polynomial
+from tunefree.papers.kernel.usual import Polynomial
 
 
 @pytest.mark.parametrize("name", kernels.ALL)

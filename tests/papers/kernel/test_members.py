@@ -7,8 +7,8 @@ import pytest
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, family_of
 from tunefree.model.members import Setting
-from tunefree.model.pool import check_settings, settings_of_members
-from tunefree.papers.kernel.family import WIDTHS
+from tunefree.model.options import check_settings
+from tunefree.papers.kernel.family import WIDTHS, settings_of_members
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 
@@ -33,7 +33,6 @@ def test_kernels_that_are_no_exponentials_have_one_width(named):
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
-        (("regression", "perceptron", None, False, {}, "raw"), "perceptron learns classes only"),
         (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, .*kernel-pistol"),
         (("classification", "pool", "hinge", False, {}, "raw"), "the pool learns probabilities"),
         (("classification", "pool", None, True, {}, "raw"), "the pool chooses settings"),
@@ -43,3 +42,8 @@ def test_kernels_that_are_no_exponentials_have_one_width(named):
 def test_what_does_not_go_together_is_named(chosen, problem):
     with pytest.raises(ModelError, match=problem):
         check_settings(*chosen)
+
+
+def test_a_learner_of_classes_learns_no_numbers(for_classes_only):
+    with pytest.raises(ModelError, match=f"{for_classes_only} learns classes only"):
+        check_settings("regression", for_classes_only, None, False, {}, "raw")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
+from tunefree.papers.kernel.expansion import Terms
 from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.points import BLOCK, Points, points, sums_at, values_within
+from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
@@ -51,21 +52,20 @@ def test_rows_are_points_with_their_norms(kind, name):
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     rng, X = np.random.default_rng(seed), drawn(seed, 80)
     rows = points(KINDS[kind](X), RBF)
-    store, n, chosen = Points.empty(), 0, np.arange(0)
+    store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
         which = np.sort(rng.permutation(80)[:piece])
-        store, n, chosen = store.joined(n, rows, which), n + piece, np.concatenate([chosen, which])
-    packed = store.packed(n)
-    assert packed.size == n
-    np.testing.assert_array_equal(values_of(packed, n, 5), X[chosen])
-    np.testing.assert_array_equal(packed.norms, rows.norms[chosen])
-    assert store.keys(n) == [rows.keys(80)[i] for i in chosen]
+        store, chosen = store.joined(rows, which), np.concatenate([chosen, which])
+    assert store.size == sum(pieces)
+    np.testing.assert_array_equal(values_of(store, store.size, 5), X[chosen])
+    np.testing.assert_array_equal(store.norms, rows.norms[chosen])
+    assert store.keys() == [rows.keys()[i] for i in chosen]
 
 
 @by_kind
 def test_keys_tell_points_apart(kind):
     X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [-0.0, 1.0], [0.0, 0.0]])
-    found = points(KINDS[kind](X), RBF).keys(6)
+    found = points(KINDS[kind](X), RBF).keys()
     assert found[0] == found[2] == found[4]
     assert len(set(found)) == 4
 
@@ -85,7 +85,7 @@ def made(name, kind, n_rows, n_support, seed=0):
 def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_rows, n_support, data):
     X, Z, kernel, steps, rows, support, coefficients = made(name, kind, n_rows, n_support, seed)
     first = data.draw(st.integers(0, n_rows - 1))
-    found = sums_at(kernel, steps, support, n_support, coefficients, rows, first, n_rows)
+    found = sums_at(kernel, steps, support, coefficients, rows, first, n_rows)
     for m, step in enumerate(steps):
         values = gram(X[first:], Z, name, LEAST[name] * 2.0**step, 2, 1.0)
         scale = 1.0 + np.abs(values @ coefficients[m].T).max(initial=0.0)
@@ -97,7 +97,7 @@ def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_r
 def test_kernel_values_of_points_among_themselves(name, kind):
     X, _, kernel, _, rows, _, _ = made(name, kind, 100, 1)
     for first in (0, 37):
-        found = values_within(kernel, 3, rows, first, 100)
+        found = values_within(kernel, 3, rows, first)
         for step in range(3):
             expected = gram(X[first:], X, name, LEAST[name] * 2.0**step)
             np.testing.assert_allclose(found[step], expected, rtol=1e-10, atol=1e-17)
@@ -107,15 +107,15 @@ def test_kernel_values_of_points_among_themselves(name, kind):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_the_other_rows_change_no_bit(kind, name):
     _, _, kernel, steps, rows, support, coefficients = made(name, kind, BLOCK, 500)
-    whole = sums_at(kernel, steps, support, 500, coefficients, rows, 0, BLOCK)
+    whole = sums_at(kernel, steps, support, coefficients, rows, 0, BLOCK)
     for first, stop in ((0, 1), (0, 7), (64, 127), (126, 127)):
-        alone = sums_at(kernel, steps, support, 500, coefficients, rows, first, stop)
+        alone = sums_at(kernel, steps, support, coefficients, rows, first, stop)
         np.testing.assert_array_equal(alone, whole[:, first:stop])
 
 
 def test_values_that_would_be_denormal_numbers_are_0():
     rows = points(KINDS["dense"](np.array([[0.0], [7.0]])), kernel_of("rbf", 0.125))
     steps, coefficients = np.arange(8), np.tile([0.0, 1.0], (8, 1, 1))  # exp(-49 / 8) is 2e-3, its 16th power 1e-43
-    found = sums_at(kernel_of("rbf", 0.125), steps, rows, 2, coefficients, rows, 0, 1)[:, 0, 0]
+    found = sums_at(kernel_of("rbf", 0.125), steps, rows, coefficients, rows, 0, 1)[:, 0, 0]
     np.testing.assert_allclose(found, np.exp(-49 / 8 * 2.0**steps), rtol=1e-12, atol=1e-35)
     assert found[-1] == 0.0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tunefree.core.console import ProgressLine, plain_console
 from tunefree.report.compared import memory
-from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.comparison import Comparison, ComparisonWatcher, Contestant, in_figures
+from tunefree.training.callbacks import Callback
+from tunefree.workflows.comparison import Comparison, in_figures
 
 MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed
 
 
-class ComparisonDisplay(ComparisonWatcher):
+class ComparisonDisplay(Callback):
     """A progress bar with rows, the best learner so far and the memory of all models."""
 
     def __init__(self) -> None:
@@ -29,11 +31,9 @@ class ComparisonDisplay(ComparisonWatcher):
             )
         self.share = source.progress()
         self.progress.bar.start()
+        self.progress.show("preparing the learners (compiled the first time)")
 
-    def prepare(self, contestant: Contestant) -> None:
-        self.progress.show(f"preparing {contestant.name} (compiled the first time)")
-
-    def step(self, comparison: Comparison, batch: Batch) -> None:
+    def step(self, comparison: Comparison, batch: Any) -> None:
         best = comparison.ranked[0]
         line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
         self.progress.show(f"{line}, models take {memory(comparison.bytes)}", self.share(batch.position))

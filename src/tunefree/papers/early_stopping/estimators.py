@@ -32,15 +32,13 @@ from tunefree.papers.early_stopping.preparation import LARGEST
 from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
-from tunefree.papers.early_stopping.widths import usual_gamma
 from tunefree.papers.kernel import kernels
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.pairs import squared_norms
-from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of, median_gamma, squared_norms
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
 from tunefree.theory.bounds import Bound, no_bound
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
+MOST_COMPARED = 1000  # rows whose distances give the width of a kernel
 USUAL_FRACTION = 0.1  # of rows held out
 
 
@@ -81,9 +79,9 @@ class IterativeRegularization(Saving, BaseEstimator):
         "in regression of any two rows; 1 / m for 'laplacian'; 1 over the mean square length of rows for 'poly'.",
         above=0,
     )
-    degree: int = shared("degree", 3)
-    coef0: float = shared("coef0", 1.0)
-    precision: str = shared("precision", "single")
+    degree: int = parameter(3, DEGREE, low=1)
+    coef0: float = parameter(1.0, COEF0, low=0)
+    precision: str = parameter("single", "Precision of the kernel's values.", choices=("single", "double"))
     standardize: bool = parameter(
         True,
         "Whether to standardise columns to mean 0 and variance 1; sparse columns are scaled but not centred.",
@@ -141,13 +139,25 @@ class IterativeRegularization(Saving, BaseEstimator):
         if unknown := set(self.assumptions or {}) - set(ASSUMPTIONS):
             raise ValueError(f"`assumptions` may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
 
-    def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
-        """Rows to learn and their targets, checked; features of a table as an array, or as a large sparse matrix."""
-        X, y = validation.labelled(self, X, y, reset=True, y_numeric=y_numeric)
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Compute the regularization path and select an iteration.
+
+        A row of weight 2 is equivalent to two copies of it.
+        """
+        self._check()
+        X, y = validation.labelled(self, X, y, reset=True, y_numeric=not is_classifier(self))
         self._is_dense: bool | None = None  # whether features of a table are an array; None before they are known
         X = self._matrix(X)
         self._is_dense = not sparse.issparse(X)
-        return X, y
+        goal, targets, weight = self._targets(y, validation.weights(sample_weight, len(y), may_vanish=False))
+        with one_for_products():
+            self._learn(X, goal, targets, weight)
+        return self
+
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
+        """What is minimised, the targets as the method takes them, and the weights of the rows."""
+        raise NotImplementedError
 
     def _matrix(self, X: Any) -> Any:
         return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
@@ -156,7 +166,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         """Prepare the rows, descend, and choose a stop."""
         n_rows, kept = len(weight), np.flatnonzero(weight)
         if len(kept) < n_rows:
-            X, weight, targets = X[kept], weight[kept], targets.some(kept)
+            X, weight, targets = X[kept], weight[kept], Targets(*(array[kept] for array in targets))
         keys = preparation.order(X, targets.exact, check_random_state(self.random_state))
         is_held_out = np.zeros(len(weight), bool)
         if self._share_held_out() and len(np.unique(keys)) >= preparation.FEWEST:
@@ -173,12 +183,8 @@ class IterativeRegularization(Saving, BaseEstimator):
         )
         kernel = None
         if self.kernel is not None:
-            gamma = self.gamma
-            if gamma is None:
-                distance = kernel_of(self.kernel, 1.0).distance
-                gamma = usual_gamma(distance, features, targets.y, keys, is_classifier(self))
-            kernel = self._kernel_at(float(gamma))
-        problem = _problem(goal, kernel, learned, others)
+            kernel = self._kernel_at(float(self.gamma or self._usual_gamma(features, targets.y, keys)))
+        problem = problem_of(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
             mass = float(weight[~is_held_out].sum())
         path = self._descend(goal, problem, self._iterations(goal, bool(is_held_out.any()), mass))
@@ -205,6 +211,16 @@ class IterativeRegularization(Saving, BaseEstimator):
         X = standards.apply(X, self._farthest())
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
+
+    def _usual_gamma(self, features: Any, y: np.ndarray, keys: np.ndarray) -> float:
+        """The width of the kernel, from some of the different rows."""
+        _, some = np.unique(keys, return_index=True)
+        some = some[:MOST_COMPARED]
+        distance = kernel_of(self.kernel, 1.0).distance
+        if distance is None:
+            return 1.0 / (float(squared_norms(features[some]).mean()) or 1.0)
+        labels = y[some] if is_classifier(self) else np.arange(len(some))
+        return median_gamma(features[some], labels, len(some), distance)
 
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
@@ -358,7 +374,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         return tags
 
 
-def _problem(goal: Goal, kernel: Any, learned: Rows, others: Rows) -> Problem:
+def problem_of(goal: Goal, kernel: Any, learned: Rows, others: Rows) -> Problem:
     """The problem of prepared rows: of weights, the last of which is a constant's, or in the space of a kernel."""
     if kernel is None:
         learned, others = (rows._replace(matrix=_with_constant(rows.matrix)) for rows in (learned, others))
@@ -395,25 +411,13 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
 
     loss: str = loss_of_task("classification", "logistic")
 
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Compute the regularization path and select an iteration.
-
-        A row of weight 2 is equivalent to two copies of it.
-        """
-        self._check()
-        loss = loss_of("classification", self.loss)
-        X, y = self._labelled(X, y)
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         validation.class_labels(y)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
         classes, codes = np.unique(y, return_inverse=True)
         class_sets.check_several(classes[np.unique(codes[weight > 0])])
-        weight = self._weighted(y, weight, classes, classes)
-        self.classes_ = classes
-        goal = targets.goal_of_classes(loss, len(classes))
-        with one_for_products():
-            self._learn(X, goal, targets.targets_of_classes(codes, len(classes)), weight)
-        return self
+        self.classes_, K = classes, len(classes)
+        goal = targets.goal_of_classes(loss_of("classification", self.loss), K)
+        return goal, targets.targets_of_classes(codes, K), self._weighted(y, weight, classes, classes)
 
     @documented
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -460,19 +464,9 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
 
     loss: str = loss_of_task("regression", "square")
 
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Compute the regularization path and select an iteration.
-
-        A row of weight 2 is equivalent to two copies of it.
-        """
-        self._check()
+    def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         loss = loss_of("regression", self.loss)
-        X, y = self._labelled(X, y, y_numeric=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        with one_for_products():
-            self._learn(X, *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight)
-        return self
+        return *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight
 
     def predictions_of(self, X: Any) -> np.ndarray:
         return self._numbers(super().predictions_of(X))

@@ -27,7 +27,7 @@ class Gram:
 
     Examples
     --------
-    >>> from tunefree.papers.kernel.gaussian import Gaussian
+    >>> from tunefree.papers.kernel.usual import Gaussian
     >>> (Gram(Gaussian(0.5), np.array([[1.0], [3.0]])) @ np.array([[1.0], [0.0]])).round(4).tolist()
     [[1.0], [0.1353]]
     """

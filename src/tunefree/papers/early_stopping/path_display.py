@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.estimators.learning_curve import GAP, NORM, SIZE, TRAINING, VALIDATION
+from tunefree.papers.learning_curve import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.plotting.style import SOFT, EndLabel, counts, label_ends, pyplot, simplify
 
 

@@ -18,12 +18,15 @@ from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.schema_parts import CLASSES, TASK
-from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
+from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
 from tunefree.papers.subgradient import RECORD, Path
+from tunefree.report.document import Fact
+from tunefree.report.formats import COUNT, PERCENT, THREE, is_absent
+from tunefree.report.learned import facts_of_rows, names_of_losses
+from tunefree.workflows.comparison import in_figures
 
 COLUMNS = RECORD.names or ()
 HEADER = FILE | {
@@ -41,7 +44,11 @@ HEADER = FILE | {
 ARRAYS = ENCODED | {
     "model.coefficients": Array("float64", ("t", "p", "o")),
     "model.path.iteration": Array("int64", ("t",), 1),
-    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
+    **{
+        f"model.path.{name}": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True)
+        for name in COLUMNS
+        if name != "iteration"
+    },
     "model.standards.unit": Array("float64", ("d",), 5e-324),
     "model.standards.centre": Array("float64", ("d",)),
     "model.standards.spread": Array("float64", ("d",), 5e-324),
@@ -51,7 +58,6 @@ ARRAYS = ENCODED | {
     "model.support.pointers": Array("int32|int64", (None,), ascends_to="e"),
     "model.support.shape": Array("int64", (2,), 0),
 }
-SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
@@ -87,6 +93,7 @@ class PathModel(ScoredModel):
     estimator: Any
 
     kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
+    pool: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         estimator = self.estimator
@@ -119,6 +126,25 @@ class PathModel(ScoredModel):
         coefficients = np.atleast_2d(self.estimator.coef_)
         weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
         return Weights(["(constant)", *names], weights)
+
+    def facts(self, trained: Any) -> list[Fact]:
+        """What is known of a training: rows, where the path is stopped, and losses there."""
+        kernel, record = self.estimator.kernel, self.path[self.stop - 1]
+        facts = [Fact("task", self.task), Fact("target", trained.plan.target or "the label"), Fact("loss", self.loss)]
+        facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
+        facts += [] if kernel is None else [Fact("gamma", self.estimator.gamma_, THREE)]
+        n = len(self.path)
+        stopped = Fact("stopped at", self.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
+        facts += [*facts_of_rows(trained), Fact("iterations", n, COUNT), stopped]
+        of_error = PERCENT if self.task == "classification" else in_figures
+        loss, error = "log-loss" if self.loss_is_log_loss else "loss", names_of_losses(self)[1][0]
+        at_stop = [
+            Fact(f"{kind} {name}", float(record[f"{key}_{column}"]), of_value, f"{key}_{column}")
+            for kind, key in (("training", "training"), ("held-out", "validation"))
+            for name, column, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
+        ]
+        known = [fact for fact in at_stop if not is_absent(fact.value)]
+        return [*facts, *known, Fact("norm", float(record["norm"]), in_figures)]
 
     def reduce(self) -> None:
         """There is no smaller model."""
@@ -213,3 +239,12 @@ def _support_of(arrays: dict[str, np.ndarray]) -> Any:
     if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
         raise ModelError("the support has not the rows and columns that its shape tells")
     return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)
+
+
+KIND = Kind(
+    HEADER,
+    lambda header, arrays: ARRAYS,
+    lambda header: {},
+    restored,
+    lambda trained: trained.model.check_parts(trained),
+)

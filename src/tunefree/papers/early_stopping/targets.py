@@ -38,10 +38,6 @@ class Targets(NamedTuple):
     exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
     strata: np.ndarray  # (n,) rows held out are a share of each stratum
 
-    def some(self, rows: np.ndarray) -> Targets:
-        """Those of some rows."""
-        return Targets(*(array[rows] for array in self))
-
 
 def goal_of_classes(loss: Any, n_classes: int) -> Goal:
     """The goal of a loss of classes."""

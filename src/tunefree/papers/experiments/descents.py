@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.losses import Hinge
-from tunefree.losses.objectives import Binary
-from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.early_stopping.estimators import problem_of
+from tunefree.papers.early_stopping.targets import goal_of_classes
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Claim, Point, Report, Results, moments
-from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of, wrong_classes
+from tunefree.papers.subgradient import Path, Rows, descend, steps_of
 
 LEAST_RISE = 0.001  # an error that rises by less from its minimum to the end has no pronounced minimum
 STYLES = (
@@ -57,13 +57,8 @@ class Errors(NamedTuple):
 
 def path_of(kernel: Any, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Path:
     """The path (1) with the hinge loss to f_T, each iterate of which is measured on the test rows."""
-    grams = Gram(kernel, train.x), Gram(kernel, test.x, train.x)
-    learned, others = (
-        Rows(gram, sample.y, np.full(len(sample.y), 1.0 / max(len(sample.y), 1)))
-        for gram, sample in zip(grams, (train, test), strict=True)
-    )
-    problem = Problem(learned, others, kernel.diagonal(train.x), True, Binary(Hinge(), 0.0), wrong_classes)
-    return descend(problem, steps_of(eta, theta, iterations))
+    rows = (Rows(sample.x, sample.y, np.full(len(sample.y), 1.0 / len(sample.y))) for sample in (train, test))
+    return descend(problem_of(goal_of_classes(Hinge(), 2), kernel, *rows), steps_of(eta, theta, iterations))
 
 
 def errors_of(path: Path) -> dict[str, np.ndarray]:
@@ -83,16 +78,16 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
     return rows
 
 
-def parts_of(runs: int, thetas: tuple[float, ...]) -> list[Point]:
+def parts(settings: Any, results: Results) -> list[Point]:
     """One part for each run and theta."""
-    return list(product(range(runs), thetas))
+    return list(product(range(settings.runs), settings.thetas))
 
 
-def lines_of(results: Results, runs: int, thetas: tuple[float, ...]) -> list[Errors]:
+def lines_of(settings: Any, results: Results) -> list[Errors]:
     """The errors of all runs for each theta."""
     return [
-        Errors(theta, *(np.array([results[run, theta][kind] for run in range(runs)]) for kind in KINDS))
-        for theta in thetas
+        Errors(theta, *(np.array([results[run, theta][kind] for run in range(settings.runs)]) for kind in KINDS))
+        for theta in settings.thetas
     ]
 
 

@@ -44,7 +44,6 @@ class Settings(NamedTuple):
     test_rows: int = 0
 
 
-FULL = Settings()
 QUICK = Settings((1e-5, 1e-4, 1e-3, 1e-2, 1e-1), 3, runs_of_all_rates=1, epochs=3, training_rows=2000, test_rows=1500)
 
 

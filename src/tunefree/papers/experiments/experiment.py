@@ -63,8 +63,7 @@ class Experiment:
 
     name: str  # on the command line
     title: str  # which figure or table of which paper
-    full: Any  # NamedTuple of settings: the paper's size
-    quick: Any  # smaller settings of the same type
+    quick: Any  # a NamedTuple of settings that are smaller than its defaults, the paper's size
     report: Callable[[Any, Results], Report]  # from settings and all results
     parts: Callable[[Any, Results], list[Point]] = lambda settings, results: []  # from settings and results so far
     work: Callable[..., Arrays] = dict  # computes a part from (files, settings, *point)
@@ -84,7 +83,7 @@ class Request(NamedTuple):
 
 def settings_of(experiment: Experiment, request: Request) -> Any:
     """The experiment's settings, full or quick."""
-    return experiment.quick if request.quick else experiment.full
+    return experiment.quick if request.quick else type(experiment.quick)()
 
 
 def files_of(experiment: Experiment, request: Request) -> dict[str, Path]:

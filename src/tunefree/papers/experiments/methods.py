@@ -16,14 +16,14 @@ from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
-from tunefree.pool.model import class_of
+from tunefree.pool.model import Model
 
 
 class Method(NamedTuple):
     """A learner in an experiment."""
 
     title: str  # in figures and tables
-    learner: str  # a name in learners.ALL, or pool
+    learner: str  # a name in learners.ALL, or pool; empty where only the printed algorithm is run
     style: Style
     has_rate: bool = False
     view: str = "raw"
@@ -43,7 +43,7 @@ SGD = Method("SGD", "ogd", Style(drawing.BLUE), True)
 ADAGRAD = Method("AdaGrad", "adagrad", Style(drawing.SKY, (6, 2)), True)
 ADAM = Method("Adam", "adam", Style(drawing.GREEN, (6, 2, 1.5, 2)), True)
 NAG = Method("NAG", "nag", Style(drawing.ORANGE), True)
-SFMD = Method("SFMD", "sfmd", Style(drawing.BROWN, (6, 2)), True)
+SFMD = Method("SFMD", "", Style(drawing.BROWN, (6, 2)), True)
 COCOB = Method("CoCoB", "cocob", Style(drawing.BROWN, (2, 1.5)))
 KOTLOWSKI = Method("Alg1-K17", "kotlowski", Style(drawing.GREY, (6, 2, 1.5, 2)))
 SCINOL1 = Method("ScInOL1", "scinol1", Style(drawing.PURPLE, (6, 2)))
@@ -61,15 +61,13 @@ NAG_OF_THE_AUTHORS = (
 def margins_along(
     method: Method, rate: float | None, stream: Iterable[Sample], test: Block, labels: list[str], n_features: int
 ) -> Iterator[np.ndarray]:
-    """Margins (n, K) of test rows after each sample of a stream; the constant is feature 0 if the rows have one.
+    """Margins (n, K) of test rows after each sample of a stream; the constant, if there is one, is feature 0.
 
     As in the paper, the classes are known in advance.
     """
     n_outputs = 1 if len(labels) == 2 else len(labels)
     if method.is_ours:
-        model = class_of(method.learner)(
-            "classification", method.learner, view=method.view, n_features=n_features, classes=list(labels)
-        )
+        model = Model("classification", method.learner, view=method.view, n_features=n_features, classes=list(labels))
         for rows, codes, again, ends_pass in stream:
             ones = np.ones(len(codes))
             model.learn(rows, Labels(labels, codes), ones, ones * (not again), again=again)
@@ -77,23 +75,17 @@ def margins_along(
                 model.freeze()
             yield model.predict(test)
         return
-    dimension = n_features if test.constant else n_features - 1
-    member = member_of(method, rate, dimension, n_features, n_outputs)
+    settings = {} if rate is None else {"eta": rate}
+    dimension = traits_of(learners.ALL[method.learner]).dimension
+    if dimension is not None:
+        settings[dimension] = float(n_features)  # the paper's number of features
+    setting = Setting(method.learner, settings, "raw")
+    member = Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
         weights = member.weights(n_features, n_outputs)
         yield member.predict(test, weights, None, member.objective)
-
-
-def member_of(method: Method, rate: float | None, dimension: int, n_features: int, n_outputs: int) -> Member:
-    """A learner of the paper in its initial state; the dimension is the paper's number of features."""
-    settings = {} if rate is None else {"eta": rate}
-    parameter = traits_of(learners.ALL[method.learner]).dimension
-    if parameter is not None:
-        settings[parameter] = float(dimension)
-    setting = Setting(method.learner, settings, "raw")
-    return Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
 
 
 def objective_of(n_outputs: int) -> Any:

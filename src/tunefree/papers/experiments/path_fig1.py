@@ -13,9 +13,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from tunefree.papers.experiments import descents
-from tunefree.papers.experiments.descents import Errors, Sample
-from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results
-from tunefree.papers.kernel.polynomial import LINEAR
+from tunefree.papers.experiments.descents import Sample
+from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Report, Results
+from tunefree.papers.kernel.usual import LINEAR
 
 MEAN = np.array([2.0, 0.0])
 COVARIANCE = np.array([[5.0, 3.0], [3.0, 5.0]]) / 2.0
@@ -23,14 +23,14 @@ EXACT_POINTS = 40  # maximum number of iterations for which the exact error is c
 
 
 class Settings(NamedTuple):
-    """Sizes; trials are drawn with seeds 0, 1, ..."""
+    """Sizes; the rows of runs are drawn with seeds 0, 1, ..."""
 
     thetas: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
     eta: float = 1.0
     rows: int = 100
     test_rows: int = 100
     iterations: int = 1000
-    trials: int = 100
+    runs: int = 100
 
 
 def gaussians(n: int, random: np.random.Generator) -> Sample:
@@ -51,29 +51,19 @@ def bayes_error() -> float:
 
 
 def exact_errors(settings: Settings, results: Results) -> np.ndarray:
-    """Exact errors (thetas, iterations), averaged over the trials."""
-    trials = range(settings.trials)
-    return np.array([np.mean([results[t, theta]["exact"] for t in trials], axis=0) for theta in settings.thetas])
+    """Exact errors (thetas, iterations), averaged over the runs."""
+    runs = range(settings.runs)
+    return np.array([np.mean([results[run, theta]["exact"] for run in runs], axis=0) for theta in settings.thetas])
 
 
-def parts(settings: Settings, results: Results) -> list[Point]:
-    """One part for each trial and theta; all values of theta use the same rows."""
-    return descents.parts_of(settings.trials, settings.thetas)
-
-
-def work(files: dict[str, Path], settings: Settings, trial: int, theta: float) -> Arrays:
-    """Training and test errors of all iterations, and exact errors of some."""
-    random = np.random.default_rng(trial)
+def work(files: dict[str, Path], settings: Settings, run: int, theta: float) -> Arrays:
+    """Training and test errors of all iterations, and exact errors of some; all values of theta use the same rows."""
+    random = np.random.default_rng(run)
     train, test = gaussians(settings.rows, random), gaussians(settings.test_rows, random)
     path = descents.path_of(LINEAR, train, test, settings.eta, theta, settings.iterations)
     stops = descents.recorded_iterations(settings.iterations, EXACT_POINTS)
     exact = [exact_error(train.x.T @ path.last(t)[:, 0]) for t in stops.tolist()]
     return descents.errors_of(path) | {"exact": np.array(exact)}
-
-
-def lines_of(settings: Settings, results: Results) -> list[Errors]:
-    """The errors of all trials for each theta."""
-    return descents.lines_of(results, settings.trials, settings.thetas)
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -87,27 +77,20 @@ def report(settings: Settings, results: Results) -> Report:
     )
     rise = float((exact[:, -1] - exact.min(axis=1)).max())
     return descents.report(
-        lines_of(settings, results),
-        [
-            Claim(
-                "The exact test error has a minimum",
-                rise >= descents.LEAST_RISE,
-                described,
-            )
-        ],
+        descents.lines_of(settings, results),
+        [Claim("The exact test error has a minimum", rise >= descents.LEAST_RISE, described)],
         "The paper's text gives neither the values of theta nor the number of iterations; both are our choice. "
         f"Iterations are on a logarithmic scale. {descents.DRAWING} The Bayes error is {100 * bayes_error():.2f} %. "
         f"The paper's values cannot be read from its figure. Rows are drawn from both classes with probability 1/2 "
-        "each. Seeds: the number of the trial.",
+        "each. Seeds: the number of the run.",
     )
 
 
 EXPERIMENT = Experiment(
     name="path-fig1",
     title="Lin, Rosasco, Zhou 2016, Figure 1: errors against iterations on two Gaussians",
-    full=Settings(),
-    quick=Settings(trials=20, iterations=400),
-    parts=parts,
+    quick=Settings(runs=20, iterations=400),
+    parts=descents.parts,
     work=work,
     report=report,
 )

@@ -16,16 +16,16 @@ import numpy as np
 from pyarrow import compute, parquet
 
 from tunefree.papers.experiments import data, descents
-from tunefree.papers.experiments.descents import Errors, Sample
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results
-from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.experiments.descents import Sample
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Report, Results
 from tunefree.papers.kernel.kernels import median_gamma
+from tunefree.papers.kernel.usual import Gaussian
 
 TARGET, POSITIVE = "income", ">50K"
 
 
 class Settings(NamedTuple):
-    """Sizes; draws of training rows have the seeds 0, 1, ..."""
+    """Sizes; the training rows of runs are drawn with seeds 0, 1, ..."""
 
     thetas: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
     etas: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
@@ -33,19 +33,12 @@ class Settings(NamedTuple):
     rows_held_out: int = 300
     test_rows: int = 16_281
     iterations: int = 3000
-    draws: int = 5
-
-
-class Census(NamedTuple):
-    """The data in the package, with standardised numbers and one-hot encoded categories."""
-
-    train: Sample
-    test: Sample
+    runs: int = 5
 
 
 @cache
-def census() -> Census:
-    """Read the packaged file."""
+def census() -> tuple[Sample, Sample]:
+    """The training and test rows in the package, with standardised numbers and one-hot encoded categories."""
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
@@ -58,20 +51,15 @@ def census() -> Census:
     texts = [compute.fill_null(table[name], data.MISSING).to_numpy() for name in names if name not in numeric]
     one_hot = OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(texts))
     x = np.hstack([StandardScaler().fit(numbers[is_train]).transform(numbers), one_hot]).astype(np.float32)
-    return Census(Sample(x[is_train], y[is_train]), Sample(x[~is_train], y[~is_train]))
+    return Sample(x[is_train], y[is_train]), Sample(x[~is_train], y[~is_train])
 
 
-def parts(settings: Settings, results: Results) -> list[Point]:
-    """One part for each draw and theta."""
-    return descents.parts_of(settings.draws, settings.thetas)
-
-
-def work(files: dict[str, Path], settings: Settings, draw: int, theta: float) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, run: int, theta: float) -> Arrays:
     """Choose eta_1 on held-out rows, then compute the errors along the iterations on all training rows."""
-    everything, random = census(), np.random.default_rng(draw)
-    chosen = random.permutation(len(everything.train.y))[: settings.rows]
-    train = Sample(everything.train.x[chosen], everything.train.y[chosen])
-    test = Sample(*(array[: settings.test_rows] for array in everything.test))
+    all_train, all_test = census()
+    chosen = np.random.default_rng(run).permutation(len(all_train.y))[: settings.rows]
+    train = Sample(*(array[chosen] for array in all_train))
+    test = Sample(*(array[: settings.test_rows] for array in all_test))
     kernel = Gaussian(median_gamma(train.x, train.y, most=settings.rows))
     held, learned = (
         Sample(*(array[some] for array in train))
@@ -83,39 +71,33 @@ def work(files: dict[str, Path], settings: Settings, draw: int, theta: float) ->
     return {**errors, "eta": np.array(eta), "gamma": np.array(kernel.gamma)}
 
 
-def lines_of(settings: Settings, results: Results) -> list[Errors]:
-    """The errors of all draws for each theta."""
-    return descents.lines_of(results, settings.draws, settings.thetas)
-
-
 def report(settings: Settings, results: Results) -> Report:
     """Two panels, training and test error."""
-    draws = range(settings.draws)
-    etas = [sorted(float(results[draw, theta]["eta"]) for draw in draws) for theta in settings.thetas]
-    gammas = [float(results[draw, settings.thetas[0]]["gamma"]) for draw in draws]
+    runs = range(settings.runs)
+    etas = [sorted(float(results[run, theta]["eta"]) for run in runs) for theta in settings.thetas]
+    gammas = [float(results[run, settings.thetas[0]]["gamma"]) for run in runs]
     steps = ", ".join(
         f"{' '.join(f'{eta:g}' for eta in chosen)} for theta = {theta:g}"
         for theta, chosen in zip(settings.thetas, etas, strict=True)
     )
     return descents.report(
-        lines_of(settings, results),
+        descents.lines_of(settings, results),
         [],
         "The paper does not state the encoding of the columns, the number of iterations, the grid of steps, or the "
         "number of draws over which its curves are averaged. Here numbers are standardised and categories one-hot "
         f"encoded. The grid of steps is {' '.join(f'{eta:g}' for eta in settings.etas)}; the step with the least "
         f"held-out loss of an iterate, on {settings.rows_held_out} of the {settings.rows} rows, is used with all of "
         f"them: {steps}. Bandwidths sigma are {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}. Curves "
-        f"are means over {settings.draws} draws. {descents.DRAWING} The paper's values cannot be read from its figure. "
-        "Seeds: the number of the draw.",
+        f"are means over {settings.runs} draws. {descents.DRAWING} The paper's values cannot be read from its figure. "
+        "Seeds: the number of the run.",
     )
 
 
 EXPERIMENT = Experiment(
     name="path-fig2",
     title="Lin, Rosasco, Zhou 2016, Figure 2: errors against iterations on the Adult data",
-    full=Settings(),
-    quick=Settings(rows=500, rows_held_out=100, test_rows=2000, iterations=1000, draws=2),
-    parts=parts,
+    quick=Settings(rows=500, rows_held_out=100, test_rows=2000, iterations=1000, runs=2),
+    parts=descents.parts,
     work=work,
     report=report,
 )

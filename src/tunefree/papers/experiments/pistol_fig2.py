@@ -127,7 +127,6 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
 EXPERIMENT = Experiment(
     name="pistol-fig2",
     title="Orabona 2014, Figure 2: the bound of Theorem 2 on the excess risk of PiSTOL",
-    full=Settings(),
     quick=Settings(points_per_decade=20),
     report=report,
 )

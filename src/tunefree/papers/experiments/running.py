@@ -125,7 +125,7 @@ def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) 
     values = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
     full = f"full but for {experiment.lacks}" if experiment.lacks else "full"
     size = f"{'quick, smaller than the paper' if quick else full} ({values})"
-    if experiment.quick == experiment.full:
+    if experiment.quick == type(experiment.quick)():
         size = "the same, quick or not"
     claims = "".join(
         f"- {claim.statement}. {'Here, too' if claim.holds else 'Not so here'}: {claim.measured}.\n"

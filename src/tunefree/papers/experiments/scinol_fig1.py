@@ -1,7 +1,8 @@
 """Kempka, Kotlowski, Warmuth 2019, Figure 1: learners on features of very different scales.
 
 21 features, the i-th normal with standard deviation 2^(i - 11); P(y = 1 | x) = 1 / (1 + exp(-x u)), where u_i is +-1
-over the standard deviation, with random signs. One margin, no constant feature.
+over the standard deviation, with random signs. One margin, no constant feature. The paper's learners are played as they
+are printed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, part, table
+from tunefree import papers
+from tunefree.core.rows import part, table
+from tunefree.losses import Logistic
 from tunefree.papers.experiments import drawing, methods
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.methods import Method, Sample
+from tunefree.papers.losses import OneMargin
+from tunefree.papers.playing import play_rounds
 
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
 LEARNERS = (*PAPER, *methods.OURS)
+PRINTED = {method.title: getattr(papers, method.title, papers.OGD) for method in PAPER}  # SGD is OGD there
 LABELS = ["0", "1"]
 OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer
 NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
@@ -62,13 +68,6 @@ def _learners(settings: Settings) -> list[tuple[str, float | None]]:
     return [(method.title, rate) for method in LEARNERS for rate in methods.rates_of(method, settings.rates)]
 
 
-class Rows(NamedTuple):
-    """Rows of the synthetic data."""
-
-    X: Block
-    classes: np.ndarray  # (n,) 0 and 1
-
-
 @cache
 def true_weights() -> np.ndarray:
     """The true weights u."""
@@ -77,13 +76,13 @@ def true_weights() -> np.ndarray:
 
 
 @cache
-def draw_rows(n: int, run: int | None) -> Rows:
+def draw_rows(n: int, run: int | None) -> Sample:
     """Sample the rows of a training set, or of the test set (``run`` is None)."""
     random = np.random.default_rng([1] if run is None else [2, run])
     x = random.normal(size=(n, FEATURES)) * 2.0 ** np.arange(-10, FEATURES - 10)
     classes = (random.random(n) < 1.0 / (1.0 + np.exp(-x @ true_weights()))).astype(np.int64)
     rows = table(x, np.arange(1, FEATURES + 1), np.empty((n, 0)))._replace(constant=0.0)
-    return Rows(rows, classes)
+    return Sample(rows, classes)
 
 
 def work(files: dict[str, Path], settings: Settings, title: str, rate: float | None, run: int) -> Arrays:
@@ -92,18 +91,24 @@ def work(files: dict[str, Path], settings: Settings, title: str, rate: float | N
     method = methods.ALL[title]
     interval = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
     stops = np.arange(interval, settings.training_rows + 1, interval)
-    stream = (
-        Sample(part(train.X, stop - interval, stop), train.classes[stop - interval : stop]) for stop in stops.tolist()
-    )
-    margins = methods.margins_along(method, rate, stream, test.X, LABELS, FEATURES + 1)
-    return {"rounds": stops, "losses": np.array([methods.cross_entropy(one, test.classes) for one in margins])}
+    if method.is_ours:
+        stream = (
+            Sample(part(train.rows, stop - interval, stop), train.codes[stop - interval : stop])
+            for stop in stops.tolist()
+        )
+        margins = methods.margins_along(method, rate, stream, test.rows, LABELS, FEATURES + 1)
+    else:
+        algorithm, y = PRINTED[title](*([] if rate is None else [rate])), 2.0 * train.codes - 1.0
+        played = play_rounds(algorithm, train.rows.numbers, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
+        margins = (test.rows.numbers @ weights for weights, _ in played.functions)
+    return {"rounds": stops, "losses": np.array([methods.cross_entropy(one, test.codes) for one in margins])}
 
 
 def reference_losses(settings: Settings) -> tuple[float, float]:
     """Test cross-entropy of u and of the zero vector."""
     test = draw_rows(settings.test_rows, None)
-    margins = test.X.numbers @ true_weights()[:, None]
-    return methods.cross_entropy(margins, test.classes), methods.cross_entropy(0.0 * margins, test.classes)
+    margins = test.rows.numbers @ true_weights()[:, None]
+    return methods.cross_entropy(margins, test.codes), methods.cross_entropy(0.0 * margins, test.codes)
 
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:
@@ -216,7 +221,6 @@ def _line_style(line: Line) -> drawing.Style:
 EXPERIMENT = Experiment(
     name="scinol-fig1",
     title="Kempka, Kotlowski, Warmuth 2019, Figure 1: 21 features of very different scales",
-    full=Settings(),
     quick=Settings(training_sets=3, test_rows=5000, rounds_between_tests=250),
     parts=parts,
     work=work,

@@ -127,7 +127,6 @@ def _range(means: list[np.ndarray], kind: str) -> tuple[float, float]:
 EXPERIMENT = Experiment(
     name="scinol-fig2",
     title="Kempka, Kotlowski, Warmuth 2019, Figure 2: cross-entropy on six data sets, epoch after epoch",
-    full=epochs.FULL,
     quick=epochs.QUICK,
     parts=epochs.parts,
     work=epochs.work,

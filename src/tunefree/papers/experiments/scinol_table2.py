@@ -124,7 +124,6 @@ def _draw(figure: Any, results: Results) -> None:
 EXPERIMENT = Experiment(
     name="scinol-table2",
     title="Kempka, Kotlowski, Warmuth 2019, Table 2: the data sets",
-    full=Settings(),
     quick=Settings(),
     parts=parts,
     work=work,

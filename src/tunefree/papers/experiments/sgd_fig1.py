@@ -95,7 +95,6 @@ def _draw(figure: Any, settings: Settings, x: np.ndarray, y: np.ndarray) -> None
 EXPERIMENT = Experiment(
     name="sgd-fig1",
     title="Nitanda, Suzuki 2019, Figure 1: the data of two strips",
-    full=Settings(),
     quick=Settings(rows=10_000),
     report=report,
 )

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
 
+from tunefree.losses import Logistic
 from tunefree.papers import RegularizedSGD
-from tunefree.papers.algorithm import Stream
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
+from tunefree.papers.losses import OneMargin
+from tunefree.papers.playing import Played, play_rounds
 
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
 TEST_SEED, TUNING_SEED = 10**6, 10**7  # seeds that differ from those of the runs
@@ -83,11 +84,10 @@ def work(files: dict[str, Path], settings: Settings, delta: float, penalty: floa
     x, y = strips(settings.iterations, delta, np.random.default_rng(run))
     test, _ = strips(settings.test_rows, delta, np.random.default_rng(TEST_SEED))
     stops = np.unique(np.geomspace(10, settings.iterations, settings.tests).round().astype(int))
-    _, functions = descent(x, y, penalty, offset, stops)
-    risk, error = np.array([[measure(weights, test, delta) for weights in pair] for pair in functions]).transpose(
-        2, 1, 0
-    )
-    accuracy = [np.mean((values(weights, x) > 0) == (y > 0)) for weights in functions[-1]]
+    functions = descent(x, y, penalty, offset, stops).functions
+    measured = [[measure(weights[:, 0], test, delta) for weights in pair] for pair in functions]
+    risk, error = np.array(measured).transpose(2, 1, 0)
+    accuracy = [np.mean((values(weights[:, 0], x) > 0) == (y > 0)) for weights in functions[-1]]
     return {
         "rounds": stops,
         "risk": risk.copy(),
@@ -97,30 +97,15 @@ def work(files: dict[str, Path], settings: Settings, delta: float, penalty: floa
     }
 
 
-def descent(
-    x: np.ndarray, y: np.ndarray, penalty: float, offset: float, stops: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Algorithm 1: its predictions (n,), and intercept and weights (stops, 2, 3) of g_{t+1} and of the average."""
-    algorithm = RegularizedSGD(penalty, offset)
-    algorithm.begin(Stream(x.shape[1] + 1, 1, len(y), 1.0))
-    predictions, functions = np.empty(len(y)), []
-    total, shares = algorithm.share(1) * algorithm.weights, algorithm.share(1)
-    waiting = iter([*stops.tolist(), None])
-    stop = next(waiting)
-    for t, row in enumerate(np.column_stack([np.ones(len(y)), x])):
-        predictions[t] = algorithm.predict(row)[0]
-        algorithm.update(row, np.array([-y[t] * expit(-y[t] * predictions[t])]))
-        total, shares = total + algorithm.share(t + 2) * algorithm.weights, shares + algorithm.share(t + 2)
-        if t + 1 == stop:
-            functions.append([algorithm.weights[:, 0], total[:, 0] / shares])
-            stop = next(waiting)
-    return predictions, np.array(functions)
+def descent(x: np.ndarray, y: np.ndarray, penalty: float, offset: float, stops: np.ndarray) -> Played:
+    """Algorithm 1: its functions are intercept and weights (3, 1) of g_{t+1} and of the average."""
+    rows = np.column_stack([np.ones(len(y)), x])
+    return play_rounds(RegularizedSGD(penalty, offset), rows, y, OneMargin(Logistic(), "logistic"), set(stops.tolist()))
 
 
 def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float) -> float:
     """Progressive validation loss: the mean loss of rows, each predicted before it is learned."""
-    predictions, _ = descent(x, y, penalty, offset, np.empty(0, int))
-    return float(np.logaddexp(0.0, -y * predictions).mean())
+    return float(descent(x, y, penalty, offset, np.empty(0, int)).losses.mean())
 
 
 def values(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -263,7 +248,6 @@ def _draw_column(column: Any, c: Curves) -> None:
 EXPERIMENT = Experiment(
     name="sgd-fig2",
     title="Nitanda, Suzuki 2019, Figure 2: loss and classification error of (averaged) SGD",
-    full=Settings(),
     quick=Settings(iterations=5000, runs=3, test_rows=20_000, tests=30),
     parts=parts,
     work=work,

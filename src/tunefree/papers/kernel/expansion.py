@@ -7,17 +7,39 @@ in the support already only has its coefficient changed, so a second pass adds n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.part import under
-from tunefree.papers.kernel.points import BLOCK, ROOM, Points, sums_at, values_within
+from tunefree.core.errors import ModelError
+from tunefree.core.part import LEARNED, Part, argument, child, scratch
+from tunefree.papers.kernel.points import BLOCK, Points, sums_at, values_within
 
-Coefficients = tuple[np.ndarray, np.ndarray]  # (M, K, n) of the support, and (M, K, BLOCK) of the open block
+AXES = {"pointers": "points+1", "outputs": "K"}  # as files name them
+Coefficients = tuple[np.ndarray, np.ndarray]  # (M, K, n) of the support, and of the open block
 
 
-class Expansion:
+class Terms(NamedTuple):
+    """Points, and their coefficients in M functions with K outputs."""
+
+    points: Points
+    coefficients: Annotated[np.ndarray, "float64[functions, outputs, n]"]
+    lags: Annotated[np.ndarray, "float64[functions, outputs, n]"]  # see pistol
+
+    @classmethod
+    def none(cls, n_functions: int, n_outputs: int) -> Terms:
+        """No points."""
+        nowhere = Points(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
+        return cls(nowhere, *np.zeros((2, n_functions, n_outputs, 0)))
+
+    def joined(self, others: Points, which: np.ndarray) -> Terms:
+        """The points and some others behind them, which have no coefficients yet."""
+        none = np.zeros((*self.coefficients.shape[:2], len(which)))
+        arrays = (np.concatenate([array, none], axis=2) for array in self[1:])
+        return Terms(self.points.joined(others, which), *arrays)
+
+
+class Expansion(Part):
     """Support points, the open block, and the coefficients of M functions with K outputs.
 
     Parameters
@@ -29,149 +51,101 @@ class Expansion:
     n_outputs : int
     """
 
+    kernel, steps = argument(), argument()
+    support: Terms = child(Terms, LEARNED, make=lambda *_: Terms, axes=AXES)
+    block: Terms = child(Terms, LEARNED, make=lambda *_: Terms, axes=AXES)  # the open one
+    _places: dict[int, int] | None = scratch()  # of the support points, by the hash of their keys; None: not known
+
     def __init__(self, kernel: Any, steps: np.ndarray, n_outputs: int) -> None:
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
-        n_functions = len(self.steps)
-        self.store, self.n = Points.empty(), 0
-        self.coefficients = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity)
-        self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see pistol
-        self.block, self.filled = Points.empty(), 0
-        self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
-        self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
-        self._places: dict[int, int] | None = {}  # of the support points, by the hash of their keys
+        self.support, self.block = (Terms.none(len(steps), n_outputs) for _ in range(2))
+        self._places = None
 
-    @property
-    def n_functions(self) -> int:
-        return self.coefficients.shape[0]
-
-    @property
-    def n_outputs(self) -> int:
-        return self.coefficients.shape[1]
+    def check(self) -> None:
+        """Raise a ModelError unless each point has its coefficients, and the open block has room."""
+        for terms in (self.support, self.block):
+            if any(array.shape[::2] != (len(self.steps), terms.points.size) for array in terms[1:]):
+                raise ModelError("points or functions of an expansion have not a coefficient each")
+        if self.block.points.size >= BLOCK:
+            raise ModelError("the open block of support points is full")
 
     @property
     def n_support(self) -> int:
         """Rows that the functions are made of."""
-        return self.n + self.filled
+        return self.support.points.size + self.block.points.size
 
     def open(self, rows: Points, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Put the rows from ``start`` to ``stop`` into the open block, which has capacity for them.
+        """Put the rows from ``start`` to ``stop`` into the open block, which has room for them.
 
         Returns
         -------
-        known : (M, BLOCK, K) array
-            The functions' sums over the support, at these rows; at their places in the block.
-        values : (S, BLOCK, BLOCK) array
-            At each step of the grid up to theirs, kernel values of these rows and those before in the block.
+        known : (M, stop - start, K) array
+            The functions' sums over the support, at these rows.
+        values : (S, stop - start, n) array
+            At each step of the grid up to theirs, kernel values of these rows and the n rows of the block.
         """
-        first, self.filled = self.filled, self.filled + stop - start
-        self.block = self.block.joined(first, rows, np.arange(start, stop))
-        here = slice(first, self.filled)
-        known = np.zeros((self.n_functions, BLOCK, self.n_outputs))
-        values = np.zeros((int(self.steps.max(initial=0)) + 1, BLOCK, BLOCK))
-        known[:, here] = self._sums(self.coefficients, self.block, first, self.filled)
-        block = self.block.packed(self.filled)
-        values[:, here, : self.filled] = values_within(self.kernel, len(values), block, first, self.filled)
-        return known, values
+        first = self.block.points.size
+        self.block = self.block.joined(rows, np.arange(start, stop))
+        n_steps = int(self.steps.max(initial=0)) + 1
+        known = self._sums(self.support.points, self.support.coefficients, rows, start, stop)
+        return known, values_within(self.kernel, n_steps, self.block.points, first)
 
-    def _sums(self, coefficients: np.ndarray, rows: Points, first: int, stop: int) -> np.ndarray:
-        """Sums (M, stop - first, K) over the support at some rows."""
-        return sums_at(self.kernel, self.steps, self.store, self.n, coefficients, rows, first, stop)
+    def _sums(self, points: Points, coefficients: np.ndarray, rows: Points, first: int, stop: int) -> np.ndarray:
+        """Sums (M, stop - first, K) over points at some rows."""
+        return np.ascontiguousarray(sums_at(self.kernel, self.steps, points, coefficients, rows, first, stop))
 
     def close(self) -> None:
         """Close the open block: its rows that have a coefficient join the support."""
-        active = np.flatnonzero(self.open_coefficients.any(axis=(0, 1)))
-        names, places = self.block.keys(self.filled), self._known_places()
-        new: list[int] = []
-        of_active: list[int] = []
-        for i in active.tolist():
-            place = places.setdefault(hash(names[i]), self.n + len(new))
-            if place == self.n + len(new):
-                new.append(i)
-            of_active.append(place)
-        self._make_room(self.n + len(new))
-        self.store = self.store.joined(self.n, self.block, np.array(new, np.int64))
-        self.n += len(new)
-        columns: Any = np.s_[:, :, np.array(of_active, np.int64)]
-        for totals, terms in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
-            np.add.at(totals, columns, terms[:, :, active])  # a place may come twice
-        self.open_coefficients[:] = self.open_lags[:] = 0.0
-        self.block, self.filled = Points.empty(), 0
-
-    def _known_places(self) -> dict[int, int]:
+        block, n = self.block, self.support.points.size
         if self._places is None:
-            names = self.store.keys(self.n)
-            self._places = {hash(name): i for i, name in enumerate(names)}
-        return self._places
-
-    def _make_room(self, n: int) -> None:
-        if n > self.coefficients.shape[2]:
-            room = -(-max(n, 2 * self.coefficients.shape[2]) // ROOM) * ROOM
-            shape = (self.n_functions, self.n_outputs, room)
-            for name in ("coefficients", "lags"):
-                numbers, grown = getattr(self, name), np.zeros(shape)
-                grown[:, :, : numbers.shape[2]] = numbers
-                setattr(self, name, grown)
+            self._places = {hash(key): i for i, key in enumerate(self.support.points.keys())}
+        active, keys = np.flatnonzero(block.coefficients.any(axis=(0, 1))), block.points.keys()
+        new: list[int] = []
+        places = []
+        for i in active.tolist():
+            places.append(self._places.setdefault(hash(keys[i]), n + len(new)))
+            if places[-1] == n + len(new):
+                new.append(i)
+        self.support = self.support.joined(block.points, np.array(new, np.int64))
+        columns: Any = np.s_[:, :, np.array(places, np.int64)]
+        for totals, terms in zip(self.support[1:], block[1:], strict=True):
+            np.add.at(totals, columns, terms[:, :, active])  # a place may come twice
+        self.block = Terms.none(*block.coefficients.shape[:2])
 
     def restart_averages(self, clocks: np.ndarray) -> None:
         """Begin the averages of the functions anew; what was learned before goes into their lags."""
-        self.lags[:, :, : self.n] = self.coefficients[:, :, : self.n] * clocks[:, :, None]
-        self.open_lags[:] = self.open_coefficients * clocks[:, :, None]
+        for terms in (self.support, self.block):
+            terms.lags[:] = terms.coefficients * clocks[:, :, None]
 
     def averaged(self, clocks: np.ndarray, weights: np.ndarray) -> Coefficients:
-        """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
+        """Coefficients of the averages of the functions.
 
         Clocks (M, K) and weights (M,) are those of :class:`tunefree.papers.kernel.pistol.KernelPiSTOL`.
         """
-        parts = []
-        for coefficients, lags in self._both():
-            totals = coefficients * clocks[:, :, None] - lags
-            parts.append(
-                np.divide(totals, weights[:, None, None], out=np.zeros_like(totals), where=weights[:, None, None] > 0)
-            )
-        return parts[0], parts[1]
+        weights = weights[:, None, None]
+
+        def of(terms: Terms) -> np.ndarray:
+            totals = terms.coefficients * clocks[:, :, None] - terms.lags
+            return np.divide(totals, weights, out=np.zeros_like(totals), where=weights > 0)
+
+        return of(self.support), of(self.block)
 
     def scaled(self, factors: np.ndarray) -> Coefficients:
         """Coefficients of the functions as they are, with their factors (M, K)."""
-        first, second = (coefficients * factors[:, :, None] for coefficients, _ in self._both())
-        return first, second
-
-    def _both(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        n = self.n
-        return (self.coefficients[:, :, :n], self.lags[:, :, :n]), (self.open_coefficients, self.open_lags)
+        return self.support.coefficients * factors[:, :, None], self.block.coefficients * factors[:, :, None]
 
     def values(self, rows: Points, coefficients: Coefficients) -> np.ndarray:
         """Values (M, n, K) of functions at any rows."""
-        found = np.zeros((self.n_functions, rows.size, self.n_outputs))
+        values = np.zeros((len(self.steps), rows.size, self.support.coefficients.shape[1]))
         for start in range(0, rows.size, BLOCK):
             stop = min(start + BLOCK, rows.size)
-            found[:, start:stop] = self._sums(coefficients[0], rows, start, stop)
-            of_block = self.block, self.filled, coefficients[1]
-            found[:, start:stop] += sums_at(self.kernel, self.steps, *of_block, rows, start, stop)
-        return found
+            for terms, of_terms in zip((self.support, self.block), coefficients, strict=True):
+                values[:, start:stop] += self._sums(terms.points, of_terms, rows, start, stop)
+        return values
 
     def remap_outputs(self, placed: np.ndarray) -> None:
         """Change the outputs: each new one is a combination ``placed`` (K_new, K) of the old ones."""
-        for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
-            setattr(self, name, np.einsum("lk,mkn->mln", placed, getattr(self, name)))
-
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same functions."""
-        arrays = {f"support.{name}": value for name, value in self.store.packed(self.n)._asdict().items()}
-        arrays |= {f"open.{name}": value for name, value in self.block.packed(self.filled)._asdict().items()}
-        for name in ("coefficients", "lags"):
-            arrays[name] = getattr(self, name)[:, :, : self.n]
-            arrays[f"open_{name}"] = getattr(self, f"open_{name}")[:, :, : self.filled]
-        return arrays
-
-    @classmethod
-    def restore(cls, kernel: Any, steps: np.ndarray, arrays: dict[str, np.ndarray]) -> Expansion:
-        """The functions that :meth:`save_state` wrote down."""
-        restored = cls(kernel, steps, arrays["coefficients"].shape[1])
-        copies = {name: array.copy() for name, array in arrays.items()}  # which may be written to
-        restored.store, restored.block = (Points(**under(name, copies)) for name in ("support.", "open."))
-        restored.n, restored.filled, restored._places = restored.store.size, restored.block.size, None
-        restored._make_room(restored.n)
-        for name in ("coefficients", "lags"):
-            getattr(restored, name)[:, :, : restored.n] = arrays[name]
-            getattr(restored, f"open_{name}")[:, :, : restored.filled] = arrays[f"open_{name}"]
-        return restored
+        self.support, self.block = (
+            Terms(terms.points, *(np.einsum("lk,mkn->mln", placed, array) for array in terms[1:]))
+            for terms in (self.support, self.block)
+        )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.kernel.pistol import KernelPiSTOL
-from tunefree.theory.bounds import growing_pistol_bound
+from tunefree.papers.pistol_bound import pistol_regret
 from tunefree.theory.evidence import Certificate, certify
 
 
@@ -66,13 +66,8 @@ class KernelCertificate(Certificate):
         bound : float
             On the total loss of the predictions minus that of the comparator.
         """
-        a, b, largest, first = (float(self.state[name][0]) for name in ("a", "b", "largest", "first"))
-        if b == 0.0:
-            return math.inf
-        slopes = self.state["slopes"]
-        paths, growth = (slopes / size if size > 0.0 else slopes for size in (largest, first))
         with np.errstate(all="ignore"):
-            total = self.lipschitz * float(growing_pistol_bound(norm * largest, paths, growth, a, b).sum())
+            total = self.lipschitz * pistol_regret(self.state, norm)
         return total if math.isfinite(total) else math.inf
 
 

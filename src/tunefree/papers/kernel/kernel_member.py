@@ -33,7 +33,7 @@ class KernelMember(HasObjective):
     """
 
     setting = argument()
-    state = child(KernelPiSTOL, LEARNED)
+    state = child(KernelPiSTOL, LEARNED, axes={OUTPUT: "K"})
     calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
     evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
 
@@ -63,8 +63,11 @@ class KernelMember(HasObjective):
         y, evaluation_weight = rows.y, rows.evaluation_weight
         if self.evidence is not None:
             weight = np.where(rows.weight > 0.0, evaluation_weight, 0.0)
-            of_rows = _without_entries(len(y)), y, weight, margins, measured(self.objective, y, margins)
-            record_evidence(self.evidence, self.objective, *of_rows)
+            # Of a function in a kernel's space evidence has no sums for features but the constant.
+            nowhere = np.zeros(len(y), np.int64)
+            no_entries = Rows(nowhere, nowhere, np.zeros(0, np.uint32), np.zeros(0))
+            losses = measured(self.objective, y, margins)
+            record_evidence(self.evidence, self.objective, no_entries, y, weight, margins, losses)
         if self.calibration is None:
             return margins
         n_outputs = margins.shape[1]
@@ -81,7 +84,7 @@ class KernelMember(HasObjective):
         """Average from here on: later functions are better than those of the first pass, whose certificate ends."""
         if self.evidence is not None:
             self.evidence.inner[0] = math.inf
-        self.state.restart_average()
+        self.state.average_weight[0] = 0.0
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
         """Know one more class; new margins are ``placed`` (new K, old K) times the old ones.
@@ -104,8 +107,3 @@ class KernelMember(HasObjective):
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
     """Log-odds (n, classes) in the shape of margins (n, K)."""
     return log_odds[:, 1:2] - log_odds[:, :1] if n_outputs == 1 else log_odds
-
-
-def _without_entries(n: int) -> Rows:
-    """Rows without entries: of a function in a kernel's space evidence has no sums for features but the constant."""
-    return Rows(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(0, np.uint32), np.zeros(0))

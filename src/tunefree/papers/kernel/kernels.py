@@ -1,10 +1,10 @@
 """Kernels: what each of them provides, the registry of their names, and the median rule for their widths.
 
-The value of a kernel is computed in two steps. First comes a number of the pair of rows: their dot product or their l1
-distance (:mod:`.pairs`). Then comes a function of that number and of the norms of both rows, its similarity, which is
-compiled for each class of kernel.
-Kernels that are exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further
-width costs one multiplication.
+The value of a kernel is computed in two steps. First comes a number of the pair of rows, to which only the features
+contribute that both rows have: their dot product, or their l1 distance less both norms. Then comes a function of that
+number and of the norms of both rows, its similarity, which is compiled for each class of kernel. Kernels that are
+exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further width costs one
+multiplication.
 
 A kernel is a NamedTuple of its parameters, with a class method ``create(gamma, degree, coef0)``, that is also a
 :class:`KernelFunction`. A kernel that has a width calls it ``gamma``. ``ALL`` holds the kernels by the names that users
@@ -19,17 +19,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.parameters import refuse
 from tunefree.core.registry import Registry
 
+DEGREE = "Exponent of the polynomial kernel (gamma x.z + coef0)^degree."
+COEF0 = "Constant of the polynomial kernel (gamma x.z + coef0)^degree."
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 
 ALL = Registry(
     "kernel",
     {
-        "rbf": "tunefree.papers.kernel.gaussian:Gaussian",
-        "laplacian": "tunefree.papers.kernel.laplacian:Laplacian",
-        "poly": "tunefree.papers.kernel.polynomial:Polynomial",
-        "linear": "tunefree.papers.kernel.polynomial:Linear",
+        "rbf": "tunefree.papers.kernel.usual:Gaussian",
+        "laplacian": "tunefree.papers.kernel.usual:Laplacian",
+        "poly": "tunefree.papers.kernel.usual:Polynomial",
+        "linear": "tunefree.papers.kernel.usual:Linear",
     },
 )
 
@@ -66,12 +69,10 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
 
 
 class KernelFunction:
-    """What a kernel has. It needs ``pair`` and :meth:`similarity`; the others have defaults.
+    """What a kernel has. It needs :meth:`similarity`; the others have defaults, those of a kernel of dot products.
 
     Attributes
     ----------
-    pair : DotProduct or L1Distance
-        The number of a pair of rows that the kernel is a function of, see :mod:`tunefree.papers.kernel.pairs`.
     is_ladder : bool, default False
         Whether the square of its value is its value at twice the gamma.
     distance : {"euclidean", "manhattan"}, optional
@@ -79,9 +80,28 @@ class KernelFunction:
         A euclidean distance d is multiplied by sqrt(gamma), a manhattan distance by gamma.
     """
 
-    pair: Any
     is_ladder = False
     distance: str | None = None
+
+    @staticmethod
+    def feature_term(one, other):
+        """The contribution of a feature of two rows to the number of the pair; 0 if it is 0 in one of them."""
+        return one * other
+
+    @staticmethod
+    def numbers(left: Any, right: Any) -> np.ndarray:
+        """The numbers (n, m) of pairs of rows of two arrays or CSR matrices."""
+        return inner_products(left, right)
+
+    @staticmethod
+    def norms(rows: Any) -> np.ndarray:
+        """The norms (n,) of the rows of an array or a CSR matrix, in float64: sums of squares."""
+        return squared_norms(rows)
+
+    @staticmethod
+    def self_numbers(norms: np.ndarray) -> np.ndarray:
+        """The numbers (n,) of rows paired with themselves, from their norms."""
+        return norms
 
     def similarity(kernel, pair, norm, other_norm, exp=np.exp):
         """The kernel value of two rows, from the number of the pair and the norms of both.
@@ -93,14 +113,27 @@ class KernelFunction:
 
     def tile(self, left: Any, right: Any) -> np.ndarray:
         """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
-        norms, others = (self.pair.norms(rows).astype(left.dtype) for rows in (left, right))
-        values = self.similarity(self.pair.numbers(left, right), norms[:, None], others)
+        norms, others = (self.norms(rows).astype(left.dtype) for rows in (left, right))
+        values = self.similarity(self.numbers(left, right), norms[:, None], others)
         return np.asarray(values, left.dtype)
 
     def diagonal(self, rows: Any) -> np.ndarray:
         """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
-        norms = self.pair.norms(rows)
-        return np.asarray(self.similarity(self.pair.self_numbers(norms), norms, norms), np.float64)
+        norms = self.norms(rows)
+        return np.asarray(self.similarity(self.self_numbers(norms), norms, norms), np.float64)
+
+
+def inner_products(left: Any, right: Any) -> np.ndarray:
+    """Dot products (n, m) of the rows of two arrays or CSR matrices, as a contiguous array."""
+    products = left @ right.T
+    return np.ascontiguousarray(products if isinstance(products, np.ndarray) else products.toarray())
+
+
+def squared_norms(rows: Any) -> np.ndarray:
+    """|x|^2 of each row, in float64."""
+    if not isinstance(rows, np.ndarray):
+        return np.asarray(rows.multiply(rows).sum(axis=1), np.float64).reshape(-1)
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
 class Width(NamedTuple):
@@ -114,8 +147,8 @@ class Width(NamedTuple):
         return cls(float(gamma))
 
 
-def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> float:
-    """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels.
+def median_gamma(rows: Any, labels: np.ndarray, most: int = MOST_SAMPLED, distance: str = "euclidean") -> float:
+    """gamma_0 = 1 / (2 m^2), m the median distance between rows of different labels; 1 / m for manhattan distances.
 
     Jaakkola, Diekhans, Haussler: Using the Fisher kernel method to detect remote protein homologies (ISMB 1999).
 
@@ -123,8 +156,9 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> floa
     ----------
     rows : (n, d) array or SciPy sparse matrix
     labels : (n,) array
-    most : int, optional
-        How many of the rows are used, the first; by default MOST_SAMPLED.
+    most : int, default 512
+        How many of the rows are used, the first.
+    distance : {"euclidean", "manhattan"}, default "euclidean"
 
     Returns
     -------
@@ -136,16 +170,20 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> floa
     >>> median_gamma(np.array([[0.0], [2.0], [0.0]]), np.array(["a", "b", "a"]))
     0.125
     """
-    most = MOST_SAMPLED if most is None else most
     rows, labels = rows[:most].astype(np.float64), np.asarray(labels[:most])
-    norms, products = np.asarray((rows * rows).sum(axis=1)), rows @ rows.T
-    squares = norms[:, None] + norms - 2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
-    for chosen in (labels[:, None] != labels, ~np.eye(len(norms), dtype=bool)):
-        distances = squares[chosen]
-        if len(distances) and (median := float(np.median(distances))) > 0.0:
-            return 0.5 / median
-    largest = float(squares.max(initial=0.0))
-    return 0.5 / largest if largest > 0.0 else 1.0
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    if distance == "manhattan":
+        scale, distances = 1.0, manhattan_distances(rows)
+    else:
+        norms = np.asarray((rows * rows).sum(axis=1))
+        scale, distances = 0.5, norms[:, None] + norms - 2.0 * inner_products(rows, rows)  # their squares
+    for chosen in (labels[:, None] != labels, ~np.eye(len(labels), dtype=bool)):
+        some = distances[chosen]
+        if len(some) and (median := float(np.median(some))) > 0.0:
+            return scale / median
+    largest = float(distances.max(initial=0.0))
+    return scale / largest if largest > 0.0 else 1.0
 
 
 def check_kernel(name: Any) -> None:
@@ -159,3 +197,14 @@ def check_kernel(name: Any) -> None:
     """
     if not isinstance(name, str) or name not in ALL:
         raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(ALL)}")
+
+
+def check_effect(group: Any) -> None:
+    """Raise an error for a parameter of a kernel that has no effect with the kernel of a group, or without one."""
+    if group.kernel is None:
+        names = ("gamma", "degree", "coef0", "precision")
+        refuse(group, names, "has no effect without a kernel; pass `kernel='rbf'`, or leave it out")
+        return
+    usual = {"gamma": 1, "degree": 1, "coef0": 1}
+    idle = [name for name in usual if kernel_of(group.kernel, **usual) == kernel_of(group.kernel, **usual | {name: 2})]
+    refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")

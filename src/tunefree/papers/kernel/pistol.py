@@ -8,8 +8,8 @@ Algorithm 3.
 
 One value g_{t-1}(x_t) gives both the prediction and the norm, ||g_t||^2 = ||g_{t-1}||^2 - 2 s_t g_{t-1}(x_t) +
 s_t^2 k(x_t, x_t). The paper assumes k(x, x) <= 1; here M = max bound_t ||k(x_t, .)|| takes the place of L, as for the
-linear learner (:mod:`tunefree.learners.pistol`), and slopes come divided by the loss's Lipschitz constant: a and b are
-the paper's a / L and b / L.
+linear learner (:mod:`tunefree.papers.learners.pistol`), and slopes come divided by the loss's Lipschitz constant: a and
+b are the paper's a / L and b / L.
 
 The paper's experiments set b = sqrt(2 a L T) for T rounds. Where T is not known b grows as sqrt(2 a L t): that only
 multiplies f_t by a slowly growing number.
@@ -32,9 +32,9 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
-from tunefree.learners.pistol import factor_of
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
+from tunefree.papers.learners.pistol import factor_of
 
 
 class KernelPiSTOL(State):
@@ -86,10 +86,6 @@ class KernelPiSTOL(State):
         state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
         return bounded(-gradient)
 
-    def restart_average(self) -> None:
-        """Average from here on."""
-        self.average_weight[0] = 0.0
-
     def with_outputs(self, n_outputs: int, copies: bool) -> Self:
         """The same learner with more outputs.
 
@@ -122,8 +118,8 @@ def learning_of(functions: Functions) -> Callable[..., None]:
         state: Any,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        values: Annotated[np.ndarray, "float64[block, block]"],
-        known: Annotated[np.ndarray, "float64[block, outputs]"],
+        values: Annotated[np.ndarray, "float64[rows, block]"],
+        known: Annotated[np.ndarray, "float64[rows, outputs]"],
         first: int,
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
@@ -138,8 +134,8 @@ def learning_of(functions: Functions) -> Callable[..., None]:
         n_outputs, margins = len(coefficients), state.margins
         for i in range(len(targets)):
             t, y, weight = first + i, targets[i], weights[i]
-            begin(state, values[t, t], scale_of(numbers, weight))
-            write_margins(state, values[t], known[t], coefficients, t)
+            begin(state, values[i, t], scale_of(numbers, weight))
+            write_margins(state, values[i], known[i], coefficients, t)
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight > 0.0:
                 differentiate(codes, numbers, y, weight, n_outputs, margins, state.gradient, state.curvature)
@@ -147,7 +143,7 @@ def learning_of(functions: Functions) -> Callable[..., None]:
                 for k in range(n_outputs):
                     clock = bounded(state.average_clocks[k] + factor_of(state, k) * weight)
                     state.average_clocks[k] = clock
-                    coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], values[t, t])
+                    coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], values[i, t])
                     lags[k, t] = coefficients[k, t] * clock
 
     return learn

@@ -17,76 +17,60 @@ from scipy.sparse import csr_array
 
 from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Block, compressed
+from tunefree.core.rows import FEATURES, Block, compressed
+from tunefree.core.schema import Limits
 from tunefree.papers.kernel import kernels
 
 BLOCK = 128  # rows whose kernel values are computed together
-ROOM = 1024  # the capacity of arrays is a multiple of it
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
 
 
 class Points(NamedTuple):
-    """Compressed sparse rows; arrays may have spare capacity behind the points."""
+    """Compressed sparse rows."""
 
-    pointers: Annotated[np.ndarray, "int64[pointers]"]  # point i has the entries pointers[i] .. pointers[i + 1]
-    features: Annotated[np.ndarray, "int32[point_entries]"]
+    # Point i has the entries pointers[i] .. pointers[i + 1].
+    pointers: Annotated[np.ndarray, "int64[pointers]", Limits(ascends_to="point_entries")]
+    features: Annotated[np.ndarray, "int32[point_entries]", FEATURES]
     values: Annotated[np.ndarray, "float64[point_entries]"]
     norms: Annotated[np.ndarray, "float64[points]"]
 
-    @classmethod
-    def empty(cls) -> Points:
-        """No points at all."""
-        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-
     @property
     def size(self) -> int:
-        """How many points there are, spare capacity included."""
+        """How many points there are."""
         return len(self.norms)
 
-    def joined(self, n: int, others: Points, which: np.ndarray) -> Points:
-        """The first n points and some others behind them."""
-        first, counts = int(self.pointers[n]), np.diff(others.pointers)[which]
-        after = first + np.cumsum(counts)
-        last, stop = int(after[-1]) if len(after) else first, n + len(which)
-        entries = np.repeat(others.pointers[which] - (after - counts), counts) + np.arange(first, last)
-        pointers, norms = with_room(self.pointers, stop + 1), with_room(self.norms, stop)
-        features, values = with_room(self.features, last), with_room(self.values, last)
-        pointers[n + 1 : stop + 1], norms[n:stop] = after, others.norms[which]
-        features[first:last], values[first:last] = others.features[entries], others.values[entries]
-        return Points(pointers, features, values, norms)
-
-    def packed(self, n: int) -> Points:
-        """The first n points, without spare capacity."""
-        last = int(self.pointers[n])
-        return Points(self.pointers[: n + 1], self.features[:last], self.values[:last], self.norms[:n])
-
-    def as_matrix(self) -> Any:
-        """The points as a CSR matrix."""
-        return csr_array(
-            (self.values, self.features, self.pointers), (self.size, 1 + int(self.features.max(initial=0)))
+    def joined(self, others: Points, which: np.ndarray) -> Points:
+        """The points and some others behind them."""
+        counts, last = np.diff(others.pointers)[which], int(self.pointers[-1])
+        after = np.cumsum(counts)
+        entries = np.repeat(others.pointers[which] - (after - counts), counts) + np.arange(counts.sum())
+        return Points(
+            np.append(self.pointers, last + after),
+            np.append(self.features, others.features[entries]),
+            np.append(self.values, others.values[entries]),
+            np.append(self.norms, others.norms[which]),
         )
 
-    def keys(self, n: int) -> list[bytes]:
-        """For each of the first n points, bytes that only the same point has."""
-        spans = [slice(first, last) for first, last in pairwise(self.pointers[: n + 1].tolist())]
+    def keys(self) -> list[bytes]:
+        """For each point bytes that only the same point has."""
+        spans = [slice(first, last) for first, last in pairwise(self.pointers.tolist())]
         return [self.features[span].tobytes() + self.values[span].tobytes() for span in spans]
-
-
-def with_room(array: np.ndarray, n: int) -> np.ndarray:
-    """The array, or one of at least twice its length that begins with it where there are not n places."""
-    if n <= len(array):
-        return array
-    grown = np.zeros((-(-max(n, 2 * len(array)) // ROOM) * ROOM, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 def points(X: Block, kernel: Any) -> Points:
     """Rows without their constant, as points of a kernel's space."""
+    rows = as_csr(X)
+    return Points(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data, kernel.norms(rows))
+
+
+def as_csr(X: Block, n_features: int | None = None) -> csr_array:
+    """A block's rows as a sparse matrix, whose column 0, of the constant, is empty; features beyond are left out."""
     pointers, features, values = compressed(X)
-    matrix = csr_array((values, features, pointers), (len(pointers) - 1, 1 + int(features.max(initial=0))))
-    return Points(pointers.astype(np.int64), features, values, kernel.pair.norms(matrix))
+    rows = csr_array((values, features, pointers), shape=(len(pointers) - 1, 1 + int(features.max(initial=0))))
+    if n_features is not None:
+        rows.resize((rows.shape[0], n_features))
+    return rows
 
 
 class LaidOut(NamedTuple):
@@ -117,7 +101,7 @@ def exponential(power):
 
 def value_writing_of(cls: Any) -> Any:
     """The function that writes the values of a class of kernels, of a point and of all rows that are laid out."""
-    term_of, value_of = cls.pair.feature_term, cls.similarity
+    term_of, value_of = cls.feature_term, cls.similarity
 
     def write(kernel, rows, points, i, values):
         for b in range(len(values)):
@@ -154,14 +138,13 @@ def summing(cls: Any) -> Compiled:
         kernel: Any,
         rows: LaidOut,
         points: Points,
-        n: int,
         order: Annotated[np.ndarray, "int64[functions]"],
         starts: Annotated[np.ndarray, "int64[edges]"],
-        coefficients: Annotated[np.ndarray, "float64[functions, outputs, capacity]"],
+        coefficients: Annotated[np.ndarray, "float64[functions, outputs, points]"],
         values: Annotated[np.ndarray, "float64[rows]"],
         sums: Annotated[np.ndarray, "float64[functions, outputs, rows]"],
     ) -> None:
-        for i in range(n):
+        for i in range(len(points.norms)):
             write(kernel, rows, points, i, values)
             for step in range(len(starts) - 1):
                 for place in range(starts[step], starts[step + 1]):
@@ -183,11 +166,10 @@ def valuing(cls: Any) -> Compiled:
         kernel: Any,
         rows: LaidOut,
         points: Points,
-        n: int,
         scratch: Annotated[np.ndarray, "float64[rows]"],
-        values: Annotated[np.ndarray, "float64[steps, rows, columns]"],
+        values: Annotated[np.ndarray, "float64[steps, rows, points]"],
     ) -> None:
-        for i in range(n):
+        for i in range(len(points.norms)):
             write(kernel, rows, points, i, scratch)
             for step in range(len(values)):
                 for b in range(len(scratch)):
@@ -201,7 +183,6 @@ def sums_at(
     kernel: Any,
     steps: np.ndarray,
     support: Points,
-    n: int,
     coefficients: np.ndarray,
     rows: Points,
     first: int,
@@ -215,9 +196,8 @@ def sums_at(
         At the least gamma of the grid.
     steps : (M,) int array
         For each function its step on the grid of bandwidths, each of twice the gamma; several may share one.
-    support, n : Points, int
-        The support is the first n of the points.
-    coefficients : (M, K, n or more) float64 array
+    support : Points
+    coefficients : (M, K, n) float64 array
     rows, first, stop
         Points, and from which to which of them.
     """
@@ -226,23 +206,24 @@ def sums_at(
     sums, scratch = np.zeros((*coefficients.shape[:2], stop - first)), np.empty(stop - first)
     of_functions = order, starts, np.ascontiguousarray(coefficients)
     cls: Any = type(kernel)
-    summing(cls)(kernel, laid_out(rows, first, stop), support, n, *of_functions, scratch, sums)
+    summing(cls)(kernel, laid_out(rows, first, stop), support, *of_functions, scratch, sums)
     if not np.isfinite(sums).all():
         raise ModelError(NOT_FINITE)
     return sums.transpose(0, 2, 1)
 
 
-def values_within(kernel: Any, n_steps: int, rows: Points, first: int, stop: int) -> np.ndarray:
-    """Kernel values (S, stop - first, stop) of some points and all those up to them, at S steps.
+def values_within(kernel: Any, n_steps: int, rows: Points, first: int) -> np.ndarray:
+    """Kernel values (S, n - first, n) of the points from ``first`` on and all n, at S steps.
 
     Raises
     ------
     ModelError
         If a value is no number, or k(x, x) is negative.
     """
-    values, scratch = np.empty((n_steps, stop - first, stop)), np.empty(stop - first)
+    n = rows.size
+    values, scratch = np.empty((n_steps, n - first, n)), np.empty(n - first)
     cls: Any = type(kernel)
-    valuing(cls)(kernel, laid_out(rows, first, stop), rows, stop, scratch, values)
+    valuing(cls)(kernel, laid_out(rows, first, n), rows, scratch, values)
     if not np.isfinite(values[0]).all():
         raise ModelError(NOT_FINITE)
     if np.diagonal(values[0], offset=first).min(initial=0.0) < 0.0:

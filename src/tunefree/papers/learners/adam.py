@@ -32,7 +32,7 @@ class Adam(PlainLearner):
     """
 
     since = per_feature("the round in which the feature was last learned")
-    weights = per_coordinate("w_i when the feature was last seen, whether learned or not")
+    weights = per_coordinate("w_i when the feature was last seen or read", is_saved=False)
     learned = per_coordinate("w_i at the end of round since")
     first = per_coordinate("m at the end of round since")
     root = per_coordinate("sqrt(v) at the end of round since", parity=EVEN)
@@ -83,7 +83,8 @@ class Adam(PlainLearner):
                     state.weights[j, k] = state.learned[j, k] = weight
 
     def coordinate(state, j, k):
-        return weight_after_missed_steps(state, j, k)
+        catch_up(state, j, state.weights.shape[1])
+        return state.weights[j, k]
 
 
 def terms(state, power1, power2):
@@ -93,11 +94,6 @@ def terms(state, power1, power2):
     """
     correction = math.sqrt(1.0 - power2)
     return state.eta[0] * state.margin[0] * (correction / (1.0 - power1)), state.epsilon[0] * correction
-
-
-def step_of(state, j, k, rate, offset, decay):
-    """A missed step, in which m and sqrt(v) have decayed: m is a part of the rate, sqrt(v) decays here."""
-    return rate * state.first[j, k] / (state.root[j, k] * decay + offset)
 
 
 def catch_up(state, j, n_outputs):
@@ -120,26 +116,8 @@ def catch_up(state, j, n_outputs):
         has_moved = False
         for k in range(n_outputs):
             before = state.weights[j, k]
-            state.weights[j, k] = bounded(before - step_of(state, j, k, rate * decay1, offset, decay2))
+            step = rate * decay1 * state.first[j, k] / (state.root[j, k] * decay2 + offset)
+            state.weights[j, k] = bounded(before - step)
             has_moved |= state.weights[j, k] != before
         if not has_moved:
             return
-
-
-def weight_after_missed_steps(state, j, k):
-    """One weight as :func:`catch_up` would write it."""
-    weight, since, beta1, beta2 = state.learned[j, k], state.since[j], state.beta1[0], state.beta2[0]
-    missed = int(state.rounds[0] - since)
-    if missed == 0:
-        return weight
-    decay1, decay2 = 1.0, 1.0
-    power1, power2, root2 = beta1**since, beta2**since, math.sqrt(beta2)
-    for _ in range(missed):
-        decay1, decay2 = decay1 * beta1, decay2 * root2
-        power1, power2 = power1 * beta1, power2 * beta2
-        rate, offset = terms(state, power1, power2)
-        before = weight
-        weight = bounded(before - step_of(state, j, k, rate * decay1, offset, decay2))
-        if weight == before:
-            return weight
-    return weight

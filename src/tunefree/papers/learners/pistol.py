@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tunefree.core.fields import EVEN, per_coordinate, per_feature, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded, power_below
 from tunefree.learners.contract import Learner, Traits
+from tunefree.papers.pistol_bound import growing_pistol_bound, pistol_regret
 
 
 class PiSTOL(Learner):
@@ -36,7 +39,10 @@ class PiSTOL(Learner):
     margin = single("scale.margin of the latest round", start=1.0)
     a = setting(3.0, "the theory asks for at least 2.25")
     b = setting(1.0, "in units of scale.margin; 0 for sqrt(2 a t), as in the paper's experiments")
-    traits = Traits(invariant_to_scale_of="all features alike")
+    traits = Traits(
+        invariant_to_scale_of="all features alike",
+        theorem="Orabona 2014, Theorem 1, with a growing norm of the rows",
+    )
 
     def predict(state, row, scale, margins):
         margins[:] = 0.0
@@ -77,6 +83,14 @@ class PiSTOL(Learner):
 
     def magnitude(state, j):
         return state.unit[0]
+
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """Theorem 1.
+
+        M may grow. Then alpha grows in the same round, which lowers the potential, so the proof holds with
+        ln(1 + A_T / M_1), A_T = sum |s_t| ||x_t||, in place of ln(1 + T); M_1 is that of the first row learned.
+        """
+        return pistol_regret(self, np.sqrt(((weights * self.unit[0]) ** 2).sum(0)))
 
 
 def relative(value, unit):
@@ -124,7 +138,7 @@ class CoordinatePiSTOL(Learner):
     margin = single("scale.margin of the latest round", start=1.0)
     a = setting(3.0, "the theory asks for at least 2.25")
     b = setting(1.0, "in units of scale.margin; the paper's choice is 1 / d")
-    traits = Traits(invariant_to_scale_of="each feature")
+    traits = Traits(invariant_to_scale_of="each feature", theorem="Orabona 2014, Corollary 3, with growing values")
 
     def predict(state, row, scale, margins):
         margins[:] = 0.0
@@ -157,6 +171,14 @@ class CoordinatePiSTOL(Learner):
 
     def magnitude(state, j):
         return state.largest[j]
+
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """Theorem 1 for each coordinate."""
+        seen = self.largest > 0.0
+        largest, slopes = self.largest[seen, None], self["slopes"][seen]
+        growth = slopes * (largest / self.first[seen, None])
+        norms = np.abs(weights[seen]) * largest
+        return float(growing_pistol_bound(norms, slopes, growth, self.a[0], self.b[0]).sum())
 
 
 def enlarge(state, j, size):

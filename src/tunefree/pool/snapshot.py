@@ -12,14 +12,15 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, scratch
-from tunefree.core.rows import n_rows, rows_at, together
+from tunefree.core.rows import rows_at
 from tunefree.core.schema import COUNT, Number
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation
 from tunefree.intervals.conformal_record import Units
 from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
-from tunefree.model.frozen_group import FrozenGroup
+from tunefree.model.ledger import Ledger, joined
+from tunefree.model.linear_snapshot import LinearSnapshot
 from tunefree.pool.contexts import N_CONTEXTS, Context, by_context, predict_by
 from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
@@ -28,7 +29,6 @@ from tunefree.pool.members import Members
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
 MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
-TOGETHER = 64  # rows that a copy predicts together at least, where they come one by one
 
 
 class _Waiting(NamedTuple):
@@ -44,15 +44,15 @@ class _Waiting(NamedTuple):
     mixed: np.ndarray  # (n, K) predictions of the mixtures that followed the stream
 
 
-class Copy(Part):
-    """A pool as it was.
+class Snapshot(Part):
+    """All that predicts of a pool, as it is or was.
 
     Parameters
     ----------
     members : Members
     rows : int
         Learned.
-    linear : FrozenGroup
+    linear : LinearSnapshot
     generations : list of Generation
         The newest of each clock and kind first.
     mixtures : list of Mixture
@@ -61,26 +61,22 @@ class Copy(Part):
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
-    linear = child(FrozenGroup, FIXED, make=lambda copy, _: _blank_group(copy.members))
+    linear = child(LinearSnapshot, FIXED, make=lambda snapshot, _: _blank_linear(snapshot.members))
     generations: list[Generation] = children(
-        Generation, FIXED, make=lambda copy, _: Generation.bare(loss=copy.members.loss)
+        Generation, FIXED, make=lambda snapshot, _: Generation.bare(loss=snapshot.members.loss)
     )
-    mixtures: list[Mixture] = children(Mixture, FIXED, make=lambda copy, _: Context(copy.members).mixture)
+    mixtures: list[Mixture] = children(Mixture, FIXED, make=lambda snapshot, _: Context(snapshot.members).mixture)
 
-    def __init__(
-        self, members: Members, rows: int, linear: FrozenGroup, generations: list[Generation], mixtures: list[Mixture]
-    ) -> None:
-        self.members, self.rows, self.linear = members, rows, linear
-        self.generations, self.mixtures = generations, mixtures
+    def __init__(self, members: Members, rows: int, mixtures: list[Mixture]) -> None:
+        assert members.growth is not None
+        self.members, self.rows, self.mixtures = members, rows, [mixture.copied() for mixture in mixtures]
+        self.linear = members.linear.snapshot()
+        self.generations = [generation.frozen() for *_, generation in members.growth.generations()]
 
     def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
-        members = self.members
-        predictions, nothing = members.asleep(n_rows(X)), np.zeros(n_rows(X))
-        members.place_online(predictions, self.linear.predict(X), self.rows)
-        assert members.growth is not None
-        matrix = members.growth.columns.matrix(X)
-        members.follow(with_ages(self.generations), matrix, nothing, nothing, predictions)
+        of_linear, matrix = self.linear.predict(X), self.members.matrix(X)
+        predictions = self.members.placed(of_linear, self.rows, with_ages(self.generations), matrix)
         return predictions, predict_by(self.mixtures, predictions, contexts)
 
     def check(self) -> None:
@@ -91,10 +87,10 @@ class Copy(Part):
             raise ModelError("a copy has not a mixture of each context")
 
 
-def _blank_group(members: Members) -> FrozenGroup:
+def _blank_linear(members: Members) -> LinearSnapshot:
     """The linear members, whose weights are to be taken over."""
-    group = members.ensemble.linear
-    return FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
+    group = members.linear
+    return LinearSnapshot.bare(group=group, objectives=[member.objective for member in group.members])
 
 
 class Copies(Part):
@@ -102,18 +98,22 @@ class Copies(Part):
 
     Attributes
     ----------
-    copy : Copy or None
+    copy : Snapshot or None
     next : int
         Rows learned from which on the next copy is taken.
     """
 
     members: Members = argument()
     next = number(LEARNED, Number(1, 2**62, whole=True))
-    copy: Copy | None = child(
-        Copy, RECORD, blank=lambda _: None, may_be_none=True, make=lambda copies, _: Copy.bare(members=copies.members)
+    copy: Snapshot | None = child(
+        Snapshot,
+        RECORD,
+        blank=lambda _: None,
+        may_be_none=True,
+        make=lambda copies, _: Snapshot.bare(members=copies.members),
     )
     predicted: list[Predicted] = children(Predicted, RECORD, blank=lambda _: [])
-    waiting: list[_Waiting] = scratch(lambda _: [])  # rows that the copy will predict
+    ledger = scratch(lambda _: Ledger())  # of rows that the copy will predict
 
     def __init__(self, members: Members) -> None:
         self.members, self.next = members, EARLIEST
@@ -121,7 +121,7 @@ class Copies(Part):
 
     def forget(self) -> None:
         """Have no copy."""
-        self.copy, self.waiting, self.predicted = None, [], []
+        self.copy, self.ledger, self.predicted = None, Ledger(), []
 
     def reduce(self) -> None:
         """Have no copy."""
@@ -129,7 +129,7 @@ class Copies(Part):
 
     def forget_features(self, features: np.ndarray) -> None:
         """Let the copy predict as if features had never been seen."""
-        self._predict_waiting()  # which know them
+        self._flush()  # rows that know them
         if self.copy is not None:
             self.copy.linear.forget(features)
 
@@ -156,21 +156,20 @@ class Copies(Part):
         thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
         rows = np.flatnonzero((weights > 0.0) & (numbers % thinning == 0))
         if len(rows):
-            if self.waiting and [one.widths for one in self.waiting[0].units] != [one.widths for one in units]:
-                self._predict_waiting()
+            for waiting in self.ledger.waiting[:1]:
+                if [one.widths for one in waiting.units] != [one.widths for one in units]:
+                    self._flush()
             of_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
-            self.waiting.append(_Waiting(units, *of_rows, exposures[rows], mixed[rows]))
-            logs_features = members.ensemble.linear.meetings is not None  # for some time, see FrozenGroup
-            if logs_features or sum(len(of.targets) for of in self.waiting) >= TOGETHER:
-                self._predict_waiting()
+            is_full = self.ledger.add(_Waiting(units, *of_rows, exposures[rows], mixed[rows]), len(rows))
+            if is_full or members.linear.meetings is not None:  # they log features for some time, see LinearSnapshot
+                self._flush()
 
-    def _predict_waiting(self) -> None:
+    def _flush(self) -> None:
         """Let the copy predict the rows that wait."""
-        if not self.waiting or self.copy is None:
+        of_rows = self.ledger.take()
+        if of_rows is None or self.copy is None:
             return
-        members, ((units, *_), X, *arrays) = self.members, zip(*self.waiting, strict=True)
-        rows = X[0] if len(X) == 1 else together([*X])
-        targets, weights, numbers, contexts, exposures, mixed = map(np.concatenate, arrays)
+        members, (units, rows, targets, weights, numbers, contexts, exposures, mixed) = self.members, of_rows
         predictions, following = self.copy.predict(rows, contexts)
         of_born = predictions[:, members.places_as_born]
         predicted = np.concatenate([of_born, following[:, None], mixed[:, None]], axis=1)
@@ -180,13 +179,12 @@ class Copies(Part):
         )
         judged = targets, weights, numbers, contexts, of_scores, draws_of(rows)
         self.predicted.append(Predicted(predicted, *judged))
-        self.waiting = []
 
     def learn(self, contexts: list[Context]) -> None:
         """Let the rows that the copy predicted judge the frozen mixtures, which then learn them in their order."""
-        self._predict_waiting()
+        self._flush()
         if self.predicted and self.copy is not None:
-            rows = Predicted.joined(self.predicted)
+            rows = joined(self.predicted)
             for number, context in enumerate(contexts):
                 context.frozen.learn(self.members, rows.of_context(number), self.copy.rows >= JUDGED)
         self.forget()
@@ -194,15 +192,11 @@ class Copies(Part):
     def take(self, contexts: list[Context], rows: int) -> None:
         """Take a copy of a pool that has learned so many rows."""
         self.learn(contexts)
-        members = self.members
-        assert members.growth is not None
-        linear = members.ensemble.linear.frozen()
-        generations = [generation.frozen() for *_, generation in members.growth.generations()]
-        self.copy = Copy(members, rows, linear, generations, [context.mixture.copied() for context in contexts])
+        self.copy = Snapshot(self.members, rows, [context.mixture for context in contexts])
         while self.next <= rows:
             self.next *= 2
 
     def prepare(self) -> None:
         """Let the copy predict the rows that wait, and bring those that were predicted together."""
-        self._predict_waiting()
-        self.predicted = [Predicted.joined(self.predicted)] if len(self.predicted) > 1 else self.predicted
+        self._flush()
+        self.predicted = [joined(self.predicted)] if self.predicted else []

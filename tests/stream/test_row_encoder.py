@@ -1,4 +1,4 @@
-"""Rows that are put together of cells are those of the encoder, and what is odd about them is the same."""
+"""Rows of remembered values are those of the encoder of tables, and what is odd about them is the same."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows, Refused
-from tunefree.stream.cells import Cells, block_of
-from tunefree.stream.columns import LONGEST, MOST_REMEMBERED
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Further
+from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
 
 N = 300
 
@@ -52,13 +51,13 @@ def encoded(encoder, rows, bad):
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
 def test_blocks_are_those_of_the_encoder(n_rows):
     encoder = encoder_of(objects(N, 0))
-    cells, n_foreseen = Cells(encoder), 0
+    row_encoder, n_foreseen = RowEncoder(encoder), 0
     for seed in range(1, 60):
         rows = objects(n_rows, seed)
         expected = encoded(encoder, rows, Refused())
-        of_rows = cells.of_rows(rows)
-        if of_rows is not None:
-            block, n_foreseen = block_of(of_rows), n_foreseen + 1
+        found = row_encoder.encode(rows)
+        if found is not None:
+            block, n_foreseen = found[0], n_foreseen + 1
             for field, one, other in zip(expected._fields, expected, block, strict=True):
                 assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype, field
                 assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), field
@@ -67,21 +66,21 @@ def test_blocks_are_those_of_the_encoder(n_rows):
 
 def test_what_is_odd_is_the_same_whoever_encodes():
     encoder = encoder_of(objects(N, 0))
-    cells = Cells(encoder)
+    row_encoder = RowEncoder(encoder)
     rows = [{**row, "age": None, "full": 1e6 + k} for k, row in enumerate(objects(150, 1))]
-    of_encoder, of_cells = Refused(), Refused()
-    encoded(encoder, rows[:1], of_cells)
+    of_encoder, of_rows = Refused(), Refused()
+    encoded(encoder, rows[:1], of_rows)
     encoded(encoder, rows[:1], of_encoder)
     for row in rows[1:]:
         encoded(encoder, [row], of_encoder)
-        of_row = cells.of_rows([row])
-        assert of_row is not None
-        of_cells.comparison.add_seen([cell.seen for cell in of_row[0]], "example")
+        found = row_encoder.encode([row])
+        assert found is not None
+        of_rows.comparison.add_seen(found[1][0], "example")
     of_encoder.compare()
-    of_cells.compare()
-    assert of_cells.tally.oddities() == of_encoder.tally.oddities() and len(of_cells.tally.oddities()) >= 2
+    of_rows.compare()
+    assert of_rows.tally.oddities() == of_encoder.tally.oddities() and len(of_rows.tally.oddities()) >= 2
     for name, array in of_encoder.comparison.here.save().items():
-        assert np.array_equal(array, of_cells.comparison.here.save()[name]), name
+        assert np.array_equal(array, of_rows.comparison.here.save()[name]), name
 
 
 STRANGE = [10**400, -(10**400), 1e308 * 10, "x", True, [], {}, [1], {"a": 1}, "\ud800", "nan", "-"]
@@ -92,51 +91,52 @@ STRANGE = [10**400, -(10**400), 1e308 * 10, "x", True, [], {}, [1], {"a": 1}, "\
 def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(name, value):
     encoder = encoder_of(objects(N, 0))
     row = {**objects(1, 3)[0], "age": 1.0, name: value}
-    of_rows = Cells(encoder).of_rows([row])
-    if of_rows is not None:
+    found = RowEncoder(encoder).encode([row])
+    if found is not None:
         expected = encoded(encoder, [row], Refused())
-        assert all(map(np.array_equal, expected, block_of(of_rows)))
+        assert all(map(np.array_equal, expected, found[0]))
 
 
 def test_what_is_not_foreseen_is_left_to_the_encoder():
     rows = objects(N, 0)
     encoder = encoder_of(rows)
     known = {**rows[0], "age": 1}
-    assert Cells(encoder).of_rows([known]) is not None
+    assert RowEncoder(encoder).encode([known]) is not None
     for row in ({**known, "job": "never seen"}, {key: known[key] for key in known if key != "job"}):
-        assert Cells(encoder).of_rows([known, row]) is None
-    assert not Cells(encoder_of(rows, hash_bits=8)).names
+        assert RowEncoder(encoder).encode([known, row]) is None
+    assert not RowEncoder(encoder_of(rows, hash_bits=8)).names
     encoder.na_values = ("1",)
-    assert not Cells(encoder).names
+    assert not RowEncoder(encoder).names
     limited = encoder_of(rows)
     limited.ids.limit(1000)
-    assert Cells(encoder_of(rows)).names and not Cells(limited).names
+    assert RowEncoder(encoder_of(rows)).names and not RowEncoder(limited).names
 
 
-def test_cells_are_kept_while_features_keep_their_ids_and_bounded():
+def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     rows = objects(N, 0)
     encoder, known = encoder_of(rows), {**rows[0], "age": 1}
-    cells = Cells(encoder)
-    before = cells.of_rows([known])
+    row_encoder = RowEncoder(encoder)
+    row_encoder.encode([known])
+    before = row_encoder._known[1][str, known["job"]]
     more = [{**known, "job": f"job {k}"} for k in range(10)]
     encoder = copy.deepcopy(encoder)
     encoder.encode(read_objects(more, encoder.types(), "example"), True, BadRows())
-    kept = cells.follow(encoder)
-    assert kept.of_rows([known])[0][1] is before[0][1]
-    assert kept.of_rows(more[:1]) is not None and Cells(encoder).of_rows(more[:1]) is not None
+    kept = row_encoder.follow(encoder)
+    assert kept._known[1][str, known["job"]] is before
+    assert kept.encode(more[:1]) is not None and RowEncoder(encoder).encode(more[:1]) is not None
     other = encoder_of(list(reversed(rows)))
-    moved = cells.follow(other).of_rows([known])
-    assert np.array_equal(block_of(moved).codes, encoded(other, [known], Refused()).codes)
+    moved = row_encoder.follow(other).encode([known])
+    assert np.array_equal(moved[0].codes, encoded(other, [known], Refused()).codes)
     for k in range(2 * MOST_REMEMBERED):
-        cells.of_rows([{**known, "job": f"x{k}"}])
+        row_encoder.encode([{**known, "job": f"x{k}"}])
     long = {**known, "job": "x" * (1 + LONGEST)}
-    assert cells.of_rows([long]) is None
+    assert row_encoder.encode([long]) is None
     encoded(encoder, [long], Refused())
-    assert all(len(remembered) <= MOST_REMEMBERED for *_, remembered in cells._columns)
-    assert not any(long["job"] in str(key) for key in [*cells._columns[1][2], *encoder.columns[1]._of_values])
+    assert all(len(remembered) <= MOST_REMEMBERED for remembered in row_encoder._known)
+    assert not any(long["job"] in str(key) for key in row_encoder._known[1])
 
 
-def test_columns_that_came_later_are_cells_too():
+def test_columns_that_came_later_are_remembered_too():
     encoder, rng = encoder_of(objects(N, 0)), random.Random(1)
     encoder.further = Further(ignored=[])
 
@@ -145,12 +145,12 @@ def test_columns_that_came_later_are_cells_too():
         return {**row, **{name: value for name, value in named.items() if rng.random() < 0.6}}
 
     encoder.encode(read_objects([later(row) for row in objects(N, 5)], encoder.types(), "example"), True, BadRows())
-    cells, n_foreseen = Cells(encoder), 0
+    row_encoder, n_foreseen = RowEncoder(encoder), 0
     for seed in range(6, 40):
         rows = [later(row) for row in objects(3, seed)]
-        of_rows = cells.of_rows(rows)
-        if of_rows is not None:
+        found = row_encoder.encode(rows)
+        if found is not None:
             expected, n_foreseen = encoded(encoder, rows, Refused()), n_foreseen + 1
-            for one, other in zip(expected, block_of(of_rows), strict=True):
+            for one, other in zip(expected, found[0], strict=True):
                 assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
-    assert n_foreseen > 25 and len(block_of(of_rows).values)
+    assert n_foreseen > 25 and len(found[0].values)

@@ -1,4 +1,4 @@
-"""The polynomial kernel (gamma x.z + constant)^degree, and the linear one."""
+"""The Gaussian, the Laplacian, the polynomial and the linear kernel; see :mod:`tunefree.papers.kernel.kernels`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,59 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.papers.kernel.kernels import KernelFunction
-from tunefree.papers.kernel.pairs import DotProduct, inner_products
+from tunefree.papers.kernel.kernels import KernelFunction, Width, inner_products, squared_norms
 
 MOST = {4: 1e30, 8: 1e250}  # of values in a Gram matrix, by the bytes of a number: sums of such are numbers
+
+
+class Gaussian(Width, KernelFunction):
+    """exp(-gamma ||x - z||^2)."""
+
+    is_ladder = True
+    distance = "euclidean"
+
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        # next to 0 rounding may make it negative
+        return exp(-kernel.gamma * abs((norm - pair) + (other_norm - pair)))
+
+    def tile(self, left: Any, right: Any) -> np.ndarray:
+        """exp(-gamma (|a|^2 + |b|^2 - 2 ab)), in place."""
+        inner = inner_products(left, right)
+        inner *= 2.0 * self.gamma
+        inner -= (self.gamma * squared_norms(left)).astype(inner.dtype)[:, None]
+        inner -= (self.gamma * squared_norms(right)).astype(inner.dtype)
+        np.minimum(inner, 0.0, out=inner)
+        return np.exp(inner, out=inner)
+
+
+class Laplacian(Width, KernelFunction):
+    """exp(-gamma |x - z|_1), a function of |x - z|_1 - |x|_1 - |z|_1 and of norms that are sums of absolute values."""
+
+    is_ladder = True
+    distance = "manhattan"
+
+    @staticmethod
+    def feature_term(one, other):
+        return abs(one - other) - abs(one) - abs(other)
+
+    @staticmethod
+    def numbers(left: Any, right: Any) -> np.ndarray:
+        from sklearn.metrics.pairwise import manhattan_distances
+
+        distances: np.ndarray = manhattan_distances(left, right)
+        return distances - Laplacian.norms(left)[:, None] - Laplacian.norms(right)
+
+    @staticmethod
+    def norms(rows: Any) -> np.ndarray:
+        return np.asarray(abs(rows).sum(axis=1, dtype=np.float64)).reshape(-1)
+
+    @staticmethod
+    def self_numbers(norms: np.ndarray) -> np.ndarray:
+        return -2.0 * norms
+
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        # next to 0 rounding may make it negative
+        return exp(-kernel.gamma * abs((norm + pair) + other_norm))
 
 
 class Parameters(NamedTuple):
@@ -23,8 +72,6 @@ class Parameters(NamedTuple):
 
 class Polynomial(Parameters, KernelFunction):
     """(gamma x.z + constant)^degree; the linear kernel is one of them."""
-
-    pair = DotProduct()
 
     @classmethod
     def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Polynomial:

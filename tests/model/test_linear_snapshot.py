@@ -1,4 +1,4 @@
-"""Frozen groups: they predict to the bit what the group predicted when it was frozen, whatever it learned since."""
+"""Snapshots of linear groups: they predict to the bit what the group did then, whatever it learned since."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.losses import Square, objectives
 from tunefree.model import meetings
-from tunefree.model.frozen_group import FrozenGroup
 from tunefree.model.group import LabelledRows
 from tunefree.model.linear_group import LinearGroup
+from tunefree.model.linear_snapshot import LinearSnapshot
 from tunefree.model.members import Setting
 
 N = 200
@@ -58,15 +58,11 @@ def learn(group, X, y, start, stop):
         rows = part(X, first, last)
         group.reserve_features(1000)
         weight = np.ones(last - first)
-        group.learn(LabelledRows(rows, y[first:last], weight, weight), predictions_of(group, last - first))
-
-
-def predictions_of(group, n):
-    return np.empty((len(group.members), n, group.n_outputs))
+        group.learn(LabelledRows(rows, y[first:last], weight, weight))
 
 
 def frozen_of(group, arrays, header):
-    frozen = FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
+    frozen = LinearSnapshot.bare(group=group, objectives=[member.objective for member in group.members])
     frozen.take_over(arrays, header)
     return frozen
 
@@ -78,7 +74,7 @@ def test_it_predicts_what_the_group_did(kind, task):
     X, y = block(rng, kind), rng.integers(0, 3, N).astype(float)
     group = group_of(kind, task)
     learn(group, X, y, 0, 100)
-    frozen, expected = group.frozen(), group.predict(X)
+    frozen, expected = group.snapshot(), group.predict(X)
     saved = copy.deepcopy(frozen.save_state())
     np.testing.assert_array_equal(frozen.predict(X), expected)
     for start in range(100, N, 50):
@@ -95,7 +91,7 @@ def test_it_is_restored_beside_a_group_that_was_restored():
     X, y = words(rng), rng.integers(0, 3, N).astype(float)
     group, other = group_of("sparse", "classes"), group_of("sparse", "classes")
     learn(group, X, y, 0, 100)
-    frozen, expected = group.frozen(), group.predict(X)
+    frozen, expected = group.snapshot(), group.predict(X)
     learn(group, X, y, 100, 150)
     other.take_over(*copy.deepcopy(group.save_state()))
     restored = frozen_of(other, *copy.deepcopy(frozen.save_state()))

@@ -1,0 +1,211 @@
+"""What boosted trees ask of a loss: gradients and second derivatives in rows, and the values of leaves."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.programs import Call
+from tunefree.core.numbers import clip
+from tunefree.generations.trees import LEAF
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
+from tunefree.losses.places import IS_LOG, LOSS
+from tunefree.losses.regression import regression
+from tunefree.losses.tweedie_loss import power_of_e as exponential
+
+LEAST_CURVATURE = 1e-12
+FARTHEST = 700.0  # power of e
+LOG2_OF_E, LOG_OF_2 = math.log2(math.e), math.log(2.0)
+ROUNDING = 1.5 * 2.0**52  # added to a number it leaves the next whole one, in its lowest bits
+BIAS, MANTISSA_BITS = 1023, 52
+BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
+
+
+class Rows(NamedTuple):
+    """All rows that trees are grown on."""
+
+    margins: np.ndarray  # (n, K) that trees before give them
+    targets: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,)
+
+
+def power_of_e(power):
+    """exp(power) by its series, with a relative error of 2e-10, which processors run for several numbers at a time."""
+    x = min(max(power, -FARTHEST), FARTHEST)
+    shifted = x * LOG2_OF_E + ROUNDING
+    f = x - (shifted - ROUNDING) * LOG_OF_2  # at most log(2) / 2
+    whole = np.float64(shifted).view(np.int64) - np.float64(ROUNDING).view(np.int64)
+    series = 1 / 120 + f * (1 / 720 + f * (1 / 5040 + f * (1 / 40320)))
+    series = 1.0 + f * (1.0 + f * (1 / 2 + f * (1 / 6 + f * (1 / 24 + f * series))))
+    return series * np.int64((whole + BIAS) << MANTISSA_BITS).view(np.float64)
+
+
+@compiled
+def write_derivatives_of_two(
+    margins: Annotated[np.ndarray, "float64[rows]"],
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    gradients: Annotated[np.ndarray, "float32[rows]"],
+    curvatures: Annotated[np.ndarray, "float32[rows]"],
+) -> None:
+    """Write gradients and second derivatives of two classes, by the log-odds."""
+    for i in range(len(margins)):
+        p = 1.0 / (1.0 + power_of_e(-margins[i]))
+        gradients[i] = weights[i] * (p - targets[i])
+        curvatures[i] = weights[i] * max(p * (1.0 - p), LEAST_CURVATURE)
+
+
+@compiled
+def write_powers(
+    margins: Annotated[np.ndarray, "float64[entries]"], powers: Annotated[np.ndarray, "float64[entries]"]
+) -> None:
+    """Write powers of e; steps of margins are bounded, so that sums of these are finite."""
+    for i in range(len(margins)):
+        powers[i] = power_of_e(margins[i])
+
+
+@compiled
+def write_derivatives_of_classes(
+    powers: Annotated[np.ndarray, "float64[rows, outputs]"],
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    gradients: Annotated[np.ndarray, "float32[rows, outputs]"],
+    curvatures: Annotated[np.ndarray, "float32[rows, outputs]"],
+) -> None:
+    """Write gradients and second derivatives of several classes, by powers of e, of which probabilities are shares."""
+    n_outputs = powers.shape[1]
+    for i in range(len(powers)):
+        total, weight = 0.0, weights[i]
+        for k in range(n_outputs):
+            total += powers[i, k]
+        over = 1.0 / total
+        for k in range(n_outputs):
+            p = powers[i, k] * over
+            gradients[i, k] = weight * p
+            curvatures[i, k] = weight * max(p * (1.0 - p), LEAST_CURVATURE)
+        of_row = np.int64(targets[i])
+        gradients[i, of_row] = weight * (powers[i, of_row] * over - 1.0)
+
+
+@compiled
+def write_residuals(
+    margins: Annotated[np.ndarray, "float64[rows]"],
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    gradients: Annotated[np.ndarray, "float32[rows]"],
+    curvatures: Annotated[np.ndarray, "float32[rows]"],
+) -> None:
+    """Write derivatives of half of the square loss, of targets in units of their spread."""
+    for i in range(len(margins)):
+        gradients[i] = weights[i] * clip(margins[i] - targets[i], 1e15)
+        curvatures[i] = weights[i]
+
+
+@Loop
+def _differentiate(functions):
+    slope, curvature = functions.slope_of, functions.curvature_of
+
+    def write_derivatives(
+        loss: int,
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        margins: Annotated[np.ndarray, "float64[rows, 1]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        steep: float,
+        gradients: Annotated[np.ndarray, "float32[rows, 1]"],
+        curvatures: Annotated[np.ndarray, "float32[rows, 1]"],
+    ) -> None:
+        for i in range(len(margins)):
+            gradients[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
+            curvatures[i, 0] = weights[i]
+            if numbers[IS_LOG] > 0.0:  # of a target that is its mean, as expected
+                mean = exponential(margins[i, 0])
+                curvatures[i, 0] = weights[i] * min(curvature(loss, numbers, mean, margins[i, 0]) / steep, 1e6)
+
+    return write_derivatives
+
+
+def differentiating(loss: Any, rows: Rows, steep: float, gradients: np.ndarray, curvatures: np.ndarray) -> Call:
+    """The call that writes slopes of a loss in units of ``steep``, and weights for second derivatives.
+
+    Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
+    """
+    arrays = arrays_of(regression(loss))
+    return _differentiate.compiled(), int(arrays.codes[LOSS]), arrays.numbers, *rows, steep, gradients, curvatures
+
+
+@compiled
+def write_leaves(
+    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"],
+    rate: float,
+    prior: float,
+    longest: float,
+    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
+) -> None:
+    """Write the values of leaves, shrunk Newton steps, by their sums of gradients and second derivatives.
+
+    With a logarithmic link, expected curvatures of sum H and slopes of sum G, the mean of a leaf is 1 - G / H times
+    what it was. The prior, of so many events more at the mean that was, makes the step shorter. The logarithm of the
+    ratio would be too small on average.
+    """
+    for leaf in range(len(values)):
+        for k in range(values.shape[1]):
+            values[leaf, k] = rate * clip(-sums[leaf, k, 0] / (sums[leaf, k, 1] + prior), longest)
+
+
+@Loop
+def _minimise(functions):
+    slope = functions.slope_of
+
+    def minimiser(loss, numbers, targets, weights, rows, margins):
+        """The step of the margins of some rows at which their loss is least, by bisection."""
+        low, high = math.inf, -math.inf
+        for r in rows:
+            low, high = min(low, targets[r] - margins[r, 0]), max(high, targets[r] - margins[r, 0])
+        for _ in range(BISECTIONS):
+            middle = 0.5 * low + 0.5 * high
+            total = 0.0
+            for r in rows:
+                total += weights[r] * clip(slope(loss, numbers, targets[r], margins[r, 0] + middle), 1e100)
+            if total < 0.0:
+                low = middle
+            else:
+                high = middle
+        return 0.5 * low + 0.5 * high
+
+    def write_minimisers(
+        rows: Annotated[np.ndarray, "uint32[places]"],
+        first: Annotated[np.ndarray, "int64[numbered]"],
+        last: Annotated[np.ndarray, "int64[numbered]"],
+        loss: int,
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+        margins: Annotated[np.ndarray, "float64[rows, 1]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        rate: float,
+        steps: Annotated[np.ndarray, "float64[leaves]"],
+    ) -> None:
+        n_leaves = 0
+        for v in range(len(nodes)):
+            if nodes[v, 0] == LEAF:
+                rows_of_leaf = rows[first[v] : last[v]]
+                steps[n_leaves] = rate * minimiser(loss, numbers, targets, weights, rows_of_leaf, margins)
+                n_leaves += 1
+
+    return write_minimisers
+
+
+def minimising(work: Any, loss: Any, nodes: np.ndarray, rows: Rows, rate: float, steps: np.ndarray) -> Call:
+    """The call that writes the best step of each leaf of a tree, times a rate."""
+    arrays, places = arrays_of(regression(loss)), (work.rows, work.first, work.last)
+    return _minimise.compiled(), *places, int(arrays.codes[LOSS]), arrays.numbers, nodes, *rows, rate, steps
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of this module."""
+    return [_minimise.compiled(), _differentiate.compiled()]

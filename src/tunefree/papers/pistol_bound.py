@@ -1,0 +1,89 @@
+"""The regret bound of PiSTOL: Orabona 2014, Theorem 1 and Appendix A, where the norm of the rows grows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, a: float, b: float = 1.0) -> np.ndarray:
+    """Regret bound of PiSTOL where the norm of the rows grows: M_t = max ||x_s||, s <= t, in the place of 1.
+
+    M_t enters alpha_{t-1} = a M_t (M_t + A_{t-1}), A_t the sum of |s| ||x||. Where M grows, so does alpha, which lowers
+    the potential b exp(||g||^2 / (2 alpha)). A round adds to it at most b phi ln((M_t + A_t) / (M_t + A_{t-1})), which
+    is largest with M_1 for M_t, so all of them add b phi ln(1 + A_T / M_1). Lemma 3 of the paper does the rest.
+
+    Parameters
+    ----------
+    norm : float or array
+        ||u|| M_T.
+    slopes : float or array
+        A_T / M_T.
+    growth : float or array
+        A_T / M_1, M_1 that of the first row learned.
+    a : float
+        In units of the Lipschitz constant, as b. Above 2.2495; at 2.25 phi is exp(1652).
+    b : float, default 1
+
+    Examples
+    --------
+    >>> round(float(growing_pistol_bound(1.0, 50.0, 50.0, a=4.0)), 1)
+    37.5
+    """
+    norm, alpha = np.asarray(norm, np.float64), a * (1.0 + np.asarray(slopes, np.float64))
+    return norm * np.sqrt(2.0 * alpha * np.log1p(np.sqrt(alpha) * norm / b)) + pistol_overhead(growth, a, b)
+
+
+def pistol_regret(state: Any, norms: ArrayLike) -> float:
+    """:func:`growing_pistol_bound`, of a state of PiSTOL, summed over outputs; norms are in the units of its rows."""
+    largest, slopes = state.largest[0], state["slopes"]
+    if largest == 0.0:
+        return 0.0
+    norms, growth = np.asarray(norms, np.float64) * largest, slopes / state.first[0]
+    return float(growing_pistol_bound(norms, slopes / largest, growth, state.a[0], state.b[0]).sum())
+
+
+def pistol_overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:
+    """b phi(1 / a) ln(1 + growth), infinite where it overflows: what PiSTOL may lose against the function 0.
+
+    Examples
+    --------
+    >>> round(float(pistol_overhead(100.0, 4.0, 1.0)), 2)
+    4.92
+    """
+    if not b > 0.0:
+        return np.full(np.shape(growth), math.inf)
+    with np.errstate(divide="ignore", over="ignore"):
+        logs = math.log(b) + log_phi(1.0 / a) + np.log(np.log1p(np.asarray(growth, np.float64)))
+        return np.exp(logs)
+
+
+def log_phi(x: float) -> float:
+    """Logarithm of phi(x) in the regret bound of PiSTOL, for x = L / a <= 4/9; phi itself overflows at a = 2.25 L.
+
+    The formula is misprinted in both published versions of the paper. Equations (18) and (19) of the proof give
+    phi(x) = (x / 2) n exp((x / 2) n / D), with n = e^{x/2} (x + 1) + 2 and D = 1 - x e^{x/2} - x.
+
+    Parameters
+    ----------
+    x : float
+        L / a.
+
+    Returns
+    -------
+    log_phi : float
+        Infinite if D <= 0.
+
+    Examples
+    --------
+    >>> round(log_phi(1 / 4), 2), round(log_phi(1 / 2.25))
+    (0.06, 1652)
+    """
+    n = math.exp(x / 2.0) * (x + 1.0) + 2.0
+    room = 1.0 - x * math.exp(x / 2.0) - x
+    if room <= 0.0:
+        return math.inf
+    return math.log(x / 2.0 * n) + x / 2.0 * n / room

@@ -1,0 +1,111 @@
+"""A single linear learner predicts alone: the mixture of one member is that member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tunefree.core.part import LEARNED, Part, argument, child
+from tunefree.core.rows import n_rows, part
+from tunefree.mixing.mixture import Mixture
+from tunefree.model import calibration
+from tunefree.model.calibration import Calibration
+from tunefree.model.group import LabelledRows
+from tunefree.model.linear_group import LinearGroup
+from tunefree.pool.pool import PIECE
+
+
+class Single(Part):
+    """What a model of one linear learner predicts by, as :class:`tunefree.pool.pool.Pool` is of a pool.
+
+    Parameters
+    ----------
+    linear : LinearGroup
+        Of one member.
+    n_classes : int, optional
+        Of margins that are calibrated to log-odds; None where predictions are numbers, or log-odds themselves.
+    """
+
+    bank: Any = argument()  # None
+    only_predicts: ClassVar[bool] = False
+    linear: LinearGroup = argument()
+    calibration: Calibration | None = child(Calibration, LEARNED, may_be_none=True)
+
+    def __init__(self, linear: LinearGroup, n_classes: int | None) -> None:
+        self.linear, self.bank = linear, None
+        self.calibration = None if n_classes is None else Calibration.create(n_classes)
+
+    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
+        """Predict rows in order, and learn each after that, piece after piece.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            Their targets are numbers of classes, or numbers.
+        again : bool
+            Whether they were learned before.
+
+        Yields
+        ------
+        piece : slice
+            Where these rows are among all.
+        predictions : (n, K) array
+            Each made before its row was learned; NaN of a row that is kept back.
+        """
+        for piece in pieces(len(rows.y)):
+            some = rows.part(piece.start, piece.stop)
+            (predictions,) = self.linear.learn(some._replace(y=self.linear.targets(some.y)), again)
+            yield piece, self._calibrated(predictions, some)
+
+    def _calibrated(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
+        """Predictions (n, K), 0 where one is no finite number, from which the calibration learns."""
+        predictions = finite(predictions)
+        if self.calibration is not None:
+            calibration.learn(self.calibration, predictions, rows.y, rows.evaluation_weight)
+        return predictions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions (n, K) of rows to come."""
+        blocks = [self.linear.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
+        return np.concatenate([np.empty((0, self.linear.n_outputs)), *(finite(block[0]) for block in blocks)])
+
+    @property
+    def mixtures(self) -> list[Mixture]:
+        """None: one member is not mixed."""
+        return []
+
+    def shares(self) -> dict[str, float]:
+        """The share of each member in predictions of rows to come, by its name."""
+        return {self.linear.members[0].name: 1.0}
+
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        """Know one more class; ``objective`` is that of the members from now on."""
+        self.linear.add_class(objective, n_outputs)
+        self._calibrate_classes(n_classes)
+
+    def _calibrate_classes(self, n_classes: int) -> None:
+        if self.calibration is not None:
+            rows = int(self.calibration.view.rounds[0])
+            self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
+
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features."""
+        self.linear.forget(features)
+
+    def begin_pass(self) -> None:
+        """Prepare for rows that were learned and come again."""
+
+    def finish(self) -> None:
+        """End a pass."""
+
+
+def pieces(n: int) -> Iterator[slice]:
+    """Pieces of so many rows: predictions of members are kept until they are mixed."""
+    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
+
+
+def finite(predictions: np.ndarray) -> np.ndarray:
+    """Predictions; 0 where one is no finite number."""
+    return np.nan_to_num(predictions, posinf=0.0, neginf=0.0)

@@ -1,0 +1,215 @@
+"""The encoder of rows that are dicts: those of requests, and of frames of one row.
+
+Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
+nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
+them (:mod:`tunefree.stream.features`). That encodes each value the first time, and all rows in which something is not
+foreseen here: texts and lists, what is not known, what cannot be used. Values are those of JSON, or of a frame, which
+keep their types, and of which all is foreseen that needs no warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError
+from tunefree.core.rows import Block, sparse, table
+from tunefree.stream.booleans import Boolean
+from tunefree.stream.columns import Category, Faults, Number, family
+from tunefree.stream.features import MOST_CODES
+from tunefree.stream.file_notation import notations_of
+from tunefree.stream.frames import is_pandas, read_frame
+from tunefree.stream.jsonlines import read_objects
+from tunefree.stream.late import parts_of
+from tunefree.stream.missing import converted
+from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
+from tunefree.stream.roles import column_of, present_of
+
+MOST_ROWS = 64  # more are encoded faster together
+MOST_REMEMBERED = 1000  # values of a column that are remembered
+LONGEST = 200  # letters of a value that is remembered
+_OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose values are not remembered
+_OF_FRAMES = {Number, Category, Boolean}  # columns whose values in frames are remembered, where they are no numbers
+_PLAIN = {str, bool, int}  # by these types
+_WHOLE = 2**53  # whole numbers up to it are doubles
+_NUMBERS = {int, float}
+_ABSENT: Any = object()
+_FIRST = np.zeros(1, np.intp)
+
+
+class _Features(NamedTuple):
+    """What a column makes of a value."""
+
+    numbers: list[float]
+    codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
+    entries: list[tuple[int, float]]  # features with values: numbers of columns that came later
+    seen: Seen
+
+
+_NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
+
+
+class RowEncoder:
+    """Encodes rows that are to be predicted, with a bounded memory of values for each column.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        It does not change meanwhile.
+    of_frames : bool, default False
+        Whether values are those of a frame; else they are of JSON.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        Of the columns; none if no row of this encoder is foreseen.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tunefree.stream.batch import BadRows, Columns, Position
+    >>> from tunefree.stream.features import TableEncoder
+    >>> chunk = Columns(pa.record_batch({"age": [30.0, 40.0], "job": ["cook", "clerk"]}), "example", 1, Position())
+    >>> encoder = TableEncoder.infer(chunk)
+    >>> _ = encoder.encode(chunk, True, BadRows())
+    >>> row_encoder = RowEncoder(encoder)
+    >>> block, _ = row_encoder.encode([{"job": "clerk", "age": 50.0}])
+    >>> block.numbers, block.codes, row_encoder.encode([{"job": "mason", "age": 50.0}])
+    (array([[50.]]), array([[3]], dtype=int32), None)
+    """
+
+    def __init__(self, encoder: Any, of_frames: bool = False) -> None:
+        self.encoder, self.of_frames, self._types, columns = encoder, of_frames, encoder.types(), encoder.columns
+        self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
+        self._dictionary = encoder.ids.keys
+        self._keys = self._dictionary.known[: self._dictionary.count].copy()
+        is_foreseen = not (notations_of(encoder) or encoder.na_values or encoder.notes or encoder.hash_bits)
+        is_foreseen = is_foreseen and not encoder.exposure
+        is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
+        is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
+        is_foreseen = is_foreseen and not (of_frames and ({*map(type, columns)} - _OF_FRAMES))
+        is_foreseen = is_foreseen and not (of_frames and any(column.since for column in columns))
+        self.names = frozenset(column.name for column in columns if is_foreseen)
+        self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
+        self._take_limits()
+
+    def _take_limits(self) -> None:
+        """The numbers of each column that are foreseen: in frames none that would need a warning."""
+        profile = self.encoder.profile
+        self._rows, ranges = profile.rows, usual_ranges(profile) if self.of_frames else []
+        limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
+        self._limits = [
+            within if type(column) is Number and not column.since else (1.0, 0.0)
+            for column, within in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
+        ]
+
+    def follow(self, encoder: Any) -> RowEncoder:
+        """That of an encoder as it is now, with all that is remembered and holds still."""
+        keys = encoder.ids.keys
+        is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
+        if encoder is self.encoder and is_same and len(encoder.columns) == len(self._described):
+            if encoder.profile.rows != self._rows:
+                self._take_limits()
+            return self
+        other = RowEncoder(encoder, self.of_frames)
+        if other._described == self._described and np.array_equal(other._keys[: len(self._keys)], self._keys):
+            for known, known_before in zip(other._known, self._known, strict=True):
+                known |= {key: features for key, features in known_before.items() if features is not None}
+        return other
+
+    def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
+        """The block of rows, and what each column holds in each of them; None if something is not foreseen."""
+        of_rows = list[list[_Features]]()
+        for row in rows:
+            of_rows.append([])
+            for place, (name, *_) in enumerate(self._described):
+                if (features := self._features(place, row.get(name, _ABSENT))) is None:
+                    return None
+                of_rows[-1].append(features)
+        return _block_of(of_rows), [[features.seen for features in of_row] for of_row in of_rows]
+
+    def _features(self, place: int, value: Any) -> _Features | None:
+        """What a column makes of a value; None if it is not foreseen."""
+        (low, high), known, kind = self._limits[place], self._known[place], type(value)
+        if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
+            return _Features([float(value)], [], [], Seen(False, value, value))
+        is_plain = kind in _PLAIN and low > high if self.of_frames else kind is not list and kind is not dict
+        if not is_plain or (kind is str and len(value) > LONGEST):
+            return None
+        key = kind, value
+        features = known.get(key, _ABSENT)
+        if features is _ABSENT:
+            if len(known) >= MOST_REMEMBERED:
+                known.clear()
+            features = known[key] = self._encoded(place, value)
+        return features
+
+    def _encoded(self, place: int, value: Any) -> _Features | None:
+        """What a column makes of a value, by the encoder of tables; None if it is not foreseen."""
+        column, faults = self.encoder.columns[place], Faults()
+        if value is _ABSENT:
+            return _NOTHING if column.since else None
+        try:
+            types = {column.name: self._types[column.name]}
+            of_json = [{column.name: value}], types, ""
+            chunk = next(read_frame({column.name: [value]})) if self.of_frames else read_objects(*of_json)
+        except DataError:
+            return None
+        array = present_of(self.encoder, column_of(chunk, column.name, faults), column.name, faults)
+        if family(array.type) not in column.families:
+            return None
+        values = converted(column, array, faults)
+        parts = parts_of(column, values, False)
+        if faults or faults.missing:
+            return None
+        located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]
+        ids, words = self.encoder.ids.of_chunk(1, *located, False)
+        features = ids[0].tolist()
+        if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
+            return None
+        observed = column.observed(values, parts)
+        if self.of_frames and observed.missing[0]:
+            return None
+        number = np.nan if observed.numbers is None else float(observed.numbers[0])
+        of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
+        codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
+        numbers = [float(of_rows[0]) for of_rows in parts.numbers]
+        entries = list(zip(words.features.tolist(), words.values.tolist(), strict=True))
+        return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
+
+
+def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
+    """The block of a pandas frame of one row, by a row encoder that its encoder keeps; None if it is not foreseen.
+
+    If it is ``learning``, the row is added to what the encoder knows of the rows before.
+    """
+    if not is_pandas(X) or len(X) != 1:
+        return None
+    kept = encoder.row_encoder
+    encoder.row_encoder = row_encoder = RowEncoder(encoder, of_frames=True) if kept is None else kept.follow(encoder)
+    values = X.iloc[0]
+    is_foreseen = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
+    as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_foreseen else {}
+    encoded = row_encoder.encode([row]) if row.keys() == row_encoder.names else None
+    if encoded is None:
+        return None
+    if learning:
+        encoder.has_learned(observed_of(encoded[1]), 1)
+    return encoded[0]
+
+
+def _block_of(of_rows: Sequence[Sequence[_Features]]) -> Block:
+    """The block of rows, of what the columns make of the values of each."""
+    numbers = np.array([[number for features in row for number in features.numbers] for row in of_rows])
+    codes = [dict(code for features in row for code in features.codes) for row in of_rows]
+    sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
+    ids = np.array([[of_row.get(source, 0) for source in sources] for of_row in codes], np.int32)
+    words, entries = None, [[pair for features in row for pair in features.entries] for row in of_rows]
+    if any(entries):
+        of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
+        words = sparse([0, *accumulate(map(len, entries))], of_entries, values)
+    return table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)

@@ -1,0 +1,112 @@
+"""Batches as they are learned: cut where a model depends on it, and with targets and weights as a model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.model_files.trained import Trained
+from tunefree.pool.groups import digests
+from tunefree.stream.batch import Batch, followed
+from tunefree.stream.tally import Tally
+from tunefree.training.class_weights import weighed, weights_by_label
+from tunefree.training.targets import target_of
+from tunefree.training.usable_targets import with_rates
+from tunefree.training.whole_groups import check_several, n_complete, within_runs
+
+MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned together
+
+
+def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
+    """The rows of a batch, and before them those that waited, of which some of groups may wait again.
+
+    They are cut where features are forgotten before a row, where so many usable rows have come, if that is above 0, and
+    where there are many classes; each part when those before are learned. What is due after the batch comes with the
+    last part.
+    """
+    held, trained.held = trained.held, None
+    if held is not None and held.file == batch.file:
+        batch = followed(held, batch)
+    elif held is not None:
+        held = held._replace(n_features=batch.n_features, tally=batch.tally)
+        yield from _cut(trained, held, interval, is_over=True)
+    yield from _cut(trained, batch, interval)
+
+
+def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> Iterator[Batch]:
+    """The rows that wait, when no others come."""
+    held, trained.held = trained.held, None
+    if held is not None and held.groups is not None:
+        if trained.progress.rows == 0:
+            check_several(held.groups, held.file, trained.plan.group, is_all=True)
+        held = held._replace(n_features=trained.encoder.n_features, tally=tally)
+        yield from _cut(trained, held, interval, is_over=True)
+
+
+def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
+    n = len(batch.weight)
+    further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
+    further += [] if batch.groups is None else within_runs(batch.groups)
+    if batch.groups is None:  # so that signals are soon handled
+        further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
+    if batch.groups is not None and not is_over:
+        if trained.progress.rows == 0:
+            check_several(batch.groups, batch.file, trained.plan.group, is_all=False)
+        learned = as_learned(trained, batch)
+        stop = n_complete(trained.model, learned.target, learned.weight, learned.groups, edges)
+        trained.held = batch.part(stop, n)._replace(checkpoint=None) if stop < n else None
+    edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
+    for start, end in pairwise(edges):
+        part = batch if (start, end) == (0, n) else batch.part(start, end)
+        yield part if end == stop else part._replace(checkpoint=None, is_last=False)
+
+
+def as_learned(trained: Trained, batch: Batch) -> Batch:
+    """The rows of a batch with targets as the model takes them, and the weights with which they are learned.
+
+    Those of the plan's classes are added, and rows that it holds out are learned with a weight of 0. Rows in memory,
+    whose targets are no Arrow array, are as they are.
+    """
+    if not isinstance(batch.target, pa.Array):
+        return batch
+    plan, y = trained.plan, target_of(trained.model.task, batch)
+    learned = with_rates(plan, weighed(batch._replace(target=y), weights_by_label(plan.class_weight)))
+    if batch.groups is not None:
+        learned = learned._replace(groups=digests(batch.groups))
+    if not plan.holdout:
+        return learned
+    is_held_out = held_out_rows(plan.holdout_share, trained.progress.rows, len(batch.weight))
+    weight = np.where(is_held_out, 0.0, learned.weight)
+    return learned._replace(weight=weight, counts=learned.weight, is_held_out=is_held_out)
+
+
+def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
+    """Which rows of a stream are held out: as evenly spaced as can be, whatever the batches.
+
+    Of the first i rows the integer part of i times the share is held out.
+
+    Parameters
+    ----------
+    share : Fraction
+        From 0 to 1, with a denominator of at most 10^9.
+    start : int
+        Rows before these.
+    n : int
+
+    Returns
+    -------
+    (n,) array of bool
+
+    Examples
+    --------
+    >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
+    array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
+    """
+    period = share.denominator  # of the pattern, so that no product overflows however long the stream is
+    before = (start % period + np.arange(n)) % period * share.numerator
+    return before // period < (before + share.numerator) // period

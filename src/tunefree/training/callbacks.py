@@ -1,0 +1,55 @@
+"""What is called as a training goes on: a progress bar, the checkpoint, the record of remarks, a user's own."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataWarning
+from tunefree.stream.batch import Batch
+
+
+class Step(NamedTuple):
+    """A batch that was learned."""
+
+    batch: Batch  # as it was read
+    learned: Batch  # with targets and weights as the model takes them
+    predictions: np.ndarray  # (n, K), made before each row was learned
+    row_losses: np.ndarray  # (n,)
+
+
+class Callback:
+    """Does nothing; a callback defines those of its methods that it needs.
+
+    Examples
+    --------
+    >>> class Rows(Callback):
+    ...     def step(self, trained, step):
+    ...         print(trained.progress.rows, "rows")
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.training.training import train
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> _ = train(open_source(table), Plan(target="rich", learner="scinol2"), [Rows()])
+    200 rows
+    """
+
+    def begin(self, trained: Any, source: Any) -> None:
+        """Training begins, or is resumed, with this model."""
+
+    def step(self, trained: Any, step: Step) -> None:
+        """A batch was learned."""
+
+    def end(self, trained: Any) -> None:
+        """Training has ended."""
+
+
+def warn(message: str) -> None:
+    """Tell something that the user should know by a warning."""
+    warnings.warn(message, DataWarning, stacklevel=4)
+
+
+def silent(message: str) -> None:
+    """Tell nothing; errors are raised all the same."""
