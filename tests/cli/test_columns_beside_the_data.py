@@ -145,7 +145,7 @@ def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path
     assert "column 'job'" in out and "column 'year'" not in out
     path.write_text(path.read_text().replace(f",{year}\n", ",1999\n", 2).replace(",1999\n", f",{year}\n", 1))
     status, _, err = run("train", equal, "-t", "rich", "-o", tmp_path / "m.model", "--learner", "scinol2")
-    assert status == 2 and f"{path}, row 2, column 'year': 1999" in err and f"the path says '{year}'" in err
+    assert status == 2 and f"{path}, row 2, column 'year': '1999'" in err and f"the path says '{year}'" in err
 
 
 def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):

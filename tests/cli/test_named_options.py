@@ -64,7 +64,6 @@ OF_TRAINING = {
     "stream/columnar.py": {"numeric"},  # noted in training only
     "stream/frames.py": {"numeric"},  # of frames, which commands do not read
     "stream/columns.py": {"categorical"},
-    "stream/delimited.py": {"categorical"},
     "stream/feature_ids.py": {"hash_bits", "memory_limit"},  # where rows are learned
     "stream/features.py": {"categorical", "numeric"},
     "stream/partitions.py": {"ignore"},  # noted in training only

@@ -17,7 +17,7 @@ from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
-from tunefree.stream import lines, spread, tables
+from tunefree.stream import lines, sampling, tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.contract import Options
 from tunefree.stream.features import TableEncoder
@@ -33,7 +33,7 @@ LABELS = np.where(rng.random(N) < 1 / (1 + np.exp(-2 * X)), "yes", "no")
 @pytest.fixture
 def small_samples(monkeypatch):
     """Types come of 4,096 bytes, half of them from places all over a file."""
-    for module in (lines, spread):
+    for module in (lines, sampling):
         monkeypatch.setattr(module, "SAMPLE", 4096)
 
 
@@ -315,7 +315,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
 
-    for module in (lines, spread):
+    for module in (lines, sampling):
         monkeypatch.setattr(module, "SAMPLE", 1024)
     data = write(tmp_path / "d.csv.gz", z)
     data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere

@@ -41,7 +41,7 @@ def check_notes(notes: list[str], dirty: Dirty) -> None:
 
 def check_first_row(dirty: Dirty, path: str) -> None:
     plan, bad = plan_of(dirty), BadRows(skip=True)
-    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=plan.column_types, exact=dirty.target)
+    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=plan.column_types, target=dirty.target)
     encoder = source_of(dirty, path).encoder(chunk, dirty.target, column_types=plan.column_types)
     first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
     assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)

@@ -359,7 +359,7 @@ def test_a_column_may_not_change_its_type(first, later):
 
 def test_a_target_may_not_change_its_type():
     encoder, _ = encoded({"y": [1], "x": [1]}, target="y")
-    with pytest.raises(DataError, match="the target is a string here, but was a number"):
+    with pytest.raises(DataError, match="row 1, column 'y': 'a' is not a number"):
         encoder.encode(chunk_of({"y": ["a"], "x": [1]}), True, BadRows())
     assert encoder.encode(chunk_of({"y": [1.5], "x": [1]}), True, BadRows()).target.to_pylist() == [1.5]
 

@@ -163,8 +163,6 @@ def test_bad_rows_of_a_new_format_are_named_or_skipped(ltsv, tmp_path):
 def test_errors_name_a_new_format(ltsv, tmp_path):
     with pytest.raises(DataError, match="'excel'; choose one of arrow, csv, json, ltsv, parquet, svmlight, vw"):
         tunefree.open_source(text(tmp_path / "a.ltsv", CONTENT), "excel")
-    with pytest.raises(DataError, match="ltsv here, but csv in"):
-        list(read_tables([text(tmp_path / "a.csv", "a\n1\n"), str(tmp_path / "a.ltsv")]))
 
 
 # -- lines with an encoder of their own

@@ -39,7 +39,7 @@ CASES = {
     "half a pair at first.jsonl": (b'{"x":"\\ud800","y":1}\n{"x":"b","y":1}\n', 1, "row 1, column 'x': half of"),
     "a count and no text.csv": (b"x,y\n1,2\n\xff,2,3\n3,4\n", 2, "row 2: the row has 3 fields, the header 2"),
     "no text and a count.csv": (b"x,y\na\xff,2\nb,2,3\nc,4\n", 1, "row 1, column 'x': 'a�' is not text in"),
-    "no text.csv": (b"x,y\na\xff,2\nb,3\n", 1, "row 1, column 'x': b'a\\xff' is not text in UTF-8"),
+    "no text.csv": (b"x,y\na\xff,2\nb,3\n", 1, "row 1, column 'x': 'a�' is not text in UTF-8"),
 }
 
 

@@ -73,7 +73,9 @@ class Shard(NamedTuple):
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
         """What is to be read: a source, where to begin, and how many rows; None for all that follow."""
         for piece in self.pieces:
-            yield Source((piece.file,), self.format, None, self.delimiter), piece.start, piece.rows
+            typed = formats.named(str(self.format)).typed
+            source = Source((piece.file,), self.format, None, self.delimiter, typed=typed)
+            yield source, piece.start, piece.rows
         for frame in frames:
             if not hasattr(frame, "__len__") or len(frame):
                 yield Source((), None, frame), Position(), None

@@ -34,7 +34,6 @@ from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
-from tunefree.stream.late import Late
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.texts import Text
@@ -132,7 +131,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
         return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
-    has_late = any(isinstance(column, Late) for column in encoder.columns)
+    has_late = any(column.since for column in encoder.columns)
     if has_columns(X) or named or has_late or _is_of_arrays(estimator):
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
@@ -432,7 +431,7 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
             bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
     rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
-        if isinstance(column, Number):
+        if column.kind == Number.kind and not column.since:
             array = chunk.table.column(column.name)
             gaps[column.name] += array.null_count
             if pa.types.is_floating(array.type):
@@ -454,4 +453,4 @@ def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -
 
 def _is_numbers(encoder: TableEncoder) -> bool:
     """Whether all columns are numbers, and none was missing where rows were learned."""
-    return encoder.n_features == 1 + sum(len(column.names()) for column in encoder.columns)
+    return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)

@@ -146,4 +146,4 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
 
 
 def _dense_columns(encoder: Any) -> int:
-    return sum(len(column.names()) for column in getattr(encoder, "columns", []))
+    return sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))

@@ -7,7 +7,6 @@ from typing import Any
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
-from tunefree.stream.late import Late
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 from tunefree.workflows.kept_rows import missing_shares
 
@@ -28,7 +27,7 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
             f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
         ]
         facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
-    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
+    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
     new = [("new columns", late), ("new columns of no use", left_out)]
@@ -52,13 +51,13 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     columns = _columns(trained)
     if not columns:
         return []
-    missing, has_late = missing_shares(trained), any(isinstance(column, Late) for column in columns)
+    missing, has_late = missing_shares(trained), any(column.since for column in columns)
     header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
     header += [Column("from row", COUNT, "since")] if has_late else []
     header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
     rows = [
         [column.name, column.kind, why_of(trained.plan, column)]
-        + ([getattr(column, "since", None)] if has_late else [])
+        + ([column.since or None] if has_late else [])
         + ([missing[column.name]] if missing else [])
         for column in columns
     ]

@@ -25,7 +25,7 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
-from tunefree.stream.file_notation import as_written, with_json_numbers
+from tunefree.stream.file_notation import as_written, with_numbers_as_texts
 from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
@@ -200,7 +200,7 @@ class Reader:
     ) -> tuple[Columns, list[list[str]]]:
         """Rows as a table, and for each the names of columns that were ignored."""
         encoder = trained.encoder
-        rows, types = with_json_numbers(encoder, rows)
+        rows, types = with_numbers_as_texts(encoder, rows), encoder.types()
         for row in rows:
             if type(group := row.get(encoder.group)) is int:
                 row[encoder.group] = str(group)  # as files have it

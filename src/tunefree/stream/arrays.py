@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
+_TRIED = 64  # strings
 
 
 def of_booleans(values: np.ndarray) -> Any:
@@ -159,6 +160,21 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
     mask = np.zeros(len(array), bool)
     mask[failed] = True
     return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
+
+
+def plain_numbers(strings: Any) -> Any:
+    """Strings as float64; None if one of them is no number. The first are tried alone, as each failure takes long.
+
+    Examples
+    --------
+    >>> plain_numbers(pa.array(["1", "2.5", None])).to_pylist(), plain_numbers(pa.array(["1", "NA"]))
+    ([1.0, 2.5, None], None)
+    """
+    try:
+        strings[:_TRIED].cast(pa.float64())
+        return strings.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
 
 
 def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:

@@ -157,6 +157,11 @@ def errors_of(name: str) -> Iterator[None]:
         raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
     except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
         raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+    except UnicodeError as error:
+        remedy = "name its `encoding`, such as utf-8 or latin-1"
+        raise DataError(
+            f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})", name, remedy=remedy
+        ) from None
     except OSError as error:
         if error.errno is None:  # from a decompressor, not from the system
             raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None

@@ -94,14 +94,10 @@ def open_ipc(file: str) -> Iterator[OpenFile]:
 Opener = Callable[[str], AbstractContextManager[OpenFile]]
 
 
-def _schema(file: str, options: Options, opener: Opener, kept: Collection[str] = ()) -> Any:
+def _schema(file: str, options: Options, opener: Opener) -> Any:
     with opener(file) as opened:
-        index = _index(file, opened.schema, {*options.named, *kept}, opener)
+        index = _index(file, opened.schema, options.named, opener)
         return pa.schema([field for field in opened.schema if field.name not in index])
-
-
-def _columns(file: str, schema: Any, options: Options, opener: Opener) -> dict[str, Any]:
-    return {field.name: field.type for field in _schema(file, options, opener, schema.names)}
 
 
 def _index(file: str, schema: Any, kept: Collection[str], opener: Opener) -> list[str]:
@@ -173,9 +169,7 @@ def _n_rows(file: str) -> int:
 
 
 def _reader(opener: Opener, title: str) -> TableReader:
-    return TableReader(
-        partial(_schema, opener=opener), partial(_columns, opener=opener), partial(_chunks, opener=opener, title=title)
-    )
+    return TableReader(partial(_schema, opener=opener), partial(_chunks, opener=opener, title=title))
 
 
 PARQUET = _reader(open_parquet, "Parquet")._replace(length=_n_rows)

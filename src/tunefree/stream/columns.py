@@ -116,11 +116,18 @@ class WordForMissing(NamedTuple):
 
 
 class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values."""
+    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    names_columns : bool, default False
+        Whether there are parameters that say what a column is, such as ``categorical``.
+    """
+
+    def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
         self.missing: list[WordForMissing] = []
+        self.names_columns = names_columns
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
@@ -142,6 +149,11 @@ class Column:
     """A column of a table; its kinds define what is special about them."""
 
     name: str
+    since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
+
+    def dense_names(self) -> list[str]:
+        """Names of the numbers that are columns of rows, as those of columns that came later are not."""
+        return [] if self.since else self.names()
 
     def names(self) -> list[str]:
         """Names of the numbers that the column adds."""
@@ -199,7 +211,7 @@ class Number(Column):
         return [self.name]
 
     def arrow_type(self) -> Any:
-        return pa.string() if self.notation else pa.float64()
+        return pa.string() if self.notation or self.na_values else pa.float64()
 
     def options(self) -> dict[str, Any]:
         return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
@@ -208,7 +220,8 @@ class Number(Column):
         return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        values = to_numbers(array, self.name, faults, self.notation)
+        hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        values = to_numbers(array, self.name, faults, self.notation, *hints)
         infinite = np.isinf(values)
         if infinite.any():
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
@@ -389,7 +402,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
     numbers, failed = cast(blank_to_null(array), pa.float64())
-    faults.add(failed, column, lambda row: f"{array[row].as_py()!r} is not a number")
+    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
     return to_numpy(numbers, np.nan)
 
 

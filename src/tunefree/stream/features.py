@@ -35,7 +35,7 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
-from tunefree.stream.late import Further, Late, is_among
+from tunefree.stream.late import Further, is_among, number_keys, parts_of
 from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.missing import converted
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
@@ -113,7 +113,7 @@ class TableEncoder:
         self.notes: list[Note] = []
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self.target_family, self.exposure = target_family, exposure
-        self._number_names = [name for column in self.columns for name in column.names()]
+        self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.row_encoder: Any = None  # of rows that are predicted one at a time
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
@@ -176,14 +176,14 @@ class TableEncoder:
         kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
         semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
-        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
+        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else roles.target_family_of(chunk, target)
+        kind = None if target is None else roles.target_family_of(inference.arrays[target], target, chunk.file)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
@@ -260,7 +260,7 @@ class TableEncoder:
 
     def column_of(self) -> np.ndarray:
         """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
-        numbers = [place for place, column in enumerate(self.columns) for _ in column.names()]
+        numbers = [place for place, column in enumerate(self.columns) for _ in column.dense_names()]
         places = np.full(self.n_features, -1, np.int32)
         places[1 : 1 + len(numbers)] = numbers
         if not self.hash_bits:
@@ -306,7 +306,7 @@ class TableEncoder:
         if learning and self.further is not None:
             known = [*self._of_roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.table, known, chunk.file, gone)
+            self.columns += self.further.columns(chunk.table, known, chunk.file, gone, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -316,7 +316,7 @@ class TableEncoder:
 
     def convert(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
-        faults = Faults()
+        faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = roles.weights(self, chunk, faults, labelled, learning, bad)
@@ -354,7 +354,7 @@ class TableEncoder:
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
         header: dict[str, Any] = {
-            "columns": [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns],
+            "columns": [_described(column) for column in self.columns],
             "target": self.target,
             "target_family": self.target_family,
             "weight": self.weight,
@@ -428,13 +428,14 @@ class TableEncoder:
     def _absent(self, chunk: Columns) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.table.schema.names)
-        return [column.name for column in self.columns if not (isinstance(column, Late) or column.name in present)]
+        return [column.name for column in self.columns if not (column.since or column.name in present)]
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        kind = roles.target_family_of(chunk, self.target)
+        array = roles.target_of_texts(self, array, faults)
+        kind = roles.target_family_of(array, self.target, chunk.file)
         if self.target in self.notations and kind in ("number", "string"):
             hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
             values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
@@ -455,7 +456,7 @@ class TableEncoder:
         self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
         n = chunk.table.num_rows
-        parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        parts = [parts_of(column, values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
@@ -464,7 +465,8 @@ class TableEncoder:
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
         observed = [
-            column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
+            None if values is None else column.observed(values, part)
+            for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]
         if learning:
             self.has_learned(observed, n, n_rows)
@@ -475,8 +477,7 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        keys = [key for column in self.columns if isinstance(column, Late) for key in column.number_keys()]
-        late = self.ids.known(keys) if learning else ()
+        late = self.ids.known(number_keys(self.columns)) if learning else ()
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
@@ -488,17 +489,24 @@ class TableEncoder:
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Where a number is missing that never was in training, it is the median of what training saw."""
-        first = np.cumsum([0, *(len(column.names()) for column in self.columns)])
+        first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
         for k, (place, part) in enumerate(codes):
             drawn = self.profile.drawn(place)
             if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _restored(kind: str, since: int | None = None, **options: Any) -> Any:
+def _described(column: Any) -> dict[str, Any]:
+    """What makes a column again."""
+    since = {"since": column.since} if column.since else {}
+    return {"name": column.name, "kind": column.kind, **column.options(), **since}
+
+
+def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
     column = _COLUMNS[kind](**options)
-    return column if since is None else Late(column, since)
+    column.since = since
+    return column
 
 
 def _present(target: str, chunk: Columns, needed: bool) -> bool:

@@ -12,28 +12,24 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.stream.arrays import plain_numbers
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
-from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers
+from tunefree.stream.columns import Faults, Number, family
 from tunefree.stream.inference import without
-from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import (
-    CONTINENTAL,
-    ENGLISH,
     PLAIN,
     ColumnTypes,
     Notation,
     Note,
-    are_plain,
     date_format_of,
     dates_in,
     decimal_marks,
-    unit_of,
+    likeliest_notation,
 )
 
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
@@ -50,13 +46,6 @@ def strings_of(sample: Columns, names: Iterable[str], na_values: Iterable[str] =
     return strings
 
 
-def names_with_notation(encoder: Any) -> tuple[str, ...]:
-    """Columns that an encoder reads from strings of numbers and dates."""
-    columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]
-    named = [column.name for column in columns if getattr(column, "notation", getattr(column, "format", None))]
-    return (*named, *encoder.notations)
-
-
 class FileNotation:
     """Finds how a file writes the numbers and dates of columns that are known.
 
@@ -64,47 +53,50 @@ class FileNotation:
     ----------
     strings : dict of str to pyarrow.Array, optional
         Columns of the file that are strings; None where they are not known before they are read.
-    numbers : iterable of str
-        Those that are numbers.
-    column_types : ColumnTypes
-        What the user says.
+    trained : dict of str to Notation
+        Of those that are numbers, as training had them; None for plain numbers.
+    asked : Notation, optional
+        As the user says that the file has them.
 
     Examples
     --------
     >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
-    >>> alone = FileNotation({"price": strings["price"]}, ["price"], ColumnTypes())
-    >>> alone.of_numbers("price", None), FileNotation(strings, strings, ColumnTypes()).of_numbers("price", None)
+    >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
+    >>> alone.of_numbers("price"), FileNotation(strings, {"price": None, "tax": None}).of_numbers("price")
     (None, Notation(decimal=',', thousands='.', unit=''))
     """
 
-    def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], column_types: ColumnTypes) -> None:
-        self.strings, self.column_types, self.notes = strings, column_types, list[Note]()
-        shown = [strings[name].drop_null()[:_LOOKED_AT] for name in numbers if strings and name in strings]
-        decimals = {mark for strings in shown if len(marks := decimal_marks(strings)) == 1 for mark in marks}
+    def __init__(
+        self, strings: dict[str, Any] | None, trained: dict[str, Notation | None], asked: Notation | None = None
+    ) -> None:
+        self.strings, self.trained, self.asked, self.notes = strings, trained, asked, list[Note]()
+        names = [name for name in trained if strings and name in strings]
+        self.plain = {name for name in names if strings and plain_numbers(strings[name]) is not None}
+        telling = [name for name in names if name not in self.plain or trained[name]]
+        decimals: set[str] = set()
+        for name in [*telling, *(self.plain if telling else ())]:  # those that tell most come first
+            if strings and (name in telling or not decimals):
+                marks = decimal_marks(strings[name].drop_null()[:_LOOKED_AT])
+                decimals |= marks if len(marks) == 1 else set()
         self.decimal = decimals.pop() if len(decimals) == 1 else None
 
-    def of_numbers(self, name: str, trained: Notation | None) -> Notation | None:
-        """The notation of a column of numbers, which was the same or another in training; None for plain numbers."""
+    def of_numbers(self, name: str) -> Notation | None:
+        """The notation of a column of numbers; None for plain numbers."""
+        trained = self.trained[name]
         if self.strings is None or name not in self.strings:
-            return self.column_types.notation or trained if self.strings is None else trained
+            return self.asked or trained if self.strings is None else trained
+        if name in self.plain and trained is None and self.asked is None and self.decimal != ",":
+            return None
         strings, usual = self.strings[name].drop_null(), trained or PLAIN
-        first = [usual] if self.decimal in (None, usual.decimal) else []
-        units = dict.fromkeys([usual.unit, "", *map(unit_of, strings[:1].to_pylist())])
-        others = [notation._replace(unit=unit) for unit in units for notation in (*ENGLISH, *CONTINENTAL)]
-        likely = [notation for notation in others if notation.decimal == self.decimal]
-        candidates = list(dict.fromkeys([*first, *likely, usual, *others]))
-        if self.column_types.notation is not None:
-            candidates = [self.column_types.notation]
-        chosen = candidates[0]
-        if not chosen.fits_all(strings):
-            chosen = max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
-        if chosen == usual:
-            return trained if trained is not None or are_plain(strings) else PLAIN
-        same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
-        if self.column_types.notation is None and not same:
-            problem = f"numbers are read {chosen.description()}, where training had them {usual.description()}"
+        likeliest = self.asked or likeliest_notation(strings, self.decimal == ",")
+        is_usual = self.asked is None and self.decimal in (None, usual.decimal) and usual.fits_all(strings)
+        if is_usual or usual == likeliest:
+            return trained if trained is not None or name in self.plain else PLAIN
+        same = usual.fits_all(strings) and usual.numbers(strings).equals(likeliest.numbers(strings))
+        if self.asked is None and not same:
+            problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
-        return chosen
+        return likeliest
 
     def of_dates(self, name: str, trained: str | None) -> str | None:
         """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
@@ -139,23 +131,21 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
-    numbers = [column.name for column in adapted.columns if column.kind == Number.kind]
-    roles = [
-        name
-        for name in (adapted.weight, adapted.exposure, adapted.target if adapted.has_numeric_target else None)
-        if name is not None
-    ]
-    asked = {*numbers, *roles, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+    trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
+    target = adapted.target if adapted.has_numeric_target else None
+    roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
+    trained |= {name: adapted.notations.get(name) for name in roles}
+    asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
     strings = None if sample is None else strings_of(sample, asked, adapted.na_values)
-    file = FileNotation(strings, [*numbers, *roles], column_types)
+    file = FileNotation(strings, trained, column_types.notation)
     adapted.columns = [_of_column(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
-    notations = {name: file.of_numbers(name, adapted.notations.get(name)) for name in roles}
+    notations = {name: file.of_numbers(name) for name in roles}
     adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
     adapted.notes = file.notes
-    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
+    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
     return adapted
@@ -163,21 +153,20 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
 
 def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
     """A column as the file writes it; formats of dates that are said are taken out."""
-    if isinstance(column, Late):
-        return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
-        decimal, thousands, unit = file.of_numbers(column.name, column.notation) or (None, "", "")
-        return Number(column.name, decimal, thousands, unit, column.na_values)
-    if column.kind == Timestamp.kind:
+        decimal, thousands, unit = file.of_numbers(column.name) or (None, "", "")
+        adapted: Any = Number(column.name, decimal, thousands, unit, column.na_values)
+    elif column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
-        return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
-    return column
+        adapted = Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
+    else:
+        return column
+    adapted.since = column.since
+    return adapted
 
 
-def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Objects of JSON whose strings are numbers where an encoder reads numbers from strings, and the types of columns.
-
-    Numbers of JSON are numbers, however the file of training wrote them. What cannot be read stays as it is.
+def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Objects of JSON whose numbers are written as an encoder reads them from strings.
 
     Parameters
     ----------
@@ -185,37 +174,20 @@ def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[di
     rows : list of dict
         They are not changed.
     """
-    rows, types = [dict(row) for row in rows], encoder.types()
-    for name, notation, na_values in _numbers_of(encoder):
-        if notation is None and not na_values:
-            continue
-        if any(name in row for row in rows):  # not where it is a part of an object
-            types[name] = pa.float64()
-        places = [place for place, row in enumerate(rows) if isinstance(row.get(name), str)]
-        strings = blank_to_null(without(pa.array([rows[place][name] for place in places], pa.string()), na_values))
-        faults = Faults()
-        values = (
-            None if notation is None else to_numbers(without_words(strings, name, (), faults), name, faults, notation)
-        )
-        for k, place in enumerate(places):
-            if not strings[k].is_valid:
-                rows[place][name] = None
-            elif values is not None and k not in faults:
-                rows[place][name] = None if np.isnan(values[k]) else float(values[k])
-    return rows, types
-
-
-def has_plain_numbers(encoder: Any) -> bool:
-    """Whether no number of an encoder is read from strings, and none stands for a missing one."""
-    return not any(notation is not None or na_values for _, notation, na_values in _numbers_of(encoder))
-
-
-def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...]]]:
-    """The columns of numbers of an encoder, their notations and what is missing in them."""
-    columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]
-    numbers = [
-        (column.name, column.notation, (*encoder.na_values, *column.na_values))
-        for column in columns
-        if column.kind == Number.kind
+    notations = notations_of(encoder)
+    if not notations:
+        return [dict(row) for row in rows]
+    return [
+        {
+            name: notations[name].text(cell) if name in notations and type(cell) in (int, float) else cell
+            for name, cell in row.items()
+        }
+        for row in rows
     ]
-    return numbers + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]
+
+
+def notations_of(encoder: Any) -> dict[str, Notation]:
+    """How an encoder reads numbers from strings: of those columns of numbers, targets and weights that are such."""
+    types = encoder.types()
+    columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
+    return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

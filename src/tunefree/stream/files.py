@@ -46,42 +46,32 @@ class TextFile(str):
 
     Examples
     --------
-    >>> TextFile("people.csv", "latin-1").encoding, TextFile("people.csv").longest_line
+    >>> TextFile("people.csv", encoding="latin-1").encoding, TextFile("people.csv").longest_line
     ('latin-1', 67108864)
     """
 
-    encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
-    longest_line: int  # bytes
-    chunk_size: int | None  # bytes of each chunk after the first; None for as many as usual
-    escape: str | None  # one of ESCAPES; guessed if None
-    end: int | None  # bytes of the text after which it is read no further, at a line end; None for all of it
-    partitions: tuple[Partition, ...]  # those that it lies in
+    encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
+    longest_line: int = LONGEST_LINE  # bytes
+    chunk_size: int | None = None  # bytes of each chunk after the first; None for as many as usual
+    escape: str | None = None  # one of ESCAPES; guessed if None
+    end: int | None = None  # bytes of the text after which it is read no further, at a line end; None for all of it
+    partitions: tuple[Partition, ...] = ()  # those that it lies in
 
-    def __new__(
-        cls,
-        name: str,
-        encoding: str | None = None,
-        longest_line: int = LONGEST_LINE,
-        end: int | None = None,
-        partitions: tuple[Partition, ...] = (),
-        chunk_size: int | None = None,
-        escape: str | None = None,
-    ) -> TextFile:
-        """The name with the encoding, the length, the end, the partitions, the bytes of a chunk and the escape."""
+    def __new__(cls, name: str, **said: Any) -> TextFile:
+        """The name, with some of these attributes."""
         path = super().__new__(cls, name)
-        path.encoding, path.longest_line, path.end, path.partitions = encoding, longest_line, end, partitions
-        path.chunk_size, path.escape = chunk_size, escape
+        vars(path).update(said)
         return path
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), *vars(self).values()
+    def __getnewargs_ex__(self) -> tuple[Any, ...]:
+        return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
         """The same file, of which something else is said.
 
         Examples
         --------
-        >>> TextFile("people.csv", "latin-1").but(end=99).end
+        >>> TextFile("people.csv", encoding="latin-1").but(end=99).end
         99
         """
         return TextFile(str(self), **vars(self) | changes)

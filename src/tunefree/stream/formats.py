@@ -41,6 +41,8 @@ class Format(NamedTuple):
         For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
     text : bool, default=True
         Whether files are text. Text may be compressed, and may come from standard input.
+    typed : bool, default=True
+        For tables: whether values have types. Else all columns are strings, and what they hold is found for them.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Format(NamedTuple):
     reader: Any = None
     encoder: Any = None
     text: bool = True
+    typed: bool = True
 
     @property
     def kind(self) -> str:
@@ -75,7 +78,7 @@ _formats: tuple[Format, ...] = (
         encoder=f"{_SVMLIGHT}:SvmlightEncoder",
     ),
     Format("vw", "Vowpal Wabbit", (".vw",), f"{_HERE}.vw:is_vw", encoder=f"{_HERE}.vw:VWEncoder"),
-    Format("csv", "CSV", (".csv", ".tsv", ".tab"), f"{_CSV}:is_delimited", f"{_CSV}:DELIMITED"),
+    Format("csv", "CSV", (".csv", ".tsv", ".tab"), f"{_CSV}:is_delimited", f"{_CSV}:DELIMITED", typed=False),
     Format("parquet", "Parquet", (".parquet", ".pq"), reader=f"{_HERE}.columnar:PARQUET", text=False),
     Format(
         "arrow", "Arrow/Feather", (".feather", ".arrow", ".arrows", ".ipc"), None, f"{_HERE}.columnar:ARROW", text=False

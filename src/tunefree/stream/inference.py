@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings
+from tunefree.stream.arrays import beyond_doubles, cast, of_booleans, of_strings, plain_numbers
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
@@ -19,17 +19,18 @@ from tunefree.stream.notation import (
     EXACT,
     NULLS,
     PLAIN,
+    ZEROS,
     ColumnTypes,
     Notation,
     Note,
     are_many,
-    are_plain,
     codes_in,
     date_format_of,
     dates_in,
     decimal_marks,
     has_hours,
     is_continental,
+    is_whole,
     likeliest_notation,
     look_nearly_like_dates,
     missing_words,
@@ -38,7 +39,10 @@ from tunefree.stream.notation import (
 )
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
 
+_FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
+MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
+_TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
 
 
 class Inference:
@@ -58,6 +62,8 @@ class Inference:
         Whether the source distinguishes strings of digits from numbers.
     semicolons : bool, default False
         Whether they are between the fields of the source.
+    target : str, optional
+        A column of which integers beyond 2^53 are distinguished.
 
     Examples
     --------
@@ -75,9 +81,15 @@ class Inference:
         column_types: ColumnTypes,
         typed: bool = True,
         semicolons: bool = False,
+        target: str | None = None,
     ) -> None:
-        self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
+        self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
+        self.dates = column_types.dates(list(arrays))
+        if not typed:
+            as_written = {*column_types.categorical, *self.dates, *texts}
+            texts_alone = {name: decoded(array) for name, array in self.arrays.items() if name not in as_written}
+            self.arrays |= values_of_texts(texts_alone, column_types, semicolons, target)
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
@@ -88,7 +100,6 @@ class Inference:
         self.continental = not known and is_continental(self.strings.values(), semicolons)
         self.in_doubt = self.continental and not is_continental(self.strings.values())
         self.notes = list[Note]()
-        self.dates = column_types.dates(list(arrays))
 
     def column(self, name: str) -> Any:
         """The column of a name.
@@ -177,9 +188,9 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
-        is_plain = notation is not None and notation.decimal == "." and not self.typed and name not in self.relieved
-        if is_plain and are_plain(self.strings[name].drop_null()):
-            return Number(name)  # which is read without strings
+        is_pointed = notation is not None and notation.decimal == "."
+        if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
+            return Number(name)
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:
@@ -220,6 +231,87 @@ class Inference:
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, has_hours(format), format=format)
+
+
+def values_of_texts(
+    texts: dict[str, Any], column_types: ColumnTypes, semicolons: bool, target: str | None = None
+) -> dict[str, Any]:
+    """Columns of a source that does not distinguish strings from numbers: as the plain numbers, integers or booleans
+    that they are, and else as strings.
+
+    Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
+    other columns have decimal commas, or may have them.
+
+    Parameters
+    ----------
+    texts : dict of str to pyarrow.Array
+    column_types : ColumnTypes
+    semicolons : bool
+        Whether they are between the fields of the source.
+    target : str, optional
+        A column of which integers beyond 2^53 are distinguished, and which is a number in spite of zeros before its
+        digits if it has too many different ones for classes.
+
+    Examples
+    --------
+    >>> texts = {"age": ["39", "NA"], "zip": ["01234", "10115"], "rich": ["true", "false"], "price": ["2.5", "x"]}
+    >>> arrays = {name: pa.array(values) for name, values in texts.items()}
+    >>> {name: str(array.type) for name, array in values_of_texts(arrays, ColumnTypes(), False).items()}
+    {'age': 'double', 'zip': 'string', 'rich': 'bool', 'price': 'string'}
+    """
+    values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
+    others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
+    perhaps = (blank_to_null(strings) for strings in others if decimal_marks(blank_to_null(strings[:_FIRST])))
+    may_have_commas = column_types.notation is not None or semicolons or is_continental(perhaps)
+    for name in [name for name, array in values.items() if family(array.type) == "number"]:
+        codes = _codes_of(values[name], texts[name])
+        if codes and name in column_types.numeric and (codes == ZEROS or name != target):
+            continue
+        if codes:
+            is_target = name == target
+            values[name] = _target_of_codes(codes, values[name], texts[name]) if is_target else texts[name]
+        elif may_have_commas and pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py():
+            values[name] = texts[name]
+    return values
+
+
+def _codes_of(numbers: Any, texts: Any) -> str:
+    """What makes codes of texts that are numbers: as :func:`tunefree.stream.notation.codes_in` has it, or nothing."""
+    first = blank_to_null(texts[:_FIRST], NULLS)
+    if first.null_count < len(first) and not is_whole(first):
+        return ""
+    strings, ends = blank_to_null(texts, NULLS), pc.min_max(numbers).as_py()
+    is_long = max(-ends["min"], ends["max"]) >= 2**53
+    return codes_in(strings) if is_long or pc.any(pc.starts_with(strings, "0")).as_py() else ""
+
+
+def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
+    """A target of codes: integers that are distinguished; numbers, if there are too many for classes, as of amounts
+    that are filled up with zeros; else texts."""
+    strings = blank_to_null(texts, NULLS)
+    if codes == ZEROS:
+        return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
+    whole, unfit = cast(strings, pa.int64())
+    return texts if unfit else whole
+
+
+def _values_of(strings: Any) -> Any:
+    """Strings as numbers or booleans, if all are such; nulls if there is none."""
+    numbers = plain_numbers(strings)
+    if numbers is None:
+        strings_or_null = blank_to_null(strings, NULLS)
+        present = strings_or_null.drop_null()
+        if len(present) and _are_true_or_false(present):
+            return pc.utf8_lower(strings_or_null).cast(pa.bool_())
+        numbers = plain_numbers(strings_or_null)
+    if numbers is None:
+        return strings
+    is_nothing = pc.is_null(numbers, nan_is_null=True)
+    return pa.nulls(len(strings)) if pc.all(is_nothing, min_count=0).as_py() else numbers
+
+
+def _are_true_or_false(strings: Any) -> bool:
+    return all(pc.all(pc.is_in(part, value_set=_TRUE_AND_FALSE)).as_py() for part in (strings[:1], strings))
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:

@@ -55,8 +55,7 @@ def is_json(line: str) -> bool:
 def json_schema(file: str, options: Options) -> Any:
     """Names and types of the columns, from the first lines: numbers, booleans, strings, lists and objects of them.
 
-    A column of nulls only is taken for strings. The type of what is absent from the first lines is that of its first
-    value.
+    The type of what is absent from the first lines, or null, is that of its first value.
     """
     window = read_sample(file)
     check_text(file, window)
@@ -67,14 +66,13 @@ def json_schema(file: str, options: Options) -> Any:
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     sample = _sample_of(whole_lines(window), file)
-    known, types = {name: to for name, to in options.types.items() if to != pa.string()}, dict(options.types)
-    for name, array in zip(sample.schema.names, sample.columns, strict=True):
-        if family(array.type) == "number" and (name not in known or name in options.as_written):
-            types[name] = _exact_type(array)  # groups, and numbers that are called categories, are not strings here
-        elif family(array.type) == "string" and known.get(name) == pa.float64():
-            types[name] = pa.string()  # of numbers in some notation
     try:
-        return pa.schema([(field.name, _widened(field.type, field.name, types)) for field in sample.schema])
+        schema = _grown(pa.schema([]), sample.schema)
+        numbers = {name for name in schema.names if schema.field(name).type == pa.float64()}
+        arrays = ((field, sample.column(field.name)) for field in schema)
+        return pa.schema(
+            [(field.name, _exact_type(array) if field.name in numbers else field.type) for field, array in arrays]
+        )
     except UnicodeDecodeError:  # the parser lets names pass that are not UTF-8
         remedy = "write the file as UTF-8"
         raise DataError("a name in an object is not UTF-8", display_name(file), remedy=remedy) from None
@@ -90,23 +88,15 @@ def _exact_type(numbers: Any) -> Any:
     return pa.float64()
 
 
-def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
-    """The columns of a further file. Its objects may lack names, but not all of them."""
-    types = {field.name: field.type for field in json_schema(file, options)}
-    if not types.keys() & set(schema.names):
-        return types
-    return dict.fromkeys(schema.names, pa.null()) | types
-
-
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
     """The chunks of one file from a position on."""
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
-        batch, count = _parse_block(lines, row, schema, bad, options)
+        batch, count = _parse_block(lines, row, schema, bad, options.na_values)
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
-        yield Columns(batch, lines.file, row - count, position, optional=True)
+        yield Columns(batch, lines.file, row - count, position, optional=True, is_utf8=True)
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
@@ -157,7 +147,7 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
         arrow_type = _inferred(name, first).type
     except _UnfitError as error:
         raise DataError(str(error), file, row, error.column, "correct the row") from None
-    return None if _is_empty(arrow_type) else _widened(arrow_type, name, {})
+    return None if _is_empty(arrow_type) else _widened(arrow_type)
 
 
 _PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
@@ -177,16 +167,16 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     return pa.array(fitted, to)
 
 
-def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, options: Options) -> tuple[Any, int]:
+def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """The rows of a block, with the columns of a schema and those that they add; and how many with the bad ones."""
     try:
         batch = _parse(lines.data, schema)
-        whole = _grown(schema, batch.schema, options.types)
+        whole = _grown(schema, batch.schema)
         if whole != schema:
             batch = _parse(lines.data, whole)  # what looks like a date is inferred as one; it is a string here
         return batch.select(whole.names).cast(whole), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _good_rows(lines, row, schema, bad, options)
+        return _good_rows(lines, row, schema, bad, na_values)
 
 
 def _parse(data: Any, schema: Any) -> Any:
@@ -204,27 +194,25 @@ def _parse(data: Any, schema: Any) -> Any:
     return batch
 
 
-def _widened(arrow_type: Any, name: str, types: dict[str, Any]) -> Any:
-    """The type as which to read what a sample shows as ``found``; ``types`` has those that are known, as ``a.b``."""
-    if name in types:
-        return types[name]
+def _widened(arrow_type: Any) -> Any:
+    """The type as which to read what a sample shows: all numbers are floats, and dates are strings."""
     if pa.types.is_struct(arrow_type):
-        return pa.struct([(field.name, _widened(field.type, f"{name}.{field.name}", types)) for field in arrow_type])
+        return pa.struct([(field.name, _widened(field.type)) for field in arrow_type])
     if pa.types.is_list(arrow_type):
-        return pa.list_(_widened(arrow_type.value_type, f"{name}[]", {}))
+        return pa.list_(_widened(arrow_type.value_type))
     kind = family(arrow_type)
     return arrow_type if kind in {"boolean", "nested"} else pa.float64() if kind == "number" else pa.string()
 
 
-def _grown(schema: Any, sampled: Any, types: dict[str, Any], path: str = "") -> Any:
+def _grown(schema: Any, sampled: Any) -> Any:
     """A schema, or a struct's fields, with the columns that rows add; those of nulls only are not known yet."""
     types_by_name = {field.name: field.type for field in schema}
     for field in sampled:
-        name, known = path + field.name, types_by_name.get(field.name)
+        known = types_by_name.get(field.name)
         if known is None and not _is_empty(field.type):
-            types_by_name[field.name] = _widened(_without_nulls(field.type), name, types)
+            types_by_name[field.name] = _widened(_without_nulls(field.type))
         elif known is not None and pa.types.is_struct(known) and pa.types.is_struct(field.type):
-            types_by_name[field.name] = pa.struct([*_grown(known, field.type, types, f"{name}.")])
+            types_by_name[field.name] = pa.struct([*_grown(known, field.type)])
     return pa.schema(list(types_by_name.items()))
 
 
@@ -241,7 +229,7 @@ def _without_nulls(arrow_type: Any) -> Any:
     return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
-def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, options: Options) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
@@ -250,8 +238,8 @@ def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, options: Optio
         column = None
         if not problem:
             try:
-                whole = _grown(schema, _schema_of(record, schema), options.types)
-                record = {field.name: _fitted(record, field, options.na_values) for field in whole}
+                whole = _grown(schema, _schema_of(record, schema))
+                record = {field.name: _fitted(record, field, na_values) for field in whole}
             except _UnfitError as error:
                 column, problem = error.column, str(error)
         if problem:
@@ -378,4 +366,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
-JSON_LINES = TableReader(json_schema, json_columns, json_chunks)
+JSON_LINES = TableReader(json_schema, json_chunks, optional=True)

@@ -23,7 +23,6 @@ from tunefree.stream.columns import (
     Bags,
     Codes,
     Faults,
-    Observed,
     Parts,
     Words,
     blank_to_null,
@@ -42,62 +41,29 @@ from tunefree.stream.texts import Text, is_long_text
 NOTHING = Parts([], [], [])
 
 
-class Late:
-    """A column that came later.
+def parts_of(column: Any, values: Any, learning: bool) -> Parts:
+    """What a column adds to the rows of a chunk; nothing if it came later and the chunk lacks it."""
+    if not column.since:
+        parts: Parts = column.parts(values, learning)
+        return parts
+    if values is None:
+        return NOTHING
+    parts = column.parts(values, learning)
+    numbers = zip(column.names(), parts.numbers, strict=True)
+    codes = [_present(column, codes) for codes in parts.codes]
+    bags = [Bags.of(_entries(name, values)) for name, values in numbers]
+    return Parts([], [values for values in codes if (values.places >= 0).any()], [*bags, *parts.bags])
 
-    Parameters
-    ----------
-    column : column
-        Of any kind.
-    since : int
-        The number of the row in the stream that has its first value, from 1.
-    """
 
-    def __init__(self, column: Any, since: int) -> None:
-        self.column, self.since = column, since
-        self.name, self.kind, self.families = column.name, column.kind, column.families
+def _present(column: Any, codes: Codes) -> Codes:
+    """Codes without that of a missing value."""
+    is_missing = np.append(codes.keys == missing_key(column.name), False)  # the last is for place -1
+    return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
 
-    def names(self) -> list[str]:
-        return []
 
-    def number_keys(self) -> list[int]:
-        """The keys of its numbers."""
-        return [_number_key(name) for name in self.column.names()]
-
-    def code_names(self) -> list[str]:
-        return list(self.column.code_names())
-
-    def arrow_type(self) -> Any:
-        return self.column.arrow_type()
-
-    def options(self) -> dict[str, Any]:
-        return {**self.column.options(), "since": self.since}
-
-    def description(self) -> str:
-        return str(self.column.description())
-
-    def convert(self, array: Array | None, faults: Faults) -> Any:
-        """The column's values; None if the chunk lacks it."""
-        return None if array is None else self.column.convert(array, faults)
-
-    def observed(self, values: Any, parts: Parts) -> Observed | None:
-        """What the rows hold; None if the chunk lacks the column."""
-        observed: Observed | None = None if values is None else self.column.observed(values, parts)
-        return observed
-
-    def parts(self, values: Any, learning: bool) -> Parts:
-        if values is None:
-            return NOTHING
-        parts = self.column.parts(values, learning)
-        numbers = zip(self.column.names(), parts.numbers, strict=True)
-        codes = [self._present(codes) for codes in parts.codes]
-        bags = [Bags.of(_entries(name, values)) for name, values in numbers]
-        return Parts([], [values for values in codes if (values.places >= 0).any()], [*bags, *parts.bags])
-
-    def _present(self, codes: Codes) -> Codes:
-        """Codes without that of a missing value."""
-        is_missing = np.append(codes.keys == missing_key(self.name), False)  # the last is for place -1
-        return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
+def number_keys(columns: Iterable[Any]) -> list[int]:
+    """The keys of the numbers of those columns that came later."""
+    return [_number_key(name) for column in columns if column.since for name in column.names()]
 
 
 def _number_key(name: str) -> int:
@@ -133,7 +99,9 @@ class Further:
     left_out: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def columns(self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...]) -> list[Late]:
+    def columns(
+        self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...], typed: bool
+    ) -> list[Any]:
         """The columns that the rows of a chunk add, in the order of the rows that have their first values.
 
         Parameters
@@ -145,6 +113,8 @@ class Further:
             For messages.
         na_values : tuple of str
             As the encoder has them.
+        typed : bool
+            Whether the source distinguishes strings of digits from numbers.
         """
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
@@ -154,16 +124,19 @@ class Further:
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
-        columns = [(row, self._column(name, array[row : row + 1], file)) for row, name, array in sorted(firsts)]
-        return [Late(column, self.rows + row + 1) for row, column in columns if column is not None]
+        columns = [(row, self._column(name, array[row : row + 1], file, typed)) for row, name, array in sorted(firsts)]
+        for row, column in columns:
+            if column is not None:
+                column.since = self.rows + row + 1
+        return [column for _, column in columns if column is not None]
 
-    def _column(self, name: str, value: Array, file: str) -> Any:
+    def _column(self, name: str, value: Array, file: str, typed: bool) -> Any:
         """The kind of column that a value shows; None, and the type is noted, if there is none."""
         if family(value.type) == "string" and is_long_text(value):
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
         try:
-            column = Inference({name: value}, file, [], column_types).column(name)
+            column = Inference({name: value}, file, [], column_types, typed).column(name)
         except DataError:
             self.left_out[name] = str(value.type)
             return None

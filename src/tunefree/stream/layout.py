@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.stream.features import MOST_CODES
-from tunefree.stream.late import Late
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing
@@ -121,7 +120,6 @@ class Layout(NamedTuple):
 
 def parts_of(column: Any) -> list[Part]:
     """The parts of a column of a table; that the column is missing belongs to the first."""
-    column = column.column if isinstance(column, Late) else column
     names = [*column.names(), *column.code_names()]
     if column.kind in _KINDS:
         return [Part(column.name, column.name, _KINDS[column.kind])]

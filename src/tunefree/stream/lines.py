@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import lzma
 import os
 import stat
@@ -156,7 +155,9 @@ def whole_lines(window: bytes, delimiters: str = "") -> bytes:
     """
     if len(window) < SAMPLE // 2:
         return window
-    return window[: _find_ends(np.frombuffer(window, np.uint8), delimiters).last or len(window)]
+    has_quotes = delimiters and b'"' in window
+    last = _find_ends(np.frombuffer(window, np.uint8), delimiters).last if has_quotes else window.rfind(b"\n") + 1
+    return window[: last or len(window)]
 
 
 def holds_line_ends(lines: bytes, delimiters: str) -> bool:
@@ -289,37 +290,11 @@ def _decoded(text: ByteStream, file: str) -> ByteStream:
     encoding = getattr(file, "encoding", None)
     if encoding is None and text.peek(2).tobytes() in _UTF_16:
         encoding = "utf-16"
-    return text if encoding is None else ByteStream(_Decoder(text, encoding), text.name, compressed=text)
-
-
-class _Decoder:
-    """Turns a text into UTF-8 as it is read."""
-
-    def __init__(self, text: ByteStream, encoding: str) -> None:
-        self.text, self.encoding = text, encoding
-        self.decoder = codecs.getincrementaldecoder(encoding)()
-        self.left = b""  # of UTF-8, not taken yet
-
-    def readinto(self, view: Any) -> int:
-        """Fill a view with UTF-8, and return how many bytes it took; 0 at the end."""
-        while not self.left:
-            raw = self.text.read(_PIECE)
-            try:
-                self.left = self.decoder.decode(raw, final=not raw).encode()
-            except UnicodeError as error:
-                remedy = "name its `encoding`, such as utf-8 or latin-1"
-                raise DataError(
-                    f"this is not text in {self.encoding} ({error})", self.text.name, remedy=remedy
-                ) from None
-            if not raw:
-                break
-        taken = self.left[: len(view)]
-        self.left = self.left[len(taken) :]
-        view[: len(taken)] = taken
-        return len(taken)
-
-    def close(self) -> None:
-        """Nothing to close: the text is closed by whoever reads from this."""
+    if encoding is None:
+        return text
+    return ByteStream(
+        pa.transcoding_input_stream(pa.PythonFile(text, mode="r"), encoding, "utf-8"), text.name, compressed=text
+    )
 
 
 def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Lines]:

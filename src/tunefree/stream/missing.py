@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import of_strings, to_booleans
-from tunefree.stream.columns import QUANTITIES, Array, Faults, WordForMissing, blank_to_null, decoded, family
+from tunefree.stream.arrays import of_strings, plain_numbers, to_booleans
+from tunefree.stream.columns import QUANTITIES, Array, Faults, Number, WordForMissing, blank_to_null, decoded, family
 from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING
 
 
@@ -19,15 +19,29 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
 
     Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
     """
-    inner = getattr(column, "column", column)  # of one that came later
-    if array is None or inner.kind not in QUANTITIES or family(array.type) != "string":
+    if array is None:  # of a column that came later
+        return None
+    if column.kind not in QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
-    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
+    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
+        if column.kind == Number.kind:
+            return column.convert(as_numbers(array, column.name, faults), faults)
         strict_faults = Faults()
         values = column.convert(array, strict_faults)
         if not strict_faults:
             return values
-    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
+    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
+
+
+def as_numbers(array: Array, column: str, faults: Faults) -> Array:
+    """Strings as plain numbers, if all are such; else without signs of missing ones. Other arrays as they are."""
+    if family(array.type) != "string":
+        return array
+    numbers = plain_numbers(decoded(array))
+    if numbers is None:
+        array = without_words(array, column, (), faults)
+        numbers = plain_numbers(array)
+    return array if numbers is None else numbers
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:

@@ -111,6 +111,16 @@ class Notation(NamedTuple):
             plain = pc.replace_substring(plain, self.thousands, "")
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
+    def text(self, number: float) -> str:
+        """A number in this notation.
+
+        Examples
+        --------
+        >>> Notation(",", ".", " kg").text(1234.5)
+        '1234,5 kg'
+        """
+        return repr(number).replace(".", self.decimal) + self.unit
+
     def description(self) -> str:
         """The notation by an example."""
         return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
@@ -241,8 +251,8 @@ def _first(strings: Any) -> str:
     """The first string that does not stand for a missing value; nothing where all do."""
     for place in range(min(len(strings), _FEW)):
         if strings[place].is_valid:
-            one = text_at(strings, place)
-            if one not in SIGNS_OF_MISSING:
+            one = text_at(strings, place).strip()
+            if one and one not in SIGNS_OF_MISSING:
                 return one
     rest = without_signs(strings[_FEW:]).drop_null()
     return text_at(rest, 0) if len(rest) else ""
@@ -264,7 +274,7 @@ def codes_in(strings: Any) -> str:
     >>> codes_in(pa.array(["01234", "10115"])), codes_in(pa.array(["9007199254740993"])), codes_in(pa.array(["0.5"]))
     ('leading zeros', 'whole numbers beyond 2^53', '')
     """
-    if not _WHOLE.search(_first(strings)):
+    if not is_whole(strings):
         return ""
     present = without_signs(strings).drop_null()
     if not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
@@ -273,6 +283,11 @@ def codes_in(strings: Any) -> str:
         return ZEROS
     long = present.filter(pc.greater(pc.binary_length(present), 15)).to_pylist()
     return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
+
+
+def is_whole(strings: Any) -> bool:
+    """Whether the first of some strings that stands for no missing value is a whole number."""
+    return _WHOLE.search(_first(strings)) is not None
 
 
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
@@ -292,11 +307,6 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
         return candidates[0]
     counts = to_numpy(counts, 0)
     return max(candidates, key=lambda notation: int(counts[notation.fits(values)].sum()))
-
-
-def are_plain(strings: Any) -> bool:
-    """Whether all strings are numbers as programs write them."""
-    return bool(pc.all(pc.match_substring_regex(strings, PLAIN_NUMBER)).as_py())
 
 
 def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:

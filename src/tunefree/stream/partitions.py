@@ -44,7 +44,7 @@ def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -
             continue
         values = pa.repeat(_value(partition, options, file), chunk.table.num_rows)
         chunk = chunk._replace(table=chunk.table.append_column(partition.name, values))
-        if options.grows and partition.name != options.exact:
+        if options.grows and partition.name != options.target:
             remedy = f"`ignore={partition.name!r}` leaves it out"
             bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
     return chunk

@@ -9,21 +9,24 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, nearest
-from tunefree.stream.arrays import is_missing, of_numbers
+from tunefree.stream.arrays import cast, is_missing, of_numbers
 from tunefree.stream.batch import UNLABELLED, BadRows, Columns
+from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import (
     QUANTITIES,
     Category,
     Faults,
+    blank_to_null,
     family,
     names_of,
+    not_a_number,
     to_dictionary,
     to_numbers,
     valid_utf8,
 )
-from tunefree.stream.inference import without
-from tunefree.stream.missing import without_nulls
-from tunefree.stream.notation import NULLS
+from tunefree.stream.inference import values_of_texts, without
+from tunefree.stream.missing import as_numbers, without_nulls, without_words
+from tunefree.stream.notation import NULLS, ColumnTypes
 from tunefree.stream.texts import Text
 
 ROLES = ("target", "weight", "group", "exposure")
@@ -44,7 +47,8 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
 
 def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
     """A column of a chunk; texts that are no UTF-8 are faults."""
-    return valid_utf8(chunk.table.column(name), name, faults)
+    array = chunk.table.column(name)
+    return array if chunk.is_utf8 else valid_utf8(array, name, faults)
 
 
 def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
@@ -73,16 +77,35 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
     return pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
 
 
-def target_family_of(chunk: Columns, target: str) -> str | None:
+def target_family_of(array: Any, target: str, file: str) -> str | None:
     """number, string or boolean; None for a column of which all values in this chunk are missing."""
-    arrow_type = chunk.table.schema.field(target).type
+    arrow_type = array.type
     kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if kind == "null":
         return None
     if kind not in TARGET_TYPES:
         remedy = "name a column of numbers, strings or booleans"
-        raise DataError(f"a target cannot be of type {arrow_type}", chunk.file, column=target, remedy=remedy)
+        raise DataError(f"a target cannot be of type {arrow_type}", file, column=target, remedy=remedy)
     return kind
+
+
+def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
+    """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
+    if family(array.type) != "string" or encoder.target in encoder.notations:
+        return array
+    name, kind = encoder.target, encoder.target_family
+    if kind is None and not encoder.typed:  # the first value tells
+        present = blank_to_null(array, NULLS).drop_null()[:1]
+        kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
+    if kind == "boolean":
+        index, words = Boolean(name).encoded(array, faults)
+        return words.take(of_numbers(index, index < 0)).cast(pa.bool_())
+    if kind not in ("number", INTEGER):
+        return array
+    values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
+    numbers, failed = cast(values, TARGET_TYPES[kind])
+    faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
+    return numbers
 
 
 def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
@@ -137,6 +160,7 @@ def _numbers(
         return None
     check_name(role, name, chunk.table.schema.names, chunk.file)
     array = without(column_of(chunk, name, faults), encoder.na_values)
-    numbers = to_numbers(array, name, faults, encoder.notations.get(name))
+    notation = encoder.notations.get(name)
+    numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
     return numbers

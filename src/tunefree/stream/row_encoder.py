@@ -20,10 +20,10 @@ from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import Category, Faults, Number, family
 from tunefree.stream.features import MOST_CODES
-from tunefree.stream.file_notation import has_plain_numbers
+from tunefree.stream.file_notation import notations_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import Late
+from tunefree.stream.late import parts_of
 from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
 from tunefree.stream.roles import column_of, present_of
@@ -83,13 +83,15 @@ class RowEncoder:
 
     def __init__(self, encoder: Any, of_frames: bool = False) -> None:
         self.encoder, self.of_frames, self._types, columns = encoder, of_frames, encoder.types(), encoder.columns
-        self._described = [(column.name, column.kind, column.options()) for column in columns]
+        self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
-        is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
+        is_foreseen = not (notations_of(encoder) or encoder.na_values or encoder.notes or encoder.hash_bits)
+        is_foreseen = is_foreseen and not encoder.exposure
         is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
-        is_foreseen = is_foreseen and not (of_frames and (encoder.na_values or {*map(type, columns)} - _OF_FRAMES))
+        is_foreseen = is_foreseen and not (of_frames and ({*map(type, columns)} - _OF_FRAMES))
+        is_foreseen = is_foreseen and not (of_frames and any(column.since for column in columns))
         self.names = frozenset(column.name for column in columns if is_foreseen)
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._take_limits()
@@ -100,7 +102,7 @@ class RowEncoder:
         self._rows, ranges = profile.rows, usual_ranges(profile) if self.of_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
         self._limits = [
-            within if type(column) is Number else (1.0, 0.0)
+            within if type(column) is Number and not column.since else (1.0, 0.0)
             for column, within in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
         ]
 
@@ -149,7 +151,7 @@ class RowEncoder:
         """What a column makes of a value, by the encoder of tables; None if it is not foreseen."""
         column, faults = self.encoder.columns[place], Faults()
         if value is _ABSENT:
-            return _NOTHING if isinstance(column, Late) else None
+            return _NOTHING if column.since else None
         try:
             types = {column.name: self._types[column.name]}
             of_json = [{column.name: value}], types, ""
@@ -160,7 +162,7 @@ class RowEncoder:
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)
-        parts = column.parts(values, False)
+        parts = parts_of(column, values, False)
         if faults or faults.missing:
             return None
         located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]

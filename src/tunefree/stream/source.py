@@ -239,7 +239,7 @@ def open_source(
     known = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
-        TextFile(file, known, max_line_bytes, None, partitions, escape=escape)
+        TextFile(file, encoding=known, longest_line=max_line_bytes, partitions=partitions, escape=escape)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
@@ -249,7 +249,7 @@ def open_source(
         of_csv = ("delimiter", "escape")
         of_files = {option: of_files[option] and name in WITHOUT_DELIMITER for option in of_csv}
     _refuse(of_files, f"has no effect on {name} files")
-    return Source(files, name, None, delimiter, column_types, typed=name != "csv")
+    return Source(files, name, None, delimiter, column_types, typed=formats.named(name).typed)
 
 
 def _refuse(parameters: dict[str, bool], why: str) -> None:

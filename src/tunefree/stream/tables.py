@@ -38,14 +38,14 @@ def read_tables(
     files : sequence of str
         As :func:`tunefree.stream.files.expand` gives them; "-" is standard input (text only).
     format : str, optional
-        The name of a format of tables. If None, it is recognised by the extensions, and standard input is CSV.
+        The name of a format of tables. If None, it is recognised by the first file's extension; standard input is CSV.
     start : Position, default=Position()
         Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
     **options
-        Fields of :class:`tunefree.stream.contract.Options`. Types of columns that are not known before are inferred
-        from a sample of the rows of the first file (:mod:`tunefree.stream.spread`). Chunks of columnar files have 32768
+        Fields of :class:`tunefree.stream.contract.Options`. Columns of CSV are strings. Types of columns of
+        JSON that are not known before are inferred from the first lines. Chunks of columnar files have 32768
         rows by default, fewer for wide tables.
 
     Yields
@@ -60,17 +60,19 @@ def read_tables(
     ...     _ = path.write_text("age,job\\n39,clerk\\n?,cook\\n")
     ...     for chunk in read_tables([str(path)]):
     ...         print(chunk.row, chunk.table.to_pydict())
-    1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
+    1 {'age': ['39', '?'], 'job': ['clerk', 'cook']}
     """
-    reader: TableReader = formats.load(_one_format(files, format).reader)
+    reader = _reader_of(files, format)
     how = Options(**options)
     schema = of_first = reader.schema(files[0], how)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            columns = reader.columns(file, schema, how)
-            _check_columns(of_first, columns, file, files[0])
+            known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
+            of_file = reader.schema(file, known)
+            columns = dict(zip(of_file.names, of_file.types, strict=True))
+            _check_columns(of_first, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, how, bad):
@@ -84,7 +86,7 @@ def read_tables(
 
 def sample_of(files: Sequence[str], format: str | None, options: Options) -> Columns | None:
     """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
-    reader: TableReader = formats.load(_one_format(files, format).reader)
+    reader = _reader_of(files, format)
     sample = reader.sample(files[0], options)
     if sample is None:
         return None
@@ -98,34 +100,26 @@ def rows_of_a_chunk(n_columns: int) -> int:
     return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))
 
 
-def _one_format(files: Sequence[str], name: str | None) -> formats.Format:
-    if not files:
-        raise DataError("no file is named", remedy="name one, or - for standard input")
-    formats_by_file = {file: _format_of(file, name) for file in files}
-    first = formats_by_file[files[0]]
-    for file, format in formats_by_file.items():
-        if format.name != first.name:
-            problem = f"{format.name} here, but {first.name} in {files[0]}"
-            raise DataError(problem, file, remedy="give files of one format")
-        if file == "-" and not format.text:
-            raise DataError(f"{format.name} cannot be read from standard input", remedy="save it to a file")
-    return first
-
-
-def _format_of(file: str, name: str | None) -> formats.Format:
-    name = "csv" if name is None and file == "-" else name
-    format = formats.by_extension(file) if name is None else formats.named(name)
+def _reader_of(files: Sequence[str], name: str | None) -> TableReader:
+    """The reader of files of a format; if it is not named, the extension of the first one tells."""
+    format = formats.named(name) if name else formats.by_extension("x.csv" if files[0] == "-" else files[0])
     if format is None:
-        raise DataError("the name does not tell the format", file, remedy="pass `format`")
+        raise DataError("the name does not tell the format", files[0], remedy="pass `format`")
     if format.kind != formats.TABLE:
-        raise DataError(f"{format.name} is not a format of tables", file, remedy="pass another `format`")
-    return format
+        raise DataError(f"{format.name} is not a format of tables", files[0], remedy="pass another `format`")
+    if "-" in files and not format.text:
+        raise DataError(f"{format.name} cannot be read from standard input", remedy="save it to a file")
+    reader: TableReader = formats.load(format.reader)
+    return reader
 
 
-def _check_columns(schema: Any, columns: dict[str, Any], file: str, first: str) -> None:
-    """All files must have the columns of the first one, of the same types."""
+def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
+    """All files must have the columns of the first one, or some of them, of the same types."""
+    optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
+        if name not in columns and optional:
+            continue
         if name not in columns:
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
         expected, here = _broad(schema.field(name).type), _broad(columns[name])

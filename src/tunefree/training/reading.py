@@ -161,7 +161,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         return source.known, chunks_of(source, source.known, bad)
     roles = ("target", "weight", "group", "exposure", "ignore", "text", "hash_bits", "column_types")
     of_columns = {name: getattr(plan, name) for name in roles}
-    how: dict[str, Any] = {"column_types": plan.column_types, "exact": plan.target, "na_values": plan.na_values}
+    how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     sample = source.sample(Options(**how))
     if sample is not None:
         encoder = source.encoder(sample, **of_columns)
@@ -199,7 +199,7 @@ def chunks_of(
         return source.chunks(start, bad)
     further = encoder.further
     as_written = [*kept, *(further.ignored if further is not None else ())]
-    known = {"types": encoder.types(), "as_written": tuple(as_written), "exact": encoder.target}
+    known = {"types": encoder.types(), "as_written": tuple(as_written), "target": encoder.target}
     known["na_values"] = encoder.na_values
     return source.chunks(start, bad, **known, grows=grows)
 
@@ -225,11 +225,11 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    from tunefree.stream.file_notation import as_written, names_with_notation
+    from tunefree.stream.file_notation import as_written
 
-    if source.format == "csv":  # whose values have the types that a reader gives them
-        options = Options(column_types=source.column_types, as_written=names_with_notation(encoder))
-        adapted = as_written(encoder, source.sample(options), source.column_types)
+    sample = source.sample(Options())
+    if sample is not None:
+        adapted = as_written(encoder, sample, source.column_types)
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
     first = next(chunks, None)

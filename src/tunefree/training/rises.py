@@ -108,7 +108,7 @@ def _moments(encoder: Any) -> frozenset[int]:
     """Keys of columns of dates: later rows have later ones, which tells nothing."""
     keys, feature = [], 1
     for place, column in enumerate(getattr(encoder, "columns", ())):
-        names, codes = column.names(), range(MOST_CODES * place, MOST_CODES * (place + 1))
+        names, codes = column.dense_names(), range(MOST_CODES * place, MOST_CODES * (place + 1))
         if column.kind == Timestamp.kind:
             keys += [*range(feature, feature + len(names)), *(-1 - code for code in codes)]
         feature += len(names)
@@ -130,10 +130,12 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
         None where there is no such column, or it is missing.
     """
     columns, X = getattr(encoder, "columns", ()), batch.rows
-    place = next((place for place, column in enumerate(columns) if isinstance(column, Timestamp)), None)
+    place = next(
+        (place for place, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
+    )
     if place is None:
         return None
-    column, feature = columns[place], sum(len(column.names()) for column in columns[:place])
+    column, feature = columns[place], sum(len(column.dense_names()) for column in columns[:place])
     year = np.flatnonzero(X.code_columns == MOST_CODES * place)
     if not len(year) or not X.codes[row, year[0]] or column.origin is None:
         return None

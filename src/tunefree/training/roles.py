@@ -22,6 +22,7 @@ from tunefree.stream.columns import (
     valid_utf8,
 )
 from tunefree.stream.inference import is_number
+from tunefree.stream.missing import converted
 from tunefree.stream.notation import MOST_WORDS
 from tunefree.stream.roles import present_of
 from tunefree.training.reading import Reading
@@ -87,18 +88,18 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     >>> values_of(Number("age"), [pa.array([39, None])]).numbers
     array([39., nan])
     """
-    converted = [column.convert(array, Faults()) for array in arrays]
-    if not converted:
+    of_arrays = [converted(column, array, Faults()) for array in arrays]
+    if not of_arrays:
         return None
     if column.kind in (Category.kind, Boolean.kind):
-        texts = [labels.take(of_numbers(index, index < 0)) for index, labels, _ in converted]
+        texts = [labels.take(of_numbers(index, index < 0)) for index, labels, _ in of_arrays]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
         codes = codes.dictionary_encode().indices
         return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)
     if column.kind in (Timestamp.kind, TimeOfDay.kind):
-        moments = [np.where(moment.missing, np.nan, moment.absolute.astype(np.float64)) for moment in converted]
+        moments = [np.where(moment.missing, np.nan, moment.absolute.astype(np.float64)) for moment in of_arrays]
         return Values(np.concatenate(moments), False)
-    return Values(np.concatenate(converted), False) if column.kind == Number.kind else None
+    return Values(np.concatenate(of_arrays), False) if column.kind == Number.kind else None
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:

@@ -14,10 +14,9 @@ from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
-from tunefree.stream.late import Late
 from tunefree.stream.missing import without_words
-from tunefree.stream.places import places_of
-from tunefree.stream.roles import ROLES
+from tunefree.stream.roles import ROLES, target_of_texts
+from tunefree.stream.sampling import places_of
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
@@ -268,7 +267,10 @@ def _unusable(bad: BadRows) -> list[str]:
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
-    arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
+    arrays = arrays_of(reading.encoder, sample.tables, name)
+    if name == reading.encoder.target:
+        arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
+    arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why, options = _kind_of(name, column, reading, plan)
@@ -300,7 +302,7 @@ def why_of(plan: Plan, column: Any) -> str:
     said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
         return f"named by {kind.option}{described}"
-    return kind.why + described + (f", from row {column.since:,} on" if isinstance(column, Late) else "")
+    return kind.why + described + (f", from row {column.since:,} on" if column.since else "")
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
