@@ -68,7 +68,7 @@ class Explaining:
         check_is_fitted(self)
         with self._alone():  # type: ignore[attr-defined]
             decomposition = decomposition_of(self)
-            X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
+            X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")

@@ -3,7 +3,8 @@
 The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse rows, as
 words are: views do not centre them, and they share their unit with the words. Categories are codes as any others.
 Of a row that lacks such a column nothing is known, which is no feature: the rows before had no such feature either.
-What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks.
+What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks. Where
+all values are texts, as in CSV, it depends on those of the chunk, which is the first one of a file.
 """
 
 from __future__ import annotations
@@ -124,21 +125,22 @@ class Further:
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
-        columns = [(row, self._column(name, array[row : row + 1], file, typed)) for row, name, array in sorted(firsts)]
+        length = 1 if typed else table.num_rows
+        columns = [(row, self._column(name, array[row : row + length], file, typed)) for row, name, array in sorted(firsts)]
         for row, column in columns:
             if column is not None:
                 column.since = self.rows + row + 1
         return [column for _, column in columns if column is not None]
 
-    def _column(self, name: str, value: Array, file: str, typed: bool) -> Any:
-        """The kind of column that a value shows; None, and the type is noted, if there is none."""
-        if family(value.type) == "string" and is_long_text(value):
+    def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
+        """The kind of column that values show; None, and the type is noted, if there is none."""
+        if family(values.type) == "string" and is_long_text(values):
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
         try:
-            column = Inference({name: value}, file, [], column_types, typed).column(name)
+            column = Inference({name: values}, file, [], column_types, typed).column(name)
         except DataError:
-            self.left_out[name] = str(value.type)
+            self.left_out[name] = str(values.type)
             return None
         return Vector(name) if column.kind == Vector.kind else column
 
