@@ -12,7 +12,7 @@ from tests.fuzz.__main__ import TARGETS
 # Inputs of each target, which take half a second or so.
 INPUTS = {"any-classification": 50, "any-regression": 120, "stream-classification": 2, "stream-regression": 2}
 INPUTS |= dict.fromkeys(("model-averaged", "model-steady", "model-calibrated", "model-regression"), 20)
-INPUTS |= {"model-kernel": 5, "model-pool": 12, "model-array": 40, "model-path": 60}
+INPUTS |= {"model-kernel": 36, "model-pool": 28, "model-array": 40, "model-path": 60}
 # Inputs that once failed.
 OVERFLOW = {"any-regression": (1001, 1031, 1078, 1228, 1403)}
 

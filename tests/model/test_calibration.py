@@ -244,5 +244,5 @@ def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
 
 
 def test_margins_that_a_learner_says_are_no_log_odds_are_calibrated(for_classes_only):
-    calibrated = {name: Model("classification", name).aggregation.calibration for name in ("ogd", for_classes_only)}
+    calibrated = {name: Model("classification", name).predictor.calibration for name in ("ogd", for_classes_only)}
     assert calibrated["ogd"] is None and calibrated[for_classes_only] is not None

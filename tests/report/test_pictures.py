@@ -28,7 +28,7 @@ from tunefree.plotting.style import SERIES
 from tunefree.pool.model import Model
 from tunefree.pool.slots import WHOLE
 from tunefree.report import page
-from tunefree.report.compared import FAR, INCHES, NAMED, chart_of_losses, compared, named
+from tunefree.report.compared import FAR, INCHES, chart_of_losses, compared, named
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
 from tunefree.stream.source import open_source
@@ -71,7 +71,7 @@ def test_the_picture_is_drawn(tmp_path, target, rows):
     assert 0.005 < ink < 0.3
     colours = np.unique((255 * image).round().astype(int) @ [0x10000, 0x100, 1])
     best = named(compared)
-    assert 0 < len(best) <= NAMED
+    assert 0 < len(best) <= len(SERIES)
     for style in SERIES[: len(best)]:
         assert int(style["color"][1:], 16) in colours
     draw(compared, tmp_path / "plot.svg")

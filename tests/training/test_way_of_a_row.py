@@ -21,7 +21,7 @@ from tunefree.core import threads
 
 ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tunefree.__file__).parent)
-MOST = 10
+MOST = 11
 COMPILED = (
     "model/members.py Member.learn",
     "generations/leaves.py LivingLeaves.follow",

@@ -306,7 +306,7 @@ class TableEncoder:
         if learning and self.further is not None:
             known = [*self._of_roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.table, known, chunk.file, gone, self.typed)
+            self.columns += self.further.columns(chunk.table, known, chunk.file, chunk.row, gone, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)

@@ -4,7 +4,7 @@ The dense numbers of a stream are those of its first rows. So numbers of later c
 words are: views do not centre them, and they share their unit with the words. Categories are codes as any others.
 Of a row that lacks such a column nothing is known, which is no feature: the rows before had no such feature either.
 What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks. Where
-all values are texts, as in CSV, it depends on those of the chunk, which is the first one of a file.
+all values are texts, as in CSV, the first rows of a further file decide together.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Further:
     rows: int = 0
 
     def columns(
-        self, table: Any, known: Iterable[str | None], file: str, na_values: tuple[str, ...], typed: bool
+        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
     ) -> list[Any]:
         """The columns that the rows of a chunk add, in the order of the rows that have their first values.
 
@@ -112,6 +112,8 @@ class Further:
             Names of columns that are known.
         file : str
             For messages.
+        row : int
+            Number of the chunk's first row in its file.
         na_values : tuple of str
             As the encoder has them.
         typed : bool
@@ -125,11 +127,11 @@ class Further:
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
-        length = 1 if typed else table.num_rows
-        columns = [(row, self._column(name, array[row : row + length], file, typed)) for row, name, array in sorted(firsts)]
-        for row, column in columns:
+        length = table.num_rows if not typed and row == 1 and self.rows else 1
+        columns = [(at, self._column(name, array[at : at + length], file, typed)) for at, name, array in sorted(firsts)]
+        for at, column in columns:
             if column is not None:
-                column.since = self.rows + row + 1
+                column.since = self.rows + at + 1
         return [column for _, column in columns if column is not None]
 
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:

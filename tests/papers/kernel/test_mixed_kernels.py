@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from tunefree import losses
-from tunefree.losses import objectives
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import Objective, measured
 from tunefree.model.group import LabelledRows
 from tunefree.pool.model import Model
 
-LOGISTIC, SOFTMAX = objectives.Binary(losses.Logistic(), 0.0), objectives.Multinomial(1.0)
-SQUARE = objectives.regression(losses.Square())
+LOGISTIC, SOFTMAX = Objective("classification", losses.Logistic()), Objective("classification", None)
+SQUARE = Objective("regression", losses.Square())
 N = 300
 
 
