@@ -128,6 +128,13 @@ def test_later_files_may_have_further_columns(tmp_path):
     ]
 
 
+def test_the_first_rows_of_a_further_file_decide_what_its_new_columns_are(tmp_path):
+    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "x,code\n3,7\n4,8\n5,A7\n")]
+    encoder, rows = read(files)
+    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [("code", "category", 3)]
+    assert rows[2:] == [{"x": 3.0, "code=7": 1.0}, {"x": 4.0, "code=8": 1.0}, {"x": 5.0, "code=A7": 1.0}]
+
+
 def test_later_columns_are_known_where_rows_are_predicted():
     encoder, _ = encoded({"x": [1.0]})
     encoder.encode(chunk_of({"x": [1.0], "n": [2.0], "s": ["red"]}), True, BadRows())
