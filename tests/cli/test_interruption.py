@@ -36,7 +36,7 @@ def test_while_the_program_is_loaded(name):
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
 def test_while_it_learns(tmp_path):
-    x = np.random.default_rng(0).normal(size=40_000)
+    x = np.random.default_rng(0).normal(size=400_000)
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))
     command = [sys.executable, "-m", "tunefree", "train", "rows.csv", "-t", "y", "-o", "m"]
     command += ["--save-every", "4000"]  # it ends by the signal, long before its rows do
