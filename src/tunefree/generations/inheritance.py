@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.generations.leaves import log_probabilities
+from tunefree.generations.leaves import finite_sum, log_probabilities
 from tunefree.generations.problem import Problem, prepared
 from tunefree.generations.settings import Settings
 from tunefree.generations.trees import Trees
@@ -171,8 +171,8 @@ class Course:
     def _judged(self) -> Judged:
         later = self.trial.later
         grown = self.grow(self.trial.grower.judged(self.trial.earlier) * self.trees)
-        margins = grown.apply(later.columns)[1][0] + self.sums
-        self.sums = margins - grown.start
+        margins = finite_sum(grown.apply(later.columns)[1][0], self.sums)
+        self.sums = finite_sum(margins, -grown.start)
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)
 
 
