@@ -312,7 +312,7 @@ def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch)
 @pytest.mark.slow
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
     program = """
-from tests.core.test_functions import *
+from tests.compiled.test_functions import *
 state = Sums(4, 3)
 ADD(state, rows(), True, np.ones(50, bool))
 print(state.totals.sum().hex())
