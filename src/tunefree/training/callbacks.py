@@ -1,4 +1,4 @@
-"""What is called as a training goes on: a progress bar, the checkpoint, the record of remarks, a user's own."""
+"""What is called as a training goes on: a progress bar, the checkpoint, notes of what was learned, a user's own."""
 
 from __future__ import annotations
 

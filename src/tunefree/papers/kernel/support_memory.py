@@ -8,7 +8,7 @@ from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, n_rows
 
-GROWING = 2  # a store of points is twice as large as it has to be, at most
+GROWING = 2  # points are there twice while others are put behind them
 
 
 def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
