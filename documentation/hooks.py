@@ -19,7 +19,12 @@ from documentation import reference  # noqa: E402
 from documentation.execution import census_files, executed  # noqa: E402
 
 SHIM = re.compile(r"https://[^\"']*/iframe-worker/shim")  # of the theme; docs/assets has a copy
-EXECUTED = ("start.md", "guide/", "papers/", "explanations/guarantees.md")
+EXECUTED = (
+    "start.md",
+    *(f"guide/{name}.md" for name in ("data", "training", "evaluation", "intervals", "counts", "python")),
+    "papers/",
+    "theory/guarantees.md",
+)
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
 

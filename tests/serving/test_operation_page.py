@@ -14,7 +14,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.requests import Counts
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "howto" / "operation.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "operation.md").read_text()
 SERVING = ROOT / "src" / "tunefree" / "serving"
 
 
