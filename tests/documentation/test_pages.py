@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -11,8 +12,11 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from documentation import claims
 from documentation.execution import PageError, census_files, executed
 from pyarrow import parquet
+
+from tunefree.cli.app import COMMANDS, options_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -27,8 +31,12 @@ GENERATED = ("reference/python.md", "reference/commands.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 EXECUTED = (
     "start.md",
-    *(str(path.relative_to(DOCS)) for folder in ("guide", "papers") for path in sorted((DOCS / folder).glob("*.md"))
-      if path.name != "cluster.md"),
+    *(
+        str(path.relative_to(DOCS))
+        for folder in ("guide", "papers")
+        for path in sorted((DOCS / folder).glob("*.md"))
+        if path.name != "cluster.md"
+    ),
     "theory/guarantees.md",
     "theory/pool.md",
 )
@@ -83,6 +91,30 @@ def test_words_of_ours_are_few():
     assert len(re.findall(r"^\| \*\*", (DOCS / "glossary.md").read_text(), re.M)) <= 20
 
 
+def test_options_that_pages_name_exist():
+    """In code that is not executed; in tables of the pages on other tools only the last column is ours."""
+    known = {name.replace("_", "-") for command in COMMANDS for name in options_of(command)} | {"from", "json", "help"}
+    for path in [*(DOCS / "guide").glob("*.md"), *(DOCS / "migration").glob("*.md")]:
+        lines = path.read_text().splitlines()
+        if path.parent.name == "migration":
+            lines = [line.rstrip(" |").rpartition(" | ")[2] if line.startswith("|") else line for line in lines]
+        text = "\n".join(lines)
+        named = {name for code in re.findall(r"`([^`\n]+)`", text) for name in re.findall(r"^--([a-z-]+)", code)}
+        named |= {
+            name for call in re.findall(r"tunefree \w+ [^`\n]*", text) for name in re.findall(r" --([a-z-]+)", call)
+        }
+        assert named <= known, (path, named - known)
+
+
+def test_functions_of_theorems_exist():
+    with open(DOCS / "papers" / "theorems.csv") as file:
+        named = [name for row in csv.DictReader(file) for name in re.findall(r"papers\.[\w.]+", row["function"])]
+    assert len(named) >= 20
+    for name in named:
+        module, _, function = f"tunefree.{name}".rpartition(".")
+        assert hasattr(import_module(module), function) or import_module(f"tunefree.{name}"), name
+
+
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for path in pages():
@@ -109,6 +141,19 @@ def test_the_functions_of_the_architecture_exist():
     for function, file in named:
         module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
         assert callable(attrgetter(function)(module)), function
+
+
+def test_claims_of_a_figure_take_the_place_of_its_earlier_ones(tmp_path):
+    for name in ("claims.csv", "runs.csv"):
+        (tmp_path / name).write_text("figure,a,b,c\nfig-1,old,yes,1\nfig-2,kept,no,2\n")
+    (tmp_path / "fig-1.md").write_text(
+        "# fig-1\n\nA title.\n\n**Claims of the paper.**\n\n- It falls. Not so here: 0.1 to 0.2.\n\n"
+        "**Differences.** Another seed. Fewer rows.\n\nSize: full (rows 10). Numbers: `fig-1.csv`.\n"
+    )
+    claims.main(tmp_path, tmp_path)
+    assert (tmp_path / "claims.csv").read_text() == "figure,a,b,c\nfig-1,It falls,no,0.1 to 0.2\nfig-2,kept,no,2\n"
+    [_, run, _] = (tmp_path / "runs.csv").read_text().splitlines()
+    assert run == "fig-1,A title,full (rows 10),Another seed. Fewer rows."
 
 
 def test_a_block_that_does_not_run_is_named(tmp_path):
