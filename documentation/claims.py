@@ -13,9 +13,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "reproduction"
 CLAIM = re.compile(r"^- (?P<claim>.*?)\. (?P<holds>Here, too|Not so here): (?P<measured>.*?)\.?$", re.M)
-RUN = re.compile(
-    r"^# .*\n\n(?P<title>.*?)\.?\n.*\*\*Differences\.\*\* (?P<differences>.*?)\n\nSize: (?P<size>.*?)\. Numbers:", re.S
-)
+TITLE = re.compile(r"\A# .*\n\n(.*?)\.?\n")
+RUN = re.compile(r"\*\*Differences\.\*\* (?P<differences>.*)\n\nSize: (?P<size>.*)\. Numbers:")
 
 
 def rows_of(figure: str, text: str) -> tuple[list[list[str]], list[str]]:
@@ -24,10 +23,10 @@ def rows_of(figure: str, text: str) -> tuple[list[list[str]], list[str]]:
         [figure, of["claim"], "yes" if of["holds"] == "Here, too" else "no", of["measured"]]
         for of in CLAIM.finditer(text)
     ]
-    run = RUN.search(text)
-    if run is None:
-        raise ValueError(f"the text of {figure} has no size")
-    return claims, [figure, run["title"], run["size"], run["differences"]]
+    title, run = TITLE.search(text), RUN.search(text)
+    if title is None or run is None:
+        raise ValueError(f"the text of {figure} has no title or no size")
+    return claims, [figure, title[1], run["size"], run["differences"]]
 
 
 def replace(path: Path, rows: list[list[str]]) -> None:

@@ -12,10 +12,10 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from documentation import claims
 from documentation.execution import PageError, census_files, executed
 from pyarrow import parquet
 
+from documentation import claims
 from tunefree.cli.app import COMMANDS, options_of
 
 ROOT = Path(__file__).parents[2]
