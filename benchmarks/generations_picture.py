@@ -1,4 +1,4 @@
-"""The figure of docs/explanations/pool.md: who predicts elec2, in the order of its rows.
+"""The figure of docs/theory/pool.md: who predicts elec2, in the order of its rows.
 
 It trains the pool on all rows of elec2 in one pass, saves and loads the model, and draws what it recorded. It writes
 docs/figures/generations.png and .svg.

@@ -107,7 +107,7 @@ def show_endless(n_rows: int, limits: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table of docs/reliability.md, or of a stream of categories without end."""
+    """Print the table of docs/theory/reliability.md, or of a stream of categories without end."""
     parser = parser_of(__doc__)
     parser.add_argument("--endless", nargs="+", metavar=("ROWS", "LIMIT"), help="a stream of categories without end")
     parser.add_argument("--stream", type=int, metavar="ROWS", help="only write the stream")

@@ -19,7 +19,13 @@ from documentation import reference  # noqa: E402
 from documentation.execution import census_files, executed  # noqa: E402
 
 SHIM = re.compile(r"https://[^\"']*/iframe-worker/shim")  # of the theme; docs/assets has a copy
-EXECUTED = ("start.md", "guide/", "papers/", "explanations/guarantees.md")
+EXECUTED = (
+    "start.md",
+    *(f"guide/{name}.md" for name in ("data", "training", "evaluation", "intervals", "counts", "python")),
+    "papers/",
+    "theory/guarantees.md",
+)
+BESIDE = {"index.md": "README.md", "changes.md": "CHANGELOG.md"}
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
 
@@ -36,8 +42,9 @@ def on_files(files: Any, config: Any) -> Any:
     for path, make in GENERATED.items():  # in place of the pages that say how to make them
         files.remove(files.get_file_from_path(path))
         files.append(File.generated(config, path, content=make()))
-    changes = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
-    files.append(File.generated(config, "changes.md", content=changes))
+    for path, name in BESIDE.items():
+        text = (ROOT / name).read_text().replace("](docs/", "](").replace("](CHANGELOG.md)", "](changes.md)")
+        files.append(File.generated(config, path, content=text))
     return files
 
 

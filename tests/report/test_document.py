@@ -31,7 +31,9 @@ from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.metrics import Measure
 
-DOCUMENTED = set(re.findall("`([a-z_0-9]+)`", (Path(__file__).parents[2] / "docs/howto/json.md").read_text()))
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
+DOCUMENTED = set(re.findall("`([a-z_0-9]+)`", (GUIDE / "json.md").read_text()))
+DOCUMENTED |= set(re.findall("[a-z_0-9]+", (GUIDE / "json-keys.csv").read_text()))
 DOCUMENTED |= {"notes", "warnings", "intervals"}
 NUMBERS = re.compile(r"\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 

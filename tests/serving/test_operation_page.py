@@ -14,7 +14,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.requests import Counts
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "howto" / "operation.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "operation.md").read_text()
 SERVING = ROOT / "src" / "tunefree" / "serving"
 
 
@@ -41,7 +41,7 @@ def test_metrics_and_events_exist():
     named = set(re.findall(r"tunefree_\w+", PAGE))
     assert len(named) >= 6 and named <= names | {"tunefree_request_seconds_bucket"}, named - names
     sources = "".join(path.read_text() for path in SERVING.glob("*.py"))
-    [events] = re.findall(r"JSON lines on standard error: (.*?)\.\n", PAGE, re.S)
+    [events] = re.findall(r"JSON lines\s+on\s+standard\s+error: (.*?)\.\n", PAGE, re.S)
     for event in re.findall(r"`([\w ]+)`", events):
         assert re.search(rf'tell\("{event}"', sources), event
 
