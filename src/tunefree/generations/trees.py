@@ -241,16 +241,19 @@ def joined(
     least: float = 0.0,
 ) -> Trees:
     """Trees behind each other, whose nodes, sets and leaves were numbered tree by tree."""
-    ends = np.cumsum([0, *(len(nodes) for nodes, _ in structures)])
-    first_leaves = np.cumsum([0, *map(len, values)])
-    nodes, sets = np.empty((ends[-1], 2), np.int32), np.zeros((ends[-1] // 2 + 1, WORDS), np.uint64)
-    for root, end, first, (of_tree, of_sets) in zip(ends, ends[1:], first_leaves, structures, strict=False):
-        is_leaf, moved = of_tree[:, 0] == LEAF, nodes[root:end]
-        moved[:] = of_tree
-        moved[:, 1] += np.where(is_leaf, first, root).astype(np.int32)
-        has_set = ~is_leaf & (of_tree[:, 0] & SET == SET)
-        sets[moved[has_set, 1] >> 1] = of_sets[of_tree[has_set, 1] >> 1]
+    lengths = [len(of_tree) for of_tree, _ in structures]
+    n_sets = [len(of_sets) for _, of_sets in structures]
+    roots, first_leaves, first_sets = (np.cumsum([0, *counts])[:-1] for counts in (lengths, map(len, values), n_sets))
+    nodes = np.concatenate([np.empty((0, 2), np.int32), *(of_tree for of_tree, _ in structures)])
+    of_node = np.repeat(np.arange(len(lengths)), lengths)  # the tree of each
+    is_leaf, before = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
+    nodes[:, 1] += np.where(is_leaf, first_leaves[of_node], roots[of_node]).astype(np.int32)
+    has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
+    sets = np.zeros((len(nodes) // 2 + 1 if has_set.any() else 0, WORDS), np.uint64)
+    if len(sets):
+        of_sets = np.concatenate([of_tree for _, of_tree in structures])
+        sets[nodes[has_set, 1] >> 1] = of_sets[first_sets[of_node[has_set]] + before[has_set]]
     leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    of_trees = ends[:-1].astype(np.int32), nodes, sets if sets.any() else sets[:0], leaves
+    of_trees = roots.astype(np.int32), nodes, sets if sets.any() else sets[:0], leaves
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
     return Trees(bins, *of_trees, np.asarray(start, np.float64), *scalars)

@@ -132,12 +132,13 @@ class ModelOptions:
 
     def objective(self, n_outputs: int) -> Objective:
         """The objective of members, before any row."""
-        return self._objective(self.loss, n_outputs)
+        is_softmax = n_outputs > 1 and (self.loss or "logistic") == "logistic"
+        return Objective(self.task, None if is_softmax else loss_of(self.task, self.loss))
 
-    def objective_of_mixture(self, n_outputs: int) -> Objective:
-        """The objective of mixed log-odds."""
-        return self._objective("logistic", n_outputs)
 
-    def _objective(self, name: str | None, n_outputs: int) -> Objective:
-        is_softmax = n_outputs > 1 and (name or "logistic") == "logistic"
-        return Objective(self.task, None if is_softmax else loss_of(self.task, name))
+LOG_ODDS, SOFTMAX = Objective("classification", loss_of("classification", None)), Objective("classification")
+
+
+def objective_of_mixture(n_outputs: int) -> Objective:
+    """The objective of mixed log-odds, of one margin or of one for each class; none learns by it."""
+    return LOG_ODDS if n_outputs == 1 else SOFTMAX

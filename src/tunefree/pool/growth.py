@@ -183,7 +183,9 @@ class Growth(Part):
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
         known = self.seen.knows(digests)
-        births = {(clock, of.rows): of for clock, _, _, of in self.generations() if len(of.observations)}
+        births = {
+            (clock, of.rows): of for (clock, _), of_kind in self.awake.items() for of in of_kind if len(of.observations)
+        }
         for generation in births.values():  # those of one birth remember the same rows
             known |= generation.knows(digests)
         return known

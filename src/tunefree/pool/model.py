@@ -29,7 +29,7 @@ from tunefree.model.group import LabelledRows, LateLosses
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
 from tunefree.model.members import Setting
-from tunefree.model.options import ModelOptions
+from tunefree.model.options import ModelOptions, objective_of_mixture
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.pool.members import Members
@@ -197,7 +197,7 @@ class Model(ScoredModel):
     def objective(self) -> Any:
         """From predictions to losses."""
         if self.task == "classification" and self.options.is_mixed:
-            return self.options.objective_of_mixture(self.n_outputs)
+            return objective_of_mixture(self.n_outputs)
         return self.members[0].objective
 
     @property

@@ -15,7 +15,7 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.group import LabelledRows, LateLosses
 from tunefree.model.linear_group import LinearGroup
-from tunefree.model.options import ModelOptions
+from tunefree.model.options import ModelOptions, objective_of_mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.papers.kernel.kernel_bank import KernelBank
 from tunefree.pool.single import Single, finite, pieces
@@ -118,7 +118,7 @@ class Kernels(Single):
         y, mixed = warmup.y[kept], np.ascontiguousarray(mixed[kept])
         objective = self.bank.members[0].objective
         if self.linear.has_classes and self.mixture is not None:
-            objective = self.options.objective_of_mixture(n_outputs)
+            objective = objective_of_mixture(n_outputs)
         row_losses = measured(objective, y, mixed)
         if self.linear.has_classes:
             errors = codes[kept] != chosen(mixed)
