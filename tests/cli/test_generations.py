@@ -132,7 +132,7 @@ def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_
     status, _, err = run("report", trained / "pay.model", trained / "pay.new.csv", "-o", page)
     assert status == 0, err
     text, model = page.read_text(), Trained.load(trained / "pay.model").model
-    assert all(member in text for member in model.shares_by_member())
+    assert all(member in text for member in model.predictor.shares())
     assert "Weight: in the mean of the members that the mixture corrects, for rows to come." in text
     assert "Features of the linear members" not in text and "mixing cost" not in text
 

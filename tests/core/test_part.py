@@ -172,7 +172,7 @@ def of_the_stream():
 
 def each_part(models):
     for model in models:
-        for part in model.parts().values():
+        for part in model._parts().values():
             yield from parts_in(part)
     for part in of_the_stream():
         yield from parts_in(part)

@@ -27,7 +27,7 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
 
     def losses(matrix):
         predictions = members.asleep(len(matrix))
-        members.follow(later.generations, matrix, nothing, nothing, predictions)
+        members._follow(later.generations, matrix, nothing, nothing, predictions)
         return members.losses(mixture.mean(predictions, True)[:, None], later.targets)[:, 0]
 
     expected, repeats = [], 8

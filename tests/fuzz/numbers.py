@@ -88,7 +88,7 @@ def outcome(rng: np.random.Generator, task: str, n_classes: int = 2, **options: 
         found["new predictions"] = model.predict(shown.X)
         if task == "classification":
             found["probabilities"] = model.probabilities(found["new predictions"])
-        found["shares"] = np.array([*model.shares_by_member().values()])
+        found["shares"] = np.array([*model.predictor.shares().values()])
     wrong = [
         name for name, array in found.items() if np.isnan(array).any() or (np.isinf(array).any() and "pred" in name)
     ]

@@ -65,9 +65,9 @@ def test_a_late_class_begins_as_improbable_as_it_was():
     X, y = stream(3000, 0)
     model, _ = learned(X[:-1], y[:-1], TWO)
     rows = dense(X[:50])
-    before, margins = model.linear.predict(rows)[:, :, 0], model.predict(rows)[:, 0]
+    before, margins = model.linear.present(rows).predict(rows)[:, :, 0], model.predict(rows)[:, 0]
     model.add_class("goo")
-    after = model.linear.predict(rows)
+    after = model.linear.present(rows).predict(rows)
     np.testing.assert_allclose(after[:, :, 1] - after[:, :, 0], before, rtol=1e-9, atol=1e-9)
     predicted = model.predict(rows)
     np.testing.assert_allclose(predicted[:, 1] - predicted[:, 0], margins, rtol=1e-3, atol=1e-3)

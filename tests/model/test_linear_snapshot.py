@@ -57,7 +57,7 @@ def learn(group, X, y, start, stop):
     for first in range(start, stop, 40):
         last = min(first + 40, stop)
         rows = part(X, first, last)
-        group.reserve_features(1000)
+        group.reserve(1000)
         weight = np.ones(last - first)
         group.learn(LabelledRows(rows, y[first:last], weight, weight))
 
@@ -75,13 +75,13 @@ def test_it_predicts_what_the_group_did(kind, task):
     X, y = block(rng, kind), rng.integers(0, 3, N).astype(float)
     group = group_of(kind, task)
     learn(group, X, y, 0, 100)
-    frozen, expected = group.snapshot(), group.predict(X)
+    frozen, expected = group.snapshot(), group.present(X).predict(X)
     saved = copy.deepcopy(frozen.save_state())
     np.testing.assert_array_equal(frozen.predict(X), expected)
     for start in range(100, N, 50):
         learn(group, X, y, start, start + 50)
         np.testing.assert_array_equal(frozen.predict(X), expected)
-    assert (group.predict(X) != expected).any()
+    assert (group.present(X).predict(X) != expected).any()
     restored = frozen_of(group, *saved)
     np.testing.assert_array_equal(restored.predict(X), expected)
     assert frozen.nbytes == restored.nbytes > 0
@@ -92,7 +92,7 @@ def test_it_is_restored_beside_a_group_that_was_restored():
     X, y = words(rng), rng.integers(0, 3, N).astype(float)
     group, other = group_of("sparse", "classes"), group_of("sparse", "classes")
     learn(group, X, y, 0, 100)
-    frozen, expected = group.snapshot(), group.predict(X)
+    frozen, expected = group.snapshot(), group.present(X).predict(X)
     learn(group, X, y, 100, 150)
     other.take_over(*copy.deepcopy(group.save_state()))
     restored = frozen_of(other, *copy.deepcopy(frozen.save_state()))

@@ -280,7 +280,7 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, tas
     view = copy.deepcopy(model.linear.views[name])
     predictions = model.predict(rows.dense(X))
     assert_same(view, model.linear.views[name])
-    ((weights, units),) = model.linear.weights()
+    ((weights, units),) = model.linear.present().reads
     seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).numbers]
     by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     if task == "regression":

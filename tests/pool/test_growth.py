@@ -54,7 +54,7 @@ def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last
         with threads.at_most(n_threads):
             goes_on.learn(dense(X[700:]), y[700:], np.ones(400))
             growth = goes_on.pool.members.growth
-            before = {kind: growth.inherited(WHOLE, kind).for_rows(1100).settings for kind in growth.settings()}
+            before = {kind: growth._inherited(WHOLE, kind).for_rows(1100).settings for kind in growth.settings()}
             goes_on.freeze()
         assert growth.settings() == before  # of as many more trees as the rows afford, and no other trial
         assert goes_on.pool.members.growth.awake[WHOLE, "boosted"][0].rows == 1100

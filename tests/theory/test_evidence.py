@@ -220,7 +220,7 @@ def test_a_models_own_weights(learner):
     X, y = data_set("breast_cancer")
     model, targets, certificate = learned("classification", learner, X, y)
     total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
-    ((weights, units),) = model.linear.weights()
+    ((weights, units),) = model.linear.present().reads
     assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
     own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))

@@ -133,7 +133,7 @@ def test_what_predicts_least_for_its_memory_is_given_up_first():
         model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
     trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
     assert names[:4] == trees and len(names[4:]) == 5 and len(model.members) == 1
-    assert model.shares_by_member() == {model.members[0].name: 1.0}
+    assert model.predictor.shares() == {model.members[0].name: 1.0}
     model.freeze()
     predicted = model.predict(dense(X))
     assert np.isfinite(predicted).all()

@@ -104,7 +104,7 @@ def test_held_out_rows_are_not_learned():
     without = {name: np.array(column, object)[kept].tolist() for name, column in table.items()}
     plans = Plan(target="rich", ignore=("pay",), holdout=0.25), Plan(target="rich", ignore=("pay",))
     trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
-    for one, other in zip(*(model.model.linear.weights() for model in trained), strict=True):
+    for one, other in zip(*(model.model.linear.present().reads for model in trained), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
@@ -151,7 +151,7 @@ def test_weights_count_as_repetitions_of_the_loss():
     trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
     half = {name: column[:250] for name, column in people(500).items()}
     expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
-    for one, other in zip(trained.model.linear.weights(), expected.model.linear.weights(), strict=True):
+    for one, other in zip(trained.model.linear.present().reads, expected.model.linear.present().reads, strict=True):
         np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
 

@@ -115,7 +115,7 @@ class Reported:
         if not hasattr(self, "_learned"):
             return ""
         model, seen = self._learned.model, self._learned.progress.progressive[0]
-        shares = sorted(model.shares_by_member().items(), key=lambda share: -share[1])
+        shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
         facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
         of = "the mean that is corrected" if model.pool is not None else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]

@@ -113,7 +113,7 @@ class Decomposition:
     def _of_pool(self, of_context: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
         """Results (n, t, K) of a function of rows of a context and its rule, in the units of the targets."""
         pool: Any = self.pool
-        contexts = pool.members.contexts_of(pool.members.digests(X, pool.members.matrix(X)), n_rows(X))
+        _, contexts = pool.members.recognised(X, pool.members.matrix(X))
 
         def of_rows(number: int, rows: Any) -> np.ndarray:
             return of_context(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.part import LEARNED, Part, argument, child, children, scratch
-from tunefree.core.rows import Rows, entries_of, n_rows
+from tunefree.core.rows import Rows, entries_of
 from tunefree.model import views
-from tunefree.model.group import Further, LabelledRows, Read, WeightedRows
+from tunefree.model.group import LabelledRows
 from tunefree.model.linear_snapshot import LinearSnapshot
 from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
-
-AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class LinearGroup(Part):
@@ -45,8 +42,8 @@ class LinearGroup(Part):
         LEARNED,
         may_be_none=True,
         make=lambda *_: SavedMeetings.bare(),
-        read=lambda group: group.saved_meetings(),
-        write=lambda group, saved: group.have_met(saved),
+        read=lambda group: group._saved_meetings(),
+        write=lambda group, saved: group._have_met(saved),
     )
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], LEARNED)
@@ -73,10 +70,6 @@ class LinearGroup(Part):
         self._weights = None  # until a member changes
         self.n_changes = 0  # of the members so far
 
-    def _have_changed(self) -> None:
-        """Take note that the weights of members are others than before."""
-        self._weights, self.n_changes = None, self.n_changes + 1
-
     @property
     def n_columns(self) -> int | None:
         """How many dense columns rows have; None before the first row, and where no member has a view."""
@@ -86,16 +79,16 @@ class LinearGroup(Part):
     def is_sparse(self) -> bool | None:
         return None if self.n_columns is None else self.n_columns == 0
 
-    def reserve_features(self, n_features: int) -> None:
-        """Reserve capacity for at least so many features, as far as they have slots."""
-        self.n_features = max(self.n_features, self.n_slots(n_features))
-        self._have_changed()
-        self.reserve_slots(self.n_features)
+    def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
+        """Reserve capacity for at least so many features, as far as they have slots, or for slots that may be given.
 
-    def reserve_slots(self, n_slots: int) -> None:
-        """Reserve capacity for so many slots, some of which may be given later."""
+        It doubles, unless it has to be of so many slots ``exactly``.
+        """
+        if n_features:
+            self.n_features = max(self.n_features, self.n_slots(n_features))
+            self.complete()
         for member in self.members:
-            member.reserve(n_slots, self.n_outputs)
+            member.reserve(max(n_slots, self.n_features), self.n_outputs, exactly)
 
     def n_slots(self, n_features: int) -> int:
         """Slots of the first so many features."""
@@ -106,14 +99,14 @@ class LinearGroup(Part):
         past = None if self.meetings is None else self.meetings.settle()
         if self.meetings is None or past is None:
             return None, None
-        self.reserve_features(self.meetings.first)
+        self.reserve(self.meetings.first)
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose slots are those of their own numbers."""
         assert self.meetings is None
-        self._have_changed()
+        self.complete()
         for member in self.members:
             member.state.forget(features[features < member.state.n_features])
 
@@ -124,13 +117,7 @@ class LinearGroup(Part):
         """
         for member in self.members:
             member.fix(self.n_features, self.n_outputs)
-        self._have_changed()
-
-    def taught(self) -> LinearGroup | None:
-        """A copy whose members have learned all first occurrences; None if some of these are not known any more."""
-        other = copy.deepcopy(self)
-        other.settle()
-        return None if other.meetings is not None and other.meetings.n_partial else other
+        self.complete()
 
     @property
     def meetings_held(self) -> Any:
@@ -154,8 +141,7 @@ class LinearGroup(Part):
                 self.meetings.note(met.entries, view, seen[view])
                 seen[view] = self.meetings.shown(met, seen[view])
             seen["raw"] = met.X
-            self.reserve_features(self.meetings.first)
-            self.reserve_slots(met.n_slots)
+            self.reserve(self.meetings.first, met.n_slots)
             self._replay(met.past)
         return met
 
@@ -178,10 +164,10 @@ class LinearGroup(Part):
         """
         X, y, weight, _ = rows
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
-        self._have_changed()
-        seen = self._transformed(X, self.view_names, np.zeros(len(y)) if again else weight)
+        self.complete()
+        seen = self._transformed(X, self._view_names, np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
-        names = self.view_names if again else self.view_names | {"raw"}
+        names = self._view_names if again else self._view_names | {"raw"}
         entries = {view: entries_of(seen[view]) for view in names}
         self._latest = entries.get("raw"), met
         threads.each(
@@ -197,28 +183,24 @@ class LinearGroup(Part):
     def has_learned_row(self, entries: Rows, weight: float) -> None:
         """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
         self._latest = entries, None
-        self._have_changed()
+        self.complete()
         for member in self.members:
             member.count_row(weight)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """What each member predicts of new rows, (M, n, K)."""
-        for name in self.view_names - {"raw"}:
+    def present(self, X: Any = None) -> LinearSnapshot:
+        """The members as they are now, until they learn; rows, if any are to be predicted, bring their views."""
+        for name in () if X is None else self._view_names - {"raw"}:
             self._view(name, X)
-        return LinearSnapshot(self, self.weights(), self.views, (MOST, MOST)).predict(X)
+        return LinearSnapshot(self, self._reads(), self.views, (MOST, MOST))
 
     def snapshot(self) -> LinearSnapshot:
         """The members as they are now: they predict to the bit what they predict now while the group learns on."""
-        reads, self._weights = self.weights(), None  # they are the snapshot's from here on
-        return LinearSnapshot(self, reads, copy.deepcopy(self.views), self.counts)
+        reads, self._weights = self._reads(), None  # they are the snapshot's from here on
+        counts = (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
+        return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """Slots by now, and rows in which some features were met first (:mod:`tunefree.model.meetings`)."""
-        return (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
-
-    @property
-    def view_names(self) -> set[str]:
+    def _view_names(self) -> set[str]:
         """The views that members have."""
         return {member.setting.view for member in self.members}
 
@@ -232,66 +214,16 @@ class LinearGroup(Part):
         """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
         return {"raw": X} | {name: transform(self._view(name, X), X, learns) for name in names - {"raw"}}
 
-    def with_slots(self, seen: dict[str, Any]) -> dict[str, Any]:
-        """Rows in some views, whose features have slots."""
-        return seen if self.meetings is None else {view: self.meetings.in_slots(X) for view, X in seen.items()}
-
-    def weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
         if self._weights is None:
             self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
         return self._weights
 
-    def alone_in(
-        self, seen: dict[str, Any], n_slots: int = MOST, n_met: int = MOST
-    ) -> Callable[[Member], Further | None]:
-        """For each member the entries of rows that have no slot, though their features occurred, and their weights.
-
-        ``seen`` are the rows in the views of the members; see :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
-        """
-        alone = None if self.meetings is None else self.meetings.alone_in(seen["raw"], n_slots, n_met)
-        if self.meetings is None or alone is None:
-            return lambda member: None
-        past, views = alone.past, [view for view in seen if view in self.meetings.values]
-        rows = {view: (alone.rows(seen[view]), self.meetings.replayed(past, view)) for view in views}
-
-        def of_member(member: Member) -> Further | None:
-            if member.setting.view not in rows:
-                return None
-            in_view, occurrences = rows[member.setting.view]
-            read = member.past_weights(occurrences, past)
-            return None if read is None else Further(in_view, read, np.append(0, alone.features))
-
-        return of_member
-
-    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
-        """What belongs to features (d, ...), in the order of the weights of members."""
-        return of_features if self.meetings is None else self.meetings.by_slot(of_features)
-
-    def weights_by_feature(self, n_features: int) -> Read:
-        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
-        meetings, member = self.meetings or FirstMeetings(), self.members[0]
-        weights, units = (meetings.by_feature(of_slots, n_features) for of_slots in self.weights()[0])
-        several = meetings.alone(fewest=2)
-        for start in range(0, len(several), AT_ONCE):
-            features = several[start : start + AT_ONCE]
-            past = meetings.numbered(features)
-            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
-            if read is not None:
-                weights[features], units[features] = read[0][1:], read[1][1:]
-        return weights, units
-
-    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
-        """Rows as the members at some places see them."""
-        seen = self._transformed(X, {self.members[m].setting.view for m in members}, np.zeros(n_rows(X)))
-        alone, seen = self.alone_in(seen), self.with_slots(seen)
-        weights = self.weights()
-        return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
-
     def keep(self, stays: list[int]) -> None:
         """Go on with some of the members."""
         self.members = [self.members[m] for m in stays]
-        self._have_changed()
+        self.complete()
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Know one more class, of so many margins, by an objective.
@@ -303,7 +235,7 @@ class LinearGroup(Part):
             for member in self.members:
                 member.add_outputs(objective, self.n_outputs, n_outputs)
             self.n_outputs = n_outputs
-            self._have_changed()
+            self.complete()
 
     def prepare(self) -> None:
         """Let files have no more of members than what is known, since capacity depends on how rows came in blocks."""
@@ -311,18 +243,18 @@ class LinearGroup(Part):
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
             member.n_logged = None if self.meetings is None else self.meetings.n_logged
 
-    def saved_meetings(self) -> SavedMeetings | None:
+    def _saved_meetings(self) -> SavedMeetings | None:
         """What files have of first occurrences."""
         if self.meetings is None or not self.meetings.is_needed:
             return None
         return SavedMeetings(self.meetings, self.n_known)
 
-    def have_met(self, saved: SavedMeetings | None) -> None:
+    def _have_met(self, saved: SavedMeetings | None) -> None:
         """Have slots for features that were met; dense numbers have slots, however many there are."""
         if saved is not None:
             self.meetings = meetings = saved.meetings()
-            self.reserve_features(max(self.n_features_of_rows, len(meetings.known.slot_of)))
+            self.reserve(max(self.n_features_of_rows, len(meetings.known.slot_of)))
 
     def complete(self) -> None:
-        """Compute weights anew."""
-        self._have_changed()
+        """Take note that the weights of members are others than before."""
+        self._weights, self.n_changes = None, self.n_changes + 1

@@ -1,7 +1,8 @@
-"""Linear members as they were: they predict rows while the members of their group learn on."""
+"""Linear members as they were: they predict rows, and tell their weights, while their group learns on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from tunefree.core.rows import entries_of, n_rows
 from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
 from tunefree.model import views
-from tunefree.model.group import Read, ReadWeights
+from tunefree.model.group import Further, Read, ReadWeights, WeightedRows
+from tunefree.model.meetings import FirstMeetings
+
+AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class LinearSnapshot(Part):
@@ -58,17 +62,64 @@ class LinearSnapshot(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicted of rows, (M, n, K)."""
-        group, nothing = self.group, np.zeros(n_rows(X))
-        seen = {"raw": X} | {name: views.transform(view, X, nothing) for name, view in self.views.items()}
-        alone, seen = group.alone_in(seen, *self.counts), group.with_slots(seen)
-        entries = {view: entries_of(seen[view]) for view in group.view_names}
+        group, (seen, further) = self.group, self._seen(X)
+        entries = {view: entries_of(seen[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
         def of_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(entries[member.setting.view], read, alone(member), objective)
+            written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
 
         threads.each(of_member, zip(group.members, self.reads, self.objectives, predictions, strict=True), n_rows(X))
         return predictions
+
+    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        """Rows as the members at some places see them."""
+        seen, further = self._seen(X)
+        some = [(self.group.members[m], self.reads[m]) for m in members]
+        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in some]
+
+    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+        """What belongs to features (d, ...), in the order of the weights of members."""
+        meetings = self.group.meetings
+        return of_features if meetings is None else np.asarray(meetings.by_slot(of_features))
+
+    def weights_by_feature(self, n_features: int) -> Read:
+        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
+        meetings, member = self.group.meetings or FirstMeetings(), self.group.members[0]
+        weights, units = (meetings.by_feature(of_slots, n_features) for of_slots in self.reads[0])
+        several = meetings.alone(fewest=2)
+        for start in range(0, len(several), AT_ONCE):
+            features = several[start : start + AT_ONCE]
+            past = meetings.numbered(features)
+            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
+            if read is not None:
+                weights[features], units[features] = read[0][1:], read[1][1:]
+        return weights, units
+
+    def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+        """Rows by view, whose features have slots; and for each member their entries without one, with their weights.
+
+        See :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
+        """
+        meetings, nothing = self.group.meetings, np.zeros(n_rows(X))
+        seen = {"raw": X} | {name: views.transform(view, X, nothing) for name, view in self.views.items()}
+        if meetings is None:
+            return seen, lambda member: None
+        in_slots = {view: meetings.in_slots(rows) for view, rows in seen.items()}
+        alone = meetings.alone_in(X, *self.counts)
+        if alone is None:
+            return in_slots, lambda member: None
+        kept = [view for view in seen if view in meetings.values]
+        rows = {view: (alone.rows(seen[view]), meetings.replayed(alone.past, view)) for view in kept}
+
+        def of_member(member: Any) -> Further | None:
+            if member.setting.view not in rows:
+                return None
+            in_view, occurrences = rows[member.setting.view]
+            read = member.past_weights(occurrences, alone.past)
+            return None if read is None else Further(in_view, read, np.append(0, alone.features))
+
+        return in_slots, of_member
 
     def forget(self, features: np.ndarray) -> None:
         """Predict as if features had never been seen; see ``LinearGroup.forget``."""

@@ -112,10 +112,10 @@ class Member(Part):
         """Learner, parameters and view, in words."""
         return name_of(self.setting)
 
-    def reserve(self, n_features: int, n_outputs: int) -> None:
-        """Reserve capacity for at least so many features; it doubles, so that the cost of copies stays small."""
+    def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
+        """Reserve capacity for so many features; unless it has to be exactly so, it doubles, as copies cost time."""
         if n_features > self.room:
-            self.resize(max(n_features, 2 * self.room), n_outputs)
+            self.resize(n_features if exactly else max(n_features, 2 * self.room), n_outputs)
 
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""

@@ -113,15 +113,11 @@ class FirstPassRecord(Part):
         self._flush()
         return self._risks
 
-    def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
-        """Reserve capacity for at least so many features."""
+    def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
+        """Reserve capacity for at least so many features, or for so many ``exactly``."""
         if n_features > self._evidence.n_features:
-            self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
-
-    def reserve_exactly(self, n_features: int, n_outputs: int, objective: Any) -> None:
-        """Reserve capacity for so many features, and no more."""
-        if n_features > self.evidence.n_features:
-            self.evidence = widened(self.evidence, n_features, n_outputs, objective)
+            widen = widened if exactly else _with_room
+            self.evidence = widen(self.evidence, n_features, n_outputs, objective)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""

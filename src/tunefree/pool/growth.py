@@ -119,13 +119,13 @@ class Growth(Part):
     columns = child(Columns, LEARNED)
     whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
     recent = child(Reservoir, RECORD, blank=lambda _: Reservoir(max(LENGTHS)))
-    windows = children(Window, LEARNED, make=lambda growth, header: growth.window(header["length"]))
+    windows = children(Window, LEARNED, make=lambda growth, header: growth._window(header["length"]))
     awake: dict[tuple[int, str], list[Generation]] = children(
         Generation,
         LEARNED,
         make=lambda growth, _: Generation.bare(loss=growth.loss),
         read=lambda growth: [generation for *_, generation in growth.generations()],
-        write=lambda growth, generations: growth.wake(generations),
+        write=lambda growth, generations: growth._wake(generations),
     )
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
@@ -139,16 +139,16 @@ class Growth(Part):
         self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
             self.clocks_of_places[place] = slot.clock
-        self.windows = [self.window(length) for length in LENGTHS]
+        self.windows = [self._window(length) for length in LENGTHS]
         self.awake, self.pending, self.kinds = {}, [], TREES
         self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False
         self.next = clocks.births(0)
 
-    def window(self, length: int) -> Window:
+    def _window(self, length: int) -> Window:
         """The window of so many rows, which has seen none."""
         return Window(length, self.clocks_of_places == length)
 
-    def wake(self, generations: list[Generation]) -> None:
+    def _wake(self, generations: list[Generation]) -> None:
         """Let these be awake, the newest of each clock and kind first."""
         self.awake = {}
         for generation in generations:
@@ -272,7 +272,7 @@ class Growth(Part):
         if observations:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
-    def inherited(self, clock: int, kind: str) -> Inherited:
+    def _inherited(self, clock: int, kind: str) -> Inherited:
         """What the newest generation of a clock and kind leaves to the next one, even if it does not predict yet."""
         births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
         newest = [generation for birth in births if (generation := birth.result()) is not None]
@@ -291,7 +291,7 @@ class Growth(Part):
         rows = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
         of_rows = rows["columns"], rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        before = {kind: self.inherited(clock, kind) for kind in kinds}
+        before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
         birth = Birth(event.birth, clock, keys, *of_rows, self.n_classes, self.loss)

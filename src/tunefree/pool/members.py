@@ -157,28 +157,22 @@ class Members(Part):
         """
         predictions = self.asleep(len(y))
         of_rows = LabelledRows(X, self.linear.targets(y), relative, evidence)
-        self.place_online(predictions, self.linear.learn(of_rows), rows)
-        self.follow(self.generations(), matrix, y, evidence, predictions)
+        self._place_online(predictions, self.linear.learn(of_rows), rows)
+        self._follow(self.generations(), matrix, y, evidence, predictions)
         return predictions
-
-    def keep_rows(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
-        """Keep rows of a weight above 0, which were learned, for generations to come."""
-        if self.growth is not None:
-            learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
-            self.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
-        return self.placed(self.linear.predict(X), rows, self.generations(), matrix)
+        return self.placed(self.linear.present(X).predict(X), rows, self.generations(), matrix)
 
     def placed(
         self, online: np.ndarray, rows: int, generations: Iterable[tuple[int, str, int, Generation]], matrix: np.ndarray
     ) -> np.ndarray:
         """What online members (m, n, k) and generations, which see the matrix (n, c), predict, (n, M, K)."""
         predictions, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
-        self.place_online(predictions, online, rows)
-        self.follow(generations, matrix, nothing, nothing, predictions)
+        self._place_online(predictions, online, rows)
+        self._follow(generations, matrix, nothing, nothing, predictions)
         return predictions
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
@@ -189,21 +183,21 @@ class Members(Part):
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
-    def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray | None:
-        """Digests (n,) of the observations of rows to come; None where groups are remembered, or nothing is."""
-        return None if self.growth is None or self.has_groups else self.growth.digests(X, matrix)
+    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Digests (n,) of the observations of rows to come, and their contexts (n,): 1 of known rows, 0 of new ones.
 
-    def contexts_of(self, digests: np.ndarray | None, n: int) -> np.ndarray:
-        """The contexts (n,) of rows to come: 1 of known rows, 0 of new ones, as those of groups are taken to be."""
-        if digests is None or self.growth is None:
-            return np.zeros(n, np.uint8)
-        return self.growth.knows(digests).astype(np.uint8)
+        Where groups are remembered, or nothing is, rows have no digests and are taken to be new.
+        """
+        if self.growth is None or self.has_groups:
+            return None, np.zeros(len(matrix), np.uint8)
+        digests = self.growth.digests(X, matrix)
+        return digests, self.growth.knows(digests).astype(np.uint8)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
 
-    def place_online(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
+    def _place_online(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
         """Write what the first online members predict, (m, n, k), to their places, after so many rows were learned.
 
         What is no finite number is no prediction.
@@ -215,7 +209,7 @@ class Members(Part):
     def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
         return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)
 
-    def follow(
+    def _follow(
         self,
         generations: Iterable[tuple[int, str, int, Generation]],
         matrix: np.ndarray,

@@ -50,7 +50,7 @@ def whole(change: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(change)
     def changed(model: Any, *arguments: Any, **options: Any) -> Any:
-        model.check_whole()
+        model._check_whole()
         try:
             return change(model, *arguments, **options)
         except TunefreeError:
@@ -149,11 +149,11 @@ class Model(ScoredModel):
             return Pool(Members(self.linear, n_classes, loss))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
-    def parts(self) -> dict[str, Part]:
+    def _parts(self) -> dict[str, Part]:
         """What was learned, by the names that files have for it."""
         return {"linear": self.linear, "predictor": self.predictor, "record": self.record}
 
-    def check_whole(self) -> None:
+    def _check_whole(self) -> None:
         """Raise an error if the model was left in the middle of rows."""
         if self.ended_by is not None:
             problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
@@ -219,21 +219,17 @@ class Model(ScoredModel):
     def reserve_features(self, n_features: int) -> None:
         """Reserve capacity for at least so many features."""
         self.n_features = max(self.n_features, n_features)
-        self.linear.reserve_features(self.n_features)
+        self.linear.reserve(self.n_features)
         self.reserve_slots(self.n_slots)
 
-    def reserve_exactly(self, n_slots: int) -> None:
-        """Reserve capacity for so many statistics, and no more."""
-        for member in self.linear.members:
-            if n_slots > member.room:
-                member.resize(n_slots, self.n_outputs)
-        self.record.reserve_exactly(n_slots, self.n_outputs, self.objective)
+    def reserve_slots(self, n_slots: int, exactly: bool = False) -> None:
+        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`.
 
-    def reserve_slots(self, n_slots: int) -> None:
-        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`."""
+        It doubles, unless it has to be of so many ``exactly``.
+        """
         self._check_learns()
-        self.linear.reserve_slots(n_slots)
-        self.record.reserve_features(n_slots, self.n_outputs, self.objective)
+        self.linear.reserve(n_slots=n_slots, exactly=exactly)
+        self.record.reserve(n_slots, self.n_outputs, self.objective, exactly)
 
     @property
     def can_forget(self) -> bool:
@@ -366,17 +362,12 @@ class Model(ScoredModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        self.check_whole()
+        self._check_whole()
         return self._margins(self.predictor.predict(X))
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
         return calibration.log_odds(self.predictor.calibration, margins)
-
-    def shares_by_member(self) -> dict[str, float]:
-        """Each member's share in predictions of new rows, by its name."""
-        shares: dict[str, float] = self.predictor.shares()
-        return shares
 
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
@@ -388,7 +379,7 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size."""
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
-        return self.linear.weights_by_feature(self.n_features)[0]
+        return self.linear.present().weights_by_feature(self.n_features)[0]
 
     @property
     def has_weights(self) -> bool:
@@ -415,14 +406,14 @@ class Model(ScoredModel):
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
-        self.check_whole()
+        self._check_whole()
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
         arrays: dict[str, np.ndarray] = {}
-        for name, part in self.parts().items():
+        for name, part in self._parts().items():
             of_part, header[name] = part.save_state()
             arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
         return arrays, header
@@ -434,7 +425,7 @@ class Model(ScoredModel):
         chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
         config = None if family is None or config is None else family.restored_config(config)
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
-        for name, part in model.parts().items():
+        for name, part in model._parts().items():
             restored_part(part, name, arrays, header[name])
         return model
 

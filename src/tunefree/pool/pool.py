@@ -210,9 +210,8 @@ class Pool(Part):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            digests = self.members.digests(rows, matrix)
+            digests, contexts = self.members.recognised(rows, matrix)
             self.wait(digests, predictions)
-            contexts = self.members.contexts_of(digests, len(matrix))
             of_rows = self._mixed(predictions, contexts, self.has_finished)
             mixed.append(self._as_targets(of_rows, offsets[contexts, None]))
         return np.concatenate(mixed)
@@ -387,7 +386,7 @@ class Pool(Part):
             of_leaves = np.where(contexts == KNOWN, 0.0, in_context)
             predictions = self.members.learn(X, y, relative, of_leaves, observed.matrix, before)
             if self.only_members_learn:
-                self.members.keep_rows(observed, y, weight)
+                self._keep(observed, y, weight)
                 return self._mixed(predictions, contexts, is_over=False)
             if ahead is None:
                 self.waiting.put_back(observed.digests, predictions)
@@ -477,7 +476,7 @@ class Pool(Part):
         """Keep rows, and judge what was predicted of them."""
         X, observed, _, mixed, y, weight, _, judging, numbers, contexts, _ = rows
         growth = self.members.growth
-        self.members.keep_rows(observed, y, weight)
+        self._keep(observed, y, weight)
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
         if self.balance is not None:
@@ -491,6 +490,12 @@ class Pool(Part):
         if growth is not None:
             self.copies.judge(X, y, judging, numbers, weight, mixed, (contexts, units))
             self._judge(rows)
+
+    def _keep(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
+        """Keep rows of a weight above 0, which were learned, for generations to come."""
+        if self.members.growth is not None:
+            learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
+            self.members.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Let happen what is due after the latest row, of which members predicted this, (M, K)."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows
 from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.mixing.bases import LEAST
 from tunefree.pool.contexts import NEW, Context, by_context
@@ -73,7 +72,7 @@ def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray,
         return np.ones((len(margins), len(coverages), n_classes), bool)
     scores = class_scores(np.log(np.maximum(model.probabilities(margins), LEAST)), draws_of(X))
     codes: list[int | None] = [*range(n_classes)] if by_class else [None]
-    contexts = pool.members.contexts_of(pool.members.digests(X, pool.members.matrix(X)), n_rows(X))
+    _, contexts = pool.members.recognised(X, pool.members.matrix(X))
 
     def bounds(number: int, rows: Any) -> np.ndarray:
         """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
@@ -119,7 +118,7 @@ def _quantiles(
         units = context.conformal.units.of(matrix[rows], predictions[rows], weights[rows])
         return units[:, None] * np.array(bounds)
 
-    contexts = members.contexts_of(members.digests(X, matrix), len(matrix))
+    _, contexts = members.recognised(X, matrix)
     means = np.asarray(loss.response(predictions))
     order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
     with np.errstate(over="ignore"):

@@ -68,7 +68,8 @@ class Single(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n, K) of rows to come."""
-        blocks = [self.linear.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
+        present = self.linear.present(X)
+        blocks = [present.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
         return np.concatenate([np.empty((0, self.linear.n_outputs)), *(finite(block[0]) for block in blocks)])
 
     @property

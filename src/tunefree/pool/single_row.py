@@ -71,7 +71,7 @@ class LinearRow:
         self.start, of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [of_views[member.setting.view] for member in group.members]
         self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
-        self.read = [(weights.copy(), units.copy()) for weights, units in group.weights()]
+        self.read = [(weights.copy(), units.copy()) for weights, units in group.present().reads]
         self.reading, self.n_changes = Program([*self._reading()]), group.n_changes
         self.scoring, self.learning = Program([*self._scoring()]), Program([*self._learning()])
 
@@ -355,8 +355,7 @@ class SingleRows:
 
         def of_row(row: SingleRow) -> tuple[np.ndarray, float]:
             matrix = pool.members.matrix(X)
-            digests = pool.members.digests(X, matrix)
-            context = int(pool.members.contexts_of(digests, 1)[0])
+            digests, (context,) = pool.members.recognised(X, matrix)
             row.predict(X, matrix, context)
             pool.wait(digests, row.written)
             return row.mixed.copy(), float(pool.offsets[context])

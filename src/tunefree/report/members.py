@@ -49,7 +49,7 @@ def blocks_of_members(model: Any) -> list[Block]:
     """The members with their weights, what these were judged by, and what predicts rows to come."""
     if (pool := model.pool) is not None:
         return [*_charts(model), _judged(pool), *_along(pool), Note(choice_of_rows_to_come(pool))]
-    weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
+    weights = sorted(model.predictor.shares().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
 

@@ -268,7 +268,7 @@ class _Reader:
             n_slots = model.n_slots_after(batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
-                model.reserve_exactly(n_slots)
+                model.reserve_slots(n_slots, exactly=True)
             elif not self.limit.is_stated or n_slots > model.n_features:  # else it is looked at fixed rows
                 self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)

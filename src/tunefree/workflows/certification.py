@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Sequence
@@ -171,10 +172,11 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
         return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
-    linear = model.linear.taught()
-    if linear is None:
+    linear = copy.deepcopy(model.linear)
+    linear.settle()
+    if linear.meetings is not None and linear.meetings.n_partial:
         return no_bound("some first occurrences of features are not known any more")
-    (member,), by_slot = linear.members, linear.by_slot(weights)
+    (member,), by_slot = linear.members, linear.present().by_slot(weights)
     if member.offsets is not None:
         return no_bound("a class that came late began with more than the learner's rounds")
     room = np.zeros((member.room, model.n_outputs))

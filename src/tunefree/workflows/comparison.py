@@ -156,7 +156,7 @@ class Comparison:
         """The pool's members with their weights in its prediction of a new row, the largest first."""
         if self.pool is None:
             return {}
-        return dict(sorted(self.pool.model.shares_by_member().items(), key=lambda item: -item[1]))
+        return dict(sorted(self.pool.model.predictor.shares().items(), key=lambda item: -item[1]))
 
     def sweeps(self) -> dict[str, Sweep]:
         """What it costs to try the learners one after the other.

@@ -58,7 +58,7 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     linear, _ = learned(X[:1000], y[:1000], "nag")
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
-    shares = made.shares_by_member()
+    shares = made.predictor.shares()
     assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
 
 
