@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
 from tunefree.intervals.learning_curve import rows_learned
-from tunefree.pool.estimated_loss import estimated_loss, of_record
+from tunefree.pool.estimated_loss import estimate_of_record, estimated_loss
 from tunefree.pool.weights_record import WeightsRecord
 
 N = 1500
@@ -31,7 +31,9 @@ def recorded(rng, factor=1.0, excess=40.0):
 
 def test_two_thirds_of_estimates_are_within_one_standard_error():
     for excess in (0.0, 40.0):
-        estimates = [of_record(recorded(np.random.default_rng(seed), 1.0, excess), N, float(N)) for seed in range(120)]
+        estimates = [
+            estimate_of_record(recorded(np.random.default_rng(seed), 1.0, excess), N, float(N)) for seed in range(120)
+        ]
         off = np.array([(one.loss - 0.2 - excess / N) / one.standard_error for one in estimates])
         assert 0.58 < np.mean(np.abs(off) < 1.0) < 0.78
         assert abs(off.mean()) < 0.3
@@ -39,19 +41,19 @@ def test_two_thirds_of_estimates_are_within_one_standard_error():
 
 def test_estimates_have_the_unit_of_the_losses():
     for factor in (1e-200, 1e100):
-        one = of_record(recorded(np.random.default_rng(0)), N, float(N))
-        other = of_record(recorded(np.random.default_rng(0), factor), N, float(N))
+        one = estimate_of_record(recorded(np.random.default_rng(0)), N, float(N))
+        other = estimate_of_record(recorded(np.random.default_rng(0), factor), N, float(N))
         assert other.loss == pytest.approx(factor * one.loss)
-    assert of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
+    assert estimate_of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
 
 
 def test_few_rows_and_perfect_predictions():
     record = WeightsRecord(1)
-    assert of_record(record, 0, 0.0) is None
+    assert estimate_of_record(record, 0, 0.0) is None
     for stop in (10, 20, 30, 40):
         record.observe(np.zeros((10, 2)), np.ones(10))
         record.add(stop, np.ones(1))
-    assert of_record(record, 40, 40.0) == (0.0, 0.0)
+    assert estimate_of_record(record, 40, 40.0) == (0.0, 0.0)
 
 
 def test_the_estimate_is_nearer_to_the_loss_of_new_rows():
@@ -89,7 +91,7 @@ def test_known_rows_count_by_their_share():
     model = TuneFreeClassifier(random_state=0).fit(np.column_stack([a, b]), y)
     pool = model._learned.model.pool
     assert pool.known_share > 0.9
-    of_known = of_record(pool.contexts[1].record, 900, 900.0)
+    of_known = estimate_of_record(pool.contexts[1].record, 900, 900.0)
     assert model.estimated_loss_.loss == pytest.approx(of_known.loss, rel=0.1)
 
 
@@ -122,6 +124,6 @@ def test_a_loss_that_falls_at_once_is_not_expected_to_fall_further():
             record.observe(np.stack([losses, losses], axis=1), np.ones(len(losses)))
             record.add(stop, np.ones(1))
             start = stop
-        estimate = of_record(record, 1000, 1000.0)
+        estimate = estimate_of_record(record, 1000, 1000.0)
         off.append((estimate.loss - 0.2) / estimate.standard_error)
     assert abs(np.mean(off)) < 0.4  # -.6 with all rows

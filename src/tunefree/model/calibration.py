@@ -93,8 +93,8 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
     predicted = np.empty((len(codes), calibration.n_classes))
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], weight[piece])
-        of_piece = rows, codes[piece], weight[piece], calibration.offsets, predicted[piece]
-        passes.learn_apart(calibration.learner, LOG_LOSS, *of_piece)
+        piece_arguments = rows, codes[piece], weight[piece], calibration.offsets, predicted[piece]
+        passes.learn_apart(calibration.learner, LOG_LOSS, *piece_arguments)
     return predicted
 
 
@@ -107,7 +107,7 @@ def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray
         None where margins are log-odds themselves.
     margins : (n, 1) or (n, K) array
     """
-    return of_classes(margins) if calibration is None else _log_odds(calibration, margins)
+    return margins_of_classes(margins) if calibration is None else _log_odds(calibration, margins)
 
 
 def probabilities(log_odds: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
         rows = _rows(calibration, margins[piece], np.zeros(len(margins[piece])))
         scores.append(passes.score(weights, units, rows))
     shifted = np.concatenate(scores or [np.empty((0, 1))]).reshape(-1, calibration.n_classes) + calibration.offsets
-    return np.where(np.isneginf(of_classes(margins)), -np.inf, shifted)
+    return np.where(np.isneginf(margins_of_classes(margins)), -np.inf, shifted)
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
@@ -132,14 +132,14 @@ def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n, step))
 
 
-def of_classes(margins: np.ndarray) -> np.ndarray:
+def margins_of_classes(margins: np.ndarray) -> np.ndarray:
     """A margin for each class: the one margin of two classes is that of class 1."""
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
 def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Block:
     """A row for each row and class: the margin as the view shows it, and 1."""
-    numbers = of_classes(margins)
+    numbers = margins_of_classes(margins)
     numbers = np.where(np.isneginf(numbers), 0.0, numbers)
     n, n_classes = numbers.shape
     seen, nothing = np.empty((n, n_classes)), np.empty(0)

@@ -64,8 +64,8 @@ class LinearGroup(Part):
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
-        of_members = average, self.n_features, n_outputs, objective
-        self.members = [Member.create(setting, *of_members) for setting in settings]
+        member_arguments = average, self.n_features, n_outputs, objective
+        self.members = [Member.create(setting, *member_arguments) for setting in settings]
         self.views = {}  # by name, from the first rows on; raw rows need none
         self._weights = None  # until a member changes
         self.n_changes = 0  # of the members so far

@@ -66,10 +66,12 @@ class LinearSnapshot(Part):
         entries = {view: entries_of(seen[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
-        def of_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
+        def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
             written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
 
-        threads.each(of_member, zip(group.members, self.reads, self.objectives, predictions, strict=True), n_rows(X))
+        threads.each(
+            predict_member, zip(group.members, self.reads, self.objectives, predictions, strict=True), n_rows(X)
+        )
         return predictions
 
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
@@ -78,15 +80,15 @@ class LinearSnapshot(Part):
         some = [(self.group.members[m], self.reads[m]) for m in members]
         return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in some]
 
-    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+    def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """What belongs to features (d, ...), in the order of the weights of members."""
         meetings = self.group.meetings
-        return of_features if meetings is None else np.asarray(meetings.by_slot(of_features))
+        return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
 
     def weights_by_feature(self, n_features: int) -> Read:
         """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
         meetings, member = self.group.meetings or FirstMeetings(), self.group.members[0]
-        weights, units = (meetings.by_feature(of_slots, n_features) for of_slots in self.reads[0])
+        weights, units = (meetings.by_feature(slot_array, n_features) for slot_array in self.reads[0])
         several = meetings.alone(fewest=2)
         for start in range(0, len(several), AT_ONCE):
             features = several[start : start + AT_ONCE]
@@ -112,14 +114,14 @@ class LinearSnapshot(Part):
         kept = [view for view in seen if view in meetings.values]
         rows = {view: (alone.rows(seen[view]), meetings.replayed(alone.past, view)) for view in kept}
 
-        def of_member(member: Any) -> Further | None:
+        def further(member: Any) -> Further | None:
             if member.setting.view not in rows:
                 return None
             in_view, occurrences = rows[member.setting.view]
             read = member.past_weights(occurrences, alone.past)
             return None if read is None else Further(in_view, read, np.append(0, alone.features))
 
-        return in_slots, of_member
+        return in_slots, further
 
     def forget(self, features: np.ndarray) -> None:
         """Predict as if features had never been seen; see ``LinearGroup.forget``."""

@@ -170,9 +170,9 @@ class FirstMeetings:
         serials = np.empty(len(weight), np.int64)
         n_leaving = bisect_right(range(n_kept), begun + len(weight) - LOGGED, key=lambda k: self.kept.links[k, SERIAL])
         occurrences = Occurrences.create(n_entries, n_leaving - int(self.kept.counts[1]))
-        of_rows = weight, X.codes, X.pointers, X.features, X.values
+        row_arguments = weight, X.codes, X.pointers, X.features, X.values
         few = FEW if n_outputs > 1 else 2
-        meet_rows(self.known, self.kept, self.first, few, LOGGED, *of_rows, serials, occurrences)
+        meet_rows(self.known, self.kept, self.first, few, LOGGED, *row_arguments, serials, occurrences)
         _, n_again, n_visitors = occurrences.counts
         again, visitors = occurrences.again[:n_again], occurrences.visitors[:n_visitors]
         lasts = occurrences.rows[:n_again] - self.known.serials[again] <= LOGGED
@@ -230,27 +230,27 @@ class FirstMeetings:
         edges = np.arange(len(past.places) + 1)
         return Rows(edges[:-1], edges[1:], past.slots, self.values[view][past.places])
 
-    def by_slot(self, of_features: np.ndarray) -> np.ndarray:
+    def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """What belongs to features (d, ...), by slot."""
         extra = int(self.known.counts[0])
         if not extra:
-            return of_features
+            return feature_array
         having = np.flatnonzero(self.known.slot_of > 0)
-        having = having[having < len(of_features)]
-        of_slots = np.zeros((self.first + extra, *of_features.shape[1:]), of_features.dtype)
-        of_slots[: self.first] = of_features[: self.first]
-        of_slots[self.known.slot_of[having]] = of_features[having]
-        return of_slots
+        having = having[having < len(feature_array)]
+        slot_array = np.zeros((self.first + extra, *feature_array.shape[1:]), feature_array.dtype)
+        slot_array[: self.first] = feature_array[: self.first]
+        slot_array[self.known.slot_of[having]] = feature_array[having]
+        return slot_array
 
-    def by_feature(self, of_slots: np.ndarray, n_features: int) -> np.ndarray:
+    def by_feature(self, slot_array: np.ndarray, n_features: int) -> np.ndarray:
         """What belongs to slots, by feature (d, ...); 0 for features without one."""
-        of_features = np.zeros((n_features, *of_slots.shape[1:]), of_slots.dtype)
-        kept = min(n_features, len(of_slots), self.first or n_features)
-        of_features[:kept] = of_slots[:kept]
-        having = np.flatnonzero((self.known.slot_of > 0) & (self.known.slot_of < len(of_slots)))
+        feature_array = np.zeros((n_features, *slot_array.shape[1:]), slot_array.dtype)
+        kept = min(n_features, len(slot_array), self.first or n_features)
+        feature_array[:kept] = slot_array[:kept]
+        having = np.flatnonzero((self.known.slot_of > 0) & (self.known.slot_of < len(slot_array)))
         having = having[having < n_features]
-        of_features[having] = of_slots[self.known.slot_of[having]]
-        return of_features
+        feature_array[having] = slot_array[self.known.slot_of[having]]
+        return feature_array
 
     def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
         """Features without a slot whose occurrences are in the log, of so many occurrences."""
@@ -311,9 +311,9 @@ class FirstMeetings:
         slots = (self.known.slot_of[features] if slots is None else slots).astype(np.uint32)
         latest = self.known.latest[features]
         most = int(self.kept.links[latest[latest > 0] - 1, ORDINAL].sum())
-        of_occurrences = np.empty(most, np.uint32), *np.empty((2, most), np.int64)
-        n = gather(self.known, self.kept, features.astype(np.int64), slots, begun, LOGGED, *of_occurrences)
-        return Past(*(array[:n] for array in of_occurrences))
+        entry_arrays = np.empty(most, np.uint32), *np.empty((2, most), np.int64)
+        n = gather(self.known, self.kept, features.astype(np.int64), slots, begun, LOGGED, *entry_arrays)
+        return Past(*(array[:n] for array in entry_arrays))
 
     def _make_room(self, n_features: int, n_kept: int) -> None:
         """Reserve capacity for so many features, and so many occurrences that are kept."""
@@ -330,8 +330,8 @@ class FirstMeetings:
         codes, pointers = np.empty_like(X.codes), np.empty_like(X.pointers)
         slots, words = np.empty_like(X.features), np.empty(len(X.values), np.int64)
         left_out = np.empty(len(weight), np.int64)
-        of_rows = weight, X.codes, X.pointers, X.features, X.values
-        n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, words, left_out)
+        row_arguments = weight, X.codes, X.pointers, X.features, X.values
+        n = place_rows(self.known, self.first, serials, *row_arguments, codes, pointers, slots, words, left_out)
         placed = X._replace(codes=codes, pointers=pointers, features=slots[:n], values=_kept_values(X, words[:n]))
         return placed, words[:n], left_out
 
@@ -394,5 +394,5 @@ class SavedMeetings(Part):
         serials = np.repeat(np.arange(len(self.rows)), self.rows)
         meetings.kept = Kept(links(features, serials, meetings.known.latest), np.array(self.kept, np.int64))
         meetings.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
-        meetings.values = {view: of_view.values for view, of_view in self.values.items()}
+        meetings.values = {view: values_of_view.values for view, values_of_view in self.values.items()}
         return meetings

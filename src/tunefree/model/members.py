@@ -168,13 +168,13 @@ class Member(Part):
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
         self.count(weight)
-        of_met = passes.NOTHING_MET
+        met_arrays = passes.NOTHING_MET
         if met is not None:
             log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
             self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
-            of_met = met.left_out, met.places, self.log
-        of_rows = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
-        run, *arguments = passes.call_on(self.state, self.objective, of_rows, of_met, self.offsets)
+            met_arrays = met.left_out, met.places, self.log
+        row_arguments = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
+        run, *arguments = passes.call_on(self.state, self.objective, row_arguments, met_arrays, self.offsets)
         run(*arguments)
 
     def count(self, weight: np.ndarray) -> None:

@@ -198,8 +198,8 @@ def learn(
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), predictions
-    run, *arguments = call_on(state, objective, of_rows, (left_out, places, log), offsets)
+    row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), predictions
+    run, *arguments = call_on(state, objective, row_arguments, (left_out, places, log), offsets)
     run(*arguments)
 
 
@@ -243,9 +243,9 @@ def learn_apart(
 
     ``offsets`` (K,) are added to what the learner predicts.
     """
-    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
+    row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
     run = pass_of("learn apart", type(state), True)
-    run(state, *objective.arrays, *of_rows, np.zeros((2, len(offsets))))
+    run(state, *objective.arrays, *row_arguments, np.zeros((2, len(offsets))))
 
 
 def ratio_of(value, units, j):

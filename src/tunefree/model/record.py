@@ -140,21 +140,21 @@ class FirstPassRecord(Part):
         A row of weight 0, which all members keep back, says nothing of the risk.
         """
         rows = rows._replace(y=rows.y.copy())  # others may write to theirs while these wait
-        self._objective, of_rows = objective, PredictedRows(rows, predictions, row_losses)
+        self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
             self._flush()
-            self._add(of_rows, met)
-        elif self._ledger.add(of_rows, len(rows.y)):
+            self._add(predicted_rows, met)
+        elif self._ledger.add(predicted_rows, len(rows.y)):
             self._flush()
 
     def _flush(self) -> None:
         """Add the rows that wait."""
-        of_rows = self._ledger.take()
-        if of_rows is not None:
-            self._add(of_rows)
+        predicted_rows = self._ledger.take()
+        if predicted_rows is not None:
+            self._add(predicted_rows)
 
-    def _add(self, of_rows: PredictedRows, met: Met | None = None) -> None:
-        (X, y, learned, weight), predictions, row_losses = of_rows
+    def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
+        (X, y, learned, weight), predictions, row_losses = predicted_rows
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
             record_evidence(self._evidence, objective, *arrays)
@@ -186,8 +186,8 @@ class FirstPassRecord(Part):
         Of features without a slot, and those whose first occurrence was not replayed, the slopes of that row count.
         """
         evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
-        of_all = certify(evidence, objective)
-        certificate = replace(of_all, pulls=of_all.pulls[:n_slots], largest=of_all.largest[:n_slots])
+        complete = certify(evidence, objective)
+        certificate = replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
         if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
             return certificate
         pulls = meetings.by_feature(certificate.pulls, n_features)
@@ -199,9 +199,9 @@ class FirstPassRecord(Part):
         past, log = meetings.numbered(once), with_room(self.log, LOGGED)
         pulls[once] = np.sign(meetings.values["raw"][past.places])[:, None] * log[past.sources]
         past = meetings.numbered(several)
-        of_several = Evidence(1 + len(several), self.log.shape[1])
-        replay_evidence(of_several, meetings.replayed(past, "raw"), past.sources, log)
-        pulls[several] = certify(of_several, objective).pulls[1:]
+        several_evidence = Evidence(1 + len(several), self.log.shape[1])
+        replay_evidence(several_evidence, meetings.replayed(past, "raw"), past.sources, log)
+        pulls[several] = certify(several_evidence, objective).pulls[1:]
         n_partial = meetings.n_without_slot - len(once) - len(several) + meetings.n_partial
         return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 

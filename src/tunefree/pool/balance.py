@@ -138,9 +138,9 @@ class Balance(Part):
             return 0.0, np.zeros(2)
         X, weights = self.sample
         predictions = members.predict(X, rows)
-        of_trees = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
+        tree_predictions = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
         totals = [_total(predict(number, predictions)[:, 0], weights) for number in range(2)]
-        return _total(of_trees, weights), np.array(totals)
+        return _total(tree_predictions, weights), np.array(totals)
 
 
 def write_before_events(

@@ -32,7 +32,7 @@ from tunefree.pool.weights_record import WeightsRecord
 NEW, KNOWN, N_CONTEXTS = 0, 1, 2
 
 
-def by_context(contexts: np.ndarray, of_rows: Callable[[int, Any], np.ndarray]) -> np.ndarray:
+def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarray]) -> np.ndarray:
     """Results (n, ...) of a function of a context and its rows, in the order of the rows, whose contexts are (n,).
 
     Examples
@@ -42,9 +42,9 @@ def by_context(contexts: np.ndarray, of_rows: Callable[[int, Any], np.ndarray]) 
     """
     is_known = contexts == KNOWN
     if is_known.all() or not is_known.any():
-        return of_rows(KNOWN if len(contexts) and is_known[0] else NEW, slice(None))
+        return mix_context(KNOWN if len(contexts) and is_known[0] else NEW, slice(None))
     places = np.flatnonzero(~is_known), np.flatnonzero(is_known)
-    parts = [of_rows(number, rows) for number, rows in enumerate(places)]
+    parts = [mix_context(number, rows) for number, rows in enumerate(places)]
     results = np.empty((len(contexts), *parts[0].shape[1:]), parts[0].dtype)
     for rows, part in zip(places, parts, strict=True):
         results[rows] = part
@@ -56,13 +56,13 @@ def predict_by(
 ) -> np.ndarray:
     """Predictions (n, K) of rows by the mixtures of their contexts, from those of members (n, M, K)."""
 
-    def of_rows(number: int, rows: Any) -> np.ndarray:
+    def mix_context(number: int, rows: Any) -> np.ndarray:
         some = np.ascontiguousarray(predictions[rows])
         if number < len(mixtures):
             return mixtures[number].predict(some, is_over)
         return mixtures[NEW].mean(some, is_over)
 
-    return by_context(contexts, of_rows)
+    return by_context(contexts, mix_context)
 
 
 class Context(Part):

@@ -51,7 +51,7 @@ def estimated_loss(pool: Pool) -> EstimatedLoss | None:
     if not pool.has_finished:
         end = float(rows_learned(np.array([pool.rows + 1]))[0])
     shares = [1.0 - share, share][: len(pool.contexts)]
-    estimates = [of_record(context.record, pool.rows, end) for context in pool.contexts]
+    estimates = [estimate_of_record(context.record, pool.rows, end) for context in pool.contexts]
     parts = [(part, one) for part, one in zip(shares, estimates, strict=True) if part > 0.0 and one is not None]
     total = sum(part for part, _ in parts)
     if not total > 0.0:
@@ -60,7 +60,7 @@ def estimated_loss(pool: Pool) -> EstimatedLoss | None:
     return EstimatedLoss(loss, math.hypot(*(part / total * one.standard_error for part, one in parts)))
 
 
-def of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
+def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
     """That of the rows of a record, after so many rows, where ``end`` rows count as learned; None of too few.
 
     Examples
@@ -70,7 +70,7 @@ def of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | N
     ...     losses = rng.exponential(0.2 + 30.0 / rows_learned(np.arange(start, start + 32)))
     ...     record.observe(np.stack([losses, losses], axis=1), np.ones(32))
     ...     record.add(start + 32, np.ones(1))
-    >>> estimate = of_record(record, 2048, 2048.0)
+    >>> estimate = estimate_of_record(record, 2048, 2048.0)
     >>> round(estimate.loss, 2), round(estimate.standard_error, 3)  # of 0.21
     (0.21, 0.008)
     """
@@ -91,7 +91,7 @@ def of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | N
     parts, inverse = counts / counts.sum(), 1.0 / learned
     centred = inverse - parts @ inverse
     slopes = parts * centred / max(float(parts @ centred**2), np.finfo(np.float64).tiny)
-    of_means = parts + slopes * (1.0 / end - float(parts @ inverse))  # a weighted sum of the means is E(end)
+    mean_weights = parts + slopes * (1.0 / end - float(parts @ inverse))  # a weighted sum of the means is E(end)
     least = float(parts @ (means * np.minimum(learned / end, 1.0)))
-    loss = max(float(of_means @ means), least)
-    return EstimatedLoss(unit * loss, unit * math.sqrt(float(of_means**2 @ errors**2)))
+    loss = max(float(mean_weights @ means), least)
+    return EstimatedLoss(unit * loss, unit * math.sqrt(float(mean_weights**2 @ errors**2)))

@@ -52,7 +52,7 @@ class Predicted(NamedTuple):
         return Predicted(*(array[self.contexts == number] for array in self))
 
 
-def with_opposite_drift(scores: np.ndarray, of_stream: np.ndarray) -> np.ndarray:
+def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.ndarray:
     """Scores (n, C) of rows in order, and behind them (n, 2 C) those with the opposite drift from (n, 1) of the stream.
 
     Examples
@@ -63,7 +63,7 @@ def with_opposite_drift(scores: np.ndarray, of_stream: np.ndarray) -> np.ndarray
     """
     starts = np.arange(0, len(scores), RUN)
     sizes = np.diff(starts, append=len(scores))
-    drifts = np.add.reduceat((scores - of_stream) / np.repeat(sizes, sizes)[:, None], starts)
+    drifts = np.add.reduceat((scores - stream_scores) / np.repeat(sizes, sizes)[:, None], starts)
     return np.concatenate([scores, scores - 2.0 * np.repeat(drifts, sizes, axis=0)], axis=1)
 
 
@@ -112,15 +112,15 @@ class FrozenMixture(Part):
 
     def predict(self, predictions: np.ndarray) -> np.ndarray:
         """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""
-        of_born = predictions[:, self.places]
-        return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)
+        born_predictions = predictions[:, self.places]
+        return self.mixture.predict(born_predictions) if self.choice == 0 else self.mixture.mean(born_predictions)
 
-    def quantile(self, level: float, of_stream: float, curve: LearningCurve, code: int | None = None) -> float:
+    def quantile(self, level: float, stream_quantile: float, curve: LearningCurve, code: int | None = None) -> float:
         """The quantile of the scores of rows to come.
 
-        It is ``of_stream``, that of rows which were predicted just before they were learned, unless rows that copies
-        predicted, which are as far ahead as rows to come, were further off; where another mixture was chosen than the
-        one that follows the stream, it is that of these rows. By the curve their scores are those of rows to come.
+        It is ``stream_quantile``, that of rows which were predicted just before they were learned, unless rows that
+        copies predicted, which are as far ahead as rows to come, were further off. Where another mixture was chosen
+        than the one that follows the stream, it is that of these rows. By the curve their scores are those of rows to come.
         ``code`` is of a class whose rows alone count.
         """
         kept = self.scores.kept()
@@ -128,27 +128,36 @@ class FrozenMixture(Part):
         numbers = kept["digests"].astype(np.float64)
         weights = (kept["weights"] * recency(numbers))[counts]
         if not len(weights):
-            return of_stream
+            return stream_quantile
         columns = kept["columns"][counts] * curve.factors(numbers[counts])[:, None]
         scores, weights = columns[:, self.choice :: N_CHOICES].ravel(), np.repeat(0.5 * weights, 2)
         if self.choice == FOLLOWING:
             sure = SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES
-            return wider(of_stream, scores, weights, level, sure * math.sqrt(2.0))  # two scores are evidence of one row
-        of_copies = quantile(scores, weights, level)
-        return of_copies if np.isfinite(of_copies) else of_stream
+            return wider(
+                stream_quantile, scores, weights, level, sure * math.sqrt(2.0)
+            )  # two scores are evidence of one row
+        copy_quantile = quantile(scores, weights, level)
+        return copy_quantile if np.isfinite(copy_quantile) else stream_quantile
 
     def learn(self, members: Members, rows: Predicted, counts: bool) -> None:
         """Learn rows in their order, after they have scores, and judged the mixture if they count."""
-        predicted, y, weights, numbers, _, *of_scores = rows
-        of_born, (following, of_stream) = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -2:].swapaxes(0, 1)
-        candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
+        predicted, y, weights, numbers, _, *score_arrays = rows
+        born_predictions, (following, stream_scores) = (
+            np.ascontiguousarray(predicted[:, :-2]),
+            predicted[:, -2:].swapaxes(0, 1),
+        )
+        candidates = np.stack(
+            [self.mixture.predict(born_predictions), self.mixture.mean(born_predictions), following], axis=1
+        )
         if counts:
             losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
             self.losses = self.losses + losses.sum(axis=0)
             self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
         if len(y):
-            scores = scores_of(members.loss, candidates, y, *of_scores)
-            at_once = scores if members.loss is None else scores_of(members.loss, of_stream[:, None], y, *of_scores)
+            scores = scores_of(members.loss, candidates, y, *score_arrays)
+            at_once = (
+                scores if members.loss is None else scores_of(members.loss, stream_scores[:, None], y, *score_arrays)
+            )
             counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
             self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
-        self.mixture.learn(of_born, y, weights)
+        self.mixture.learn(born_predictions, y, weights)

@@ -52,13 +52,13 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.empty(0, np.int64)
 
 
-def of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weight (n,) of one row of each run, the middle one of those of a weight above 0, and 0 of all others.
 
     Examples
     --------
-    >>> of_one_row(np.array([7, 7, 7, 5]), np.ones(4)), of_one_row(np.array([7, 7, 7]), np.array([1.0, 0.0, 0.0]))
-    (array([0., 1., 0., 1.]), array([1., 0., 0.]))
+    >>> weights_of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
+    array([0., 1., 0., 1.])
     """
     weighted = np.flatnonzero(weights > 0.0)
     starts = starts_of_runs(groups[weighted])

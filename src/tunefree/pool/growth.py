@@ -173,18 +173,21 @@ class Growth(Part):
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
         """Those awake: clock, kind, age, and generation."""
-        return with_ages(generation for of_kind in self.awake.values() for generation in of_kind)
+        return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
 
     def settings(self) -> dict[str, Settings]:
         """Those that the newest trees of all rows were grown with, by their kind."""
         newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
-        return {kind: generation.inherited.settings for kind, of_kind in newest.items() for generation in of_kind}
+        return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
         known = self.seen.knows(digests)
         births = {
-            (clock, of.rows): of for (clock, _), of_kind in self.awake.items() for of in of_kind if len(of.observations)
+            (clock, of.rows): of
+            for (clock, _), same_kind in self.awake.items()
+            for of in same_kind
+            if len(of.observations)
         }
         for generation in births.values():  # those of one birth remember the same rows
             known |= generation.knows(digests)
@@ -210,12 +213,12 @@ class Growth(Part):
         for window in [window for window in self.windows if window.birth <= rows]:
             event = window.decide(rows, weights)
             if event is None:
-                self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] != window.length}
+                self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[0] != window.length}
             else:
                 self._give_birth(window.length, event)
         self._take_over(rows)
         if rows >= LATEST_LINEAR_ROWS:
-            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] != LINEAR}
+            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] != LINEAR}
         return WHOLE in due
 
     def stop_windows(self) -> None:
@@ -233,7 +236,7 @@ class Growth(Part):
         self.stop()
         self.windows, self.keeps_rows = [], False
         self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
-        self.awake = {key: of_kind[:1] for key, of_kind in self.awake.items() if key[0] == WHOLE}
+        self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items() if key[0] == WHOLE}
 
     def resume(self, rows: int) -> None:
         """After a stop, let generations be born as if all of so many rows had been learned one after the other."""
@@ -268,7 +271,7 @@ class Growth(Part):
         """Keep what predicts: generations that learn no more, and digests of the rows that are known."""
         observations = [generation.observations for *_, generation in self.generations()]
         super().reduce()
-        self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
+        self.awake = {key: [generation.frozen() for generation in same_kind] for key, same_kind in self.awake.items()}
         if observations:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
@@ -289,12 +292,12 @@ class Growth(Part):
             reservoir.widen(self.columns.completed(reservoir.columns))
         keys = np.sort(np.array(seen, np.int64))
         rows = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
-        of_rows = rows["columns"], rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
+        row_arrays = rows["columns"], rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, clock, keys, *of_rows, self.n_classes, self.loss)
+        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))
@@ -318,15 +321,15 @@ class Growth(Part):
         self.pending = []
         if self.windows:
             self.windows, self.recent = [], Reservoir(max(LENGTHS))
-            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] == WHOLE}
+            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[0] == WHOLE}
             return "the windows of the latest rows"
         if self.n_ages > 1:
             self.n_ages = 1
-            self.awake = {key: of_kind[:1] for key, of_kind in self.awake.items()}
+            self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items()}
             return "the previous generations"
         if len(self.kinds) > 1:
             self.kinds = TREES[:1]
-            self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] in self.kinds}
+            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] in self.kinds}
             return "the randomised trees"
         return None
 

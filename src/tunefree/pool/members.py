@@ -111,7 +111,7 @@ class Members(Part):
     def places_awake(self) -> list[int]:
         """The places in the mixture of members that predict."""
         awake = self.growth.awake if self.growth is not None else {}
-        ages = {key: len(of_kind) for key, of_kind in awake.items()}
+        ages = {key: len(same_kind) for key, same_kind in awake.items()}
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
         return [*self.online_places, *slots]
 
@@ -127,9 +127,9 @@ class Members(Part):
     def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
         """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
         starts = starts_of_runs(groups)
-        of_runs = groups[starts]
-        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(of_runs)
-        is_known |= self.seen.add(of_runs, np.maximum.reduceat(weight, starts))
+        run_groups = groups[starts]
+        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(run_groups)
+        is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
 
@@ -156,8 +156,8 @@ class Members(Part):
         matrix (n, c).
         """
         predictions = self.asleep(len(y))
-        of_rows = LabelledRows(X, self.linear.targets(y), relative, evidence)
-        self._place_online(predictions, self.linear.learn(of_rows), rows)
+        labelled = LabelledRows(X, self.linear.targets(y), relative, evidence)
+        self._place_online(predictions, self.linear.learn(labelled), rows)
         self._follow(self.generations(), matrix, y, evidence, predictions)
         return predictions
 
@@ -202,9 +202,9 @@ class Members(Part):
 
         What is no finite number is no prediction.
         """
-        for place, of_member in zip(self.online_places, predictions, strict=False):
-            is_number = np.isfinite(of_member).all(axis=1, keepdims=True)
-            written[:, place] = self._as_mixed(np.where(is_number, of_member, np.nan), rows)
+        for place, member_predictions in zip(self.online_places, predictions, strict=False):
+            is_number = np.isfinite(member_predictions).all(axis=1, keepdims=True)
+            written[:, place] = self._as_mixed(np.where(is_number, member_predictions, np.nan), rows)
 
     def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
         return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)
@@ -222,20 +222,20 @@ class Members(Part):
             return
         places = self.growth.columns.places
 
-        def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:
+        def follow_one(clock: int, kind: str, age: int, generation: Generation) -> None:
             columns = np.ascontiguousarray(matrix[:, places(generation.keys)])
             self.place_generation(written, clock, kind, age, generation.follow(columns, y, weight), generation.rows)
 
-        threads.each(of_generation, generations, len(y))
+        threads.each(follow_one, generations, len(y))
 
     def place_generation(
         self, written: np.ndarray, clock: int, kind: str, age: int, predictions: Iterable[np.ndarray], rows: int
     ) -> None:
         """Write what the versions of a generation of so many rows predict, each (n, K), to their places."""
-        for version, of_version in enumerate(predictions):
+        for version, version_predictions in enumerate(predictions):
             place = self.slots.get(Slot(clock, kind, age, version))
             if place is not None:
-                written[:, place] = self._as_mixed(of_version, rows)
+                written[:, place] = self._as_mixed(version_predictions, rows)
 
     def losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""

@@ -134,8 +134,8 @@ class Model(ScoredModel):
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
-        of_members = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        self.linear = LinearGroup(options.linear_settings, *of_members)
+        member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
+        self.linear = LinearGroup(options.linear_settings, *member_arguments)
         self.predictor = self._new_predictor()
         self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
         self.ended_by: str | None = None
@@ -254,7 +254,7 @@ class Model(ScoredModel):
         weight: np.ndarray,
         evaluation_weight: np.ndarray | None = None,
         again: bool = False,
-        **of_rows: np.ndarray | None,
+        **row_arrays: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
@@ -270,7 +270,7 @@ class Model(ScoredModel):
             were learned before.
         again : bool, default False
             Whether the rows were learned before; then views and certificates learn nothing from them.
-        **of_rows : (n,) arrays
+        **row_arrays : (n,) arrays
             For a pool ``groups`` and ``mass``, see :meth:`tunefree.pool.pool.Pool.learn`. Runs of rows of one group
             must not be cut between two calls.
 
@@ -291,13 +291,15 @@ class Model(ScoredModel):
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             some = rows.part(start, stop)
-            options: dict[str, Any] = {name: array[start:stop] for name, array in of_rows.items() if array is not None}
+            options: dict[str, Any] = {
+                name: array[start:stop] for name, array in row_arrays.items() if array is not None
+            }
             if again:
                 options["again"] = True
             for piece, predictions in self.predictor.learn(some, **options):
-                of_piece = self._record(some.part(piece.start, piece.stop), self._margins(predictions), again)
-                margins.append(of_piece[0])
-                row_losses.append(of_piece[1])
+                piece_record = self._record(some.part(piece.start, piece.stop), self._margins(predictions), again)
+                margins.append(piece_record[0])
+                row_losses.append(piece_record[1])
             if label is not None:
                 self.add_class(label)
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
@@ -414,8 +416,8 @@ class Model(ScoredModel):
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
         arrays: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
-            of_part, header[name] = part.save_state()
-            arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
+            arrays_of_part, header[name] = part.save_state()
+            arrays |= {f"{name}.{key}": array for key, array in arrays_of_part.items()}
         return arrays, header
 
     @classmethod

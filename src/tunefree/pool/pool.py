@@ -27,7 +27,7 @@ from tunefree.model.ledger import TOGETHER, Ledger
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
-from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
+from tunefree.pool.groups import chunks, starts_of_runs, weights_of_one_row
 from tunefree.pool.growth import NEVER, Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.single_row import SingleRows
@@ -203,8 +203,8 @@ class Pool(Part):
         A pool that has not finished is expected to go on learning: it predicts as it would the next row it learns, and
         remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
         """
-        if n_rows(X) == 1 and (of_row := self.single_rows.predict(self, X)) is not None:
-            return self._as_targets(*of_row)
+        if n_rows(X) == 1 and (prediction := self.single_rows.predict(self, X)) is not None:
+            return self._as_targets(*prediction)
         mixed, offsets = [np.empty((0, max(self.members.width, 1)))], self.offsets
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
@@ -212,8 +212,8 @@ class Pool(Part):
             predictions = self.members.predict(rows, self.rows, matrix)
             digests, contexts = self.members.recognised(rows, matrix)
             self.wait(digests, predictions)
-            of_rows = self._mixed(predictions, contexts, self.has_finished)
-            mixed.append(self._as_targets(of_rows, offsets[contexts, None]))
+            piece_mixed = self._mixed(predictions, contexts, self.has_finished)
+            mixed.append(self._as_targets(piece_mixed, offsets[contexts, None]))
         return np.concatenate(mixed)
 
     def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
@@ -299,8 +299,8 @@ class Pool(Part):
         names = [self.members.names[place] for place in places]
         record = self.context.record
         losses, standard_errors, rows = (array[places] for array in record.totals())
-        of_members = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
-        return Selection(*of_members, record.rows, record.weights[:, places])
+        member_columns = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
+        return Selection(*member_columns, record.rows, record.weights[:, places])
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Know one more class; ``objective`` is that of the online members from now on."""
@@ -376,15 +376,15 @@ class Pool(Part):
         relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
         if before == 0 or ahead is not None:
             in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
-        judging = in_context if ahead is None else of_one_row(ahead.groups, in_context)
+        judging = in_context if ahead is None else weights_of_one_row(ahead.groups, in_context)
         is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
         learned = None
         if is_alone:
             weights = float(relative[0]), float(in_context[0])
             learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
         if learned is None:
-            of_leaves = np.where(contexts == KNOWN, 0.0, in_context)
-            predictions = self.members.learn(X, y, relative, of_leaves, observed.matrix, before)
+            leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
+            predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
             if self.only_members_learn:
                 self._keep(observed, y, weight)
                 return self._mixed(predictions, contexts, is_over=False)
@@ -429,23 +429,23 @@ class Pool(Part):
     def _in_context(self, weight: np.ndarray, mass: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""
 
-        def of_rows(number: int, rows: Any) -> np.ndarray:
+        def relative_weights(number: int, rows: Any) -> np.ndarray:
             if number == len(self.contexts):  # without weight
                 return np.zeros(len(weight[rows]))
             return self.contexts[number].relative.of((weight if number == KNOWN else mass)[rows])
 
-        return by_context(contexts, of_rows)
+        return by_context(contexts, relative_weights)
 
     def _mix(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """Predictions (n, K) of rows by the mixtures of their contexts, each of which then learns its rows."""
 
-        def of_rows(number: int, rows: Any) -> np.ndarray:
+        def learn_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
             if number == len(self.contexts):  # rows without weight, before the first known one
                 return self.contexts[NEW].mixture.mean(some, is_over=False)
             return self.contexts[number].mixture.learn(some, y[rows], weight[rows])
 
-        return by_context(contexts, of_rows)
+        return by_context(contexts, learn_context)
 
     def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
         """Which rows (n,) were predicted before any target was known: numbers of any size may come, so they judge none.
@@ -488,7 +488,7 @@ class Pool(Part):
             weights = np.where(contexts == place, judging, 0.0) if len(self.contexts) > 1 else judging
             context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
-            self.copies.judge(X, y, judging, numbers, weight, mixed, (contexts, units))
+            self.copies.judge(X, y, judging, numbers, weight, mixed, contexts, units)
             self._judge(rows)
 
     def _keep(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
@@ -506,13 +506,13 @@ class Pool(Part):
             for window in growth.windows if self.rises.add(self.block[0] / self.block[1]) else ():
                 window.wake(self.rows)
             self.block = np.zeros(2)
-        of_contexts = [
+        context_weights = [
             np.where(np.isnan(predictions[:, 0]), np.nan, context.mixture.base.weights) for context in self.contexts
         ]
         if self.rows % BLOCK == 0 or self.rows >= growth.event():
-            for context, weights in zip(self.contexts, of_contexts, strict=True):
+            for context, weights in zip(self.contexts, context_weights, strict=True):
                 context.record.add(self.rows, weights)
-        latest = of_contexts[self.contexts.index(self.context)]
+        latest = context_weights[self.contexts.index(self.context)]
         took_over = growth.advance(self.rows, latest)
         if growth.has_texts:
             self.give_up_trees()
@@ -527,13 +527,13 @@ class Pool(Part):
         if not len(judged):
             return
         y, mixed = rows.y[judged], rows.mixed[judged]
-        of_mixture = self.members.losses(mixed[:, None], y)
-        losses = np.column_stack([self.members.losses(rows.predictions[judged], y), of_mixture])
+        mixture_losses = self.members.losses(mixed[:, None], y)
+        losses = np.column_stack([self.members.losses(rows.predictions[judged], y), mixture_losses])
         for place, context in enumerate(self.contexts):
             some = rows.contexts[judged] == place
             starts = None if rows.groups is None else starts_of_runs(rows.groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
-        self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
+        self.block = running(self.block, np.column_stack([mixture_losses, np.ones(len(y))]))
 
     @property
     def mixtures(self) -> list[Mixture]:
@@ -583,6 +583,6 @@ class Pool(Part):
     @property
     def nbytes(self) -> int:
         """Bytes of generations, mixtures, and the rows and scores that are kept, on which a limit of memory is."""
-        of_contexts = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
-        of_copy = [] if self.copies.copy is None else self.copies.copy.generations
-        return size_of([self.members.growth, self.balance, self.waiting, of_copy, *of_contexts])
+        context_weights = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
+        copied_generations = [] if self.copies.copy is None else self.copies.copy.generations
+        return size_of([self.members.growth, self.balance, self.waiting, copied_generations, *context_weights])

@@ -66,7 +66,9 @@ def remembered(model: Model, X: Any) -> list[Remembered | None]:
     digests = model.pool.members.growth.observe(X).digests.tolist()
     kept = [waiting.rows.get(digest) for digest in digests]
     pairs = zip(digests, kept, strict=True)
-    return [None if of_row is None else Remembered(digest, of_row) for digest, of_row in pairs]
+    return [
+        None if row_predictions is None else Remembered(digest, row_predictions) for digest, row_predictions in pairs
+    ]
 
 
 def remember(model: Model, rows: list[Remembered]) -> None:

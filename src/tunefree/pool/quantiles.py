@@ -79,8 +79,8 @@ def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray,
         quantiles = []
         for coverage in coverages.tolist():
             asked = [f"coverage {coverage:g}" + ("" if k is None else f" of class {model.classes[k]!r}") for k in codes]
-            of_codes = zip(asked, codes, strict=True)
-            quantiles.append([quantile(pool, coverage, name, code, number) for name, code in of_codes])
+            asked_codes = zip(asked, codes, strict=True)
+            quantiles.append([quantile(pool, coverage, name, code, number) for name, code in asked_codes])
         return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))
 
     return scores[:, None] <= by_context(contexts, bounds)

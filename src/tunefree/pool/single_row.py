@@ -63,13 +63,13 @@ class LinearRow:
         self.values[:, 0] = X.constant
         self.pointers, self.words = np.zeros(2, np.int64), np.zeros(self.room)
         self.shown, self.target, self.weight = np.zeros((len(names), self.room)), np.zeros(1), np.zeros(1)
-        numbers = [of_view[1 : self.first].reshape(1, p) for of_view in self.values]
+        numbers = [view_values[1 : self.first].reshape(1, p) for view_values in self.values]
         raw = self.weight, numbers[0], self.pointers, self.words
         views = [group.views[name] for name in names[1:]]
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
-        self.seeing = Program([(COMPILED[type(view)], view, *raw, *of_view) for view, *of_view in shown])
-        self.start, of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
-        seen = [of_views[member.setting.view] for member in group.members]
+        self.seeing = Program([(COMPILED[type(view)], view, *raw, *view_values) for view, *view_values in shown])
+        self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
+        seen = [values_of_views[member.setting.view] for member in group.members]
         self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         self.read = [(weights.copy(), units.copy()) for weights, units in group.present().reads]
         self.reading, self.n_changes = Program([*self._reading()]), group.n_changes
@@ -95,8 +95,8 @@ class LinearRow:
     def _learning(self) -> Iterator[Call]:
         """The calls in which members predict the row, and learn it."""
         for member, row, predictions in zip(self.group.members, self.rows, self.written, strict=True):
-            of_row = row, self.target, self.weight, predictions
-            yield passes.call_on(member.state, member.objective, of_row, passes.NOTHING_MET, member.offsets)
+            row_arguments = row, self.target, self.weight, predictions
+            yield passes.call_on(member.state, member.objective, row_arguments, passes.NOTHING_MET, member.offsets)
 
     def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
@@ -162,13 +162,16 @@ class GenerationsRow:
 
     def __init__(self, members: Members, awake: list[Named], written: np.ndarray) -> None:
         places = members.growth.columns.places if members.growth is not None else list
-        of_trees = [of for *_, of in awake if not isinstance(of.model, Linear)]
-        self.trees, self.linear = [of.model for of in of_trees], [of.model for *_, of in awake[len(of_trees) :]]
-        of_columns = [np.array(places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
-        edges = [*accumulate(map(len, of_columns), initial=0)]
-        self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *of_columns]), np.empty(edges[-1])
+        tree_generations = [of for *_, of in awake if not isinstance(of.model, Linear)]
+        self.trees, self.linear = (
+            [of.model for of in tree_generations],
+            [of.model for *_, of in awake[len(tree_generations) :]],
+        )
+        column_places = [np.array(places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
+        edges = [*accumulate(map(len, column_places), initial=0)]
+        self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *column_places]), np.empty(edges[-1])
         self.columns = [self.gathered[start:stop].reshape(1, -1) for start, stop in pairwise(edges)]
-        self.living = [(part, tree) for tree, of in enumerate(of_trees) for part in of.living]
+        self.living = [(part, tree) for tree, of in enumerate(tree_generations) for part in of.living]
         n, has_one = len(self.trees), written.shape[2] == 1
         self.summed = written[n:]  # what is added up anew for each row
         self.margins, self.added, scores = np.split(written, [n, n + len(self.living)])
@@ -236,8 +239,8 @@ class GenerationsRow:
             if self.are_living:
                 self.added[:] = finite_sum(self.added, margins)
             else:
-                for (part, _), of_trees, sums in zip(self.living, margins, self.added, strict=True):
-                    sums[:] = part.corrected(of_trees, sums)
+                for (part, _), tree_generations, sums in zip(self.living, margins, self.added, strict=True):
+                    sums[:] = part.corrected(tree_generations, sums)
 
 
 class SingleRow:
@@ -266,8 +269,8 @@ class SingleRow:
         self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
         self.target, self.weight = np.zeros(1), np.zeros(1)
         self.mixing = [Program([self._predicting(pool, number)]) for number in (NEW, KNOWN)]
-        of_row = self.target, self.weight
-        calls = [context.mixture.call_on(self.written, self.mixed, False, learned=of_row) for context in pool.contexts]
+        learned = self.target, self.weight
+        calls = [context.mixture.call_on(self.written, self.mixed, False, learned=learned) for context in pool.contexts]
         self.mixing_learned = [Program([call]) for call in calls]
 
     def _predicting(self, pool: Any, number: int) -> Call:
@@ -315,10 +318,10 @@ class SingleRow:
         """Write down what all members predict at their places."""
         self.linear.respond()
         self.generations.respond()
-        of_members = self.predicted[:, 0]
+        member_predictions = self.predicted[:, 0]
         if self.members.loss is None:
-            of_members = log_probabilities(of_members, self.members.width, 0)  # which know all classes
-        self.placed[0, self.places] = of_members
+            member_predictions = log_probabilities(member_predictions, self.members.width, 0)  # which know all classes
+        self.placed[0, self.places] = member_predictions
 
 
 def _order(named: Named) -> int:
@@ -329,10 +332,12 @@ def _order(named: Named) -> int:
 
 def _slots(awake: list[Named]) -> Iterator[Slot]:
     """The slots of what generations predict, in its order."""
-    of_trees = [named for named in awake if not isinstance(named[3].model, Linear)]
-    yield from (Slot(*named[:3], 0) for named in of_trees)
-    yield from (Slot(*named[:3], version) for named in of_trees for version, _ in enumerate(named[3].living, 1))
-    yield from (Slot(*named[:3], version) for named in awake[len(of_trees) :] for version in range(len(STRENGTHS)))
+    tree_generations = [named for named in awake if not isinstance(named[3].model, Linear)]
+    yield from (Slot(*named[:3], 0) for named in tree_generations)
+    yield from (Slot(*named[:3], version) for named in tree_generations for version, _ in enumerate(named[3].living, 1))
+    yield from (
+        Slot(*named[:3], version) for named in awake[len(tree_generations) :] for version in range(len(STRENGTHS))
+    )
 
 
 class SingleRows:
@@ -353,14 +358,14 @@ class SingleRows:
         That is so of the first rows after members changed: arrays are made for more than a few rows.
         """
 
-        def of_row(row: SingleRow) -> tuple[np.ndarray, float]:
+        def use_row(row: SingleRow) -> tuple[np.ndarray, float]:
             matrix = pool.members.matrix(X)
             digests, (context,) = pool.members.recognised(X, matrix)
             row.predict(X, matrix, context)
             pool.wait(digests, row.written)
             return row.mixed.copy(), float(pool.offsets[context])
 
-        return self._use(pool, X, of_row)
+        return self._use(pool, X, use_row)
 
     def learn(
         self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
@@ -370,19 +375,19 @@ class SingleRows:
         ``weights`` are relative to those of all rows before, and of those before in the context.
         """
 
-        def of_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
+        def use_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
             row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
             return row.written.copy(), row.mixed.copy()
 
-        return None if pool.members.linear.meetings else self._use(pool, X, of_row)
+        return None if pool.members.linear.meetings else self._use(pool, X, use_row)
 
-    def _use(self, pool: Any, X: Block, of_row: Callable[[SingleRow], Result]) -> Result | None:
+    def _use(self, pool: Any, X: Block, use_row: Callable[[SingleRow], Result]) -> Result | None:
         """What a function makes of the arrays for this row; None if there are none, or another thread is using them."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
             row = self._ready(pool, X)
-            return None if row is None else of_row(row)
+            return None if row is None else use_row(row)
         finally:
             self._lock.release()
 
@@ -418,6 +423,6 @@ def _held(pool: Any) -> list[Any]:
     linear, growth = pool.members.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
     states = (part for member in linear.members for part in (member.state, member.objective))
-    of_contexts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
-    of_pool = *of_contexts, linear.members, growth
-    return [*of_pool, *states, *linear.views.values(), *generations]
+    context_parts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
+    pool_parts = *context_parts, linear.members, growth
+    return [*pool_parts, *states, *linear.views.values(), *generations]

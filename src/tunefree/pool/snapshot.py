@@ -75,8 +75,8 @@ class Snapshot(Part):
 
     def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
-        of_linear, matrix = self.linear.predict(X), self.members.matrix(X)
-        predictions = self.members.placed(of_linear, self.rows, with_ages(self.generations), matrix)
+        online, matrix = self.linear.predict(X), self.members.matrix(X)
+        predictions = self.members.placed(online, self.rows, with_ages(self.generations), matrix)
         return predictions, predict_by(self.mixtures, predictions, contexts)
 
     def check(self) -> None:
@@ -141,17 +141,18 @@ class Copies(Part):
         numbers: np.ndarray,
         exposures: np.ndarray,
         mixed: np.ndarray,
-        of_contexts: tuple[np.ndarray, list[Units]],
+        contexts: np.ndarray,
+        units: list[Units],
     ) -> None:
         """Let the copy predict some of the rows of a weight above 0; their numbers (n,) count those learned before.
 
         The copy does not change, so rows wait until it can predict many together. ``mixed`` (n, K) was predicted by
-        the mixtures that follow the stream. ``of_contexts`` are the context (n,) of each row, and the units of the
+        the mixtures that follow the stream. ``contexts`` are those of the rows (n,), and ``units`` those of the
         scores of each context.
         """
         if self.copy is None:
             return
-        members, (contexts, units) = self.members, of_contexts
+        members = self.members
         has_trees = members.growth is not None and members.growth.columns.is_for_trees
         thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
         rows = np.flatnonzero((weights > 0.0) & (numbers % thinning == 0))
@@ -159,25 +160,25 @@ class Copies(Part):
             for waiting in self.ledger.waiting[:1]:
                 if [one.widths for one in waiting.units] != [one.widths for one in units]:
                     self._flush()
-            of_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
-            is_full = self.ledger.add(_Waiting(units, *of_rows, exposures[rows], mixed[rows]), len(rows))
+            waiting_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
+            is_full = self.ledger.add(_Waiting(units, *waiting_rows, exposures[rows], mixed[rows]), len(rows))
             if is_full or members.linear.meetings is not None:  # they log features for some time, see LinearSnapshot
                 self._flush()
 
     def _flush(self) -> None:
         """Let the copy predict the rows that wait."""
-        of_rows = self.ledger.take()
-        if of_rows is None or self.copy is None:
+        waiting_rows = self.ledger.take()
+        if waiting_rows is None or self.copy is None:
             return
-        members, (units, rows, targets, weights, numbers, contexts, exposures, mixed) = self.members, of_rows
+        members, (units, rows, targets, weights, numbers, contexts, exposures, mixed) = self.members, waiting_rows
         predictions, following = self.copy.predict(rows, contexts)
-        of_born = predictions[:, members.places_as_born]
-        predicted = np.concatenate([of_born, following[:, None], mixed[:, None]], axis=1)
+        born = predictions[:, members.places_as_born]
+        predicted = np.concatenate([born, following[:, None], mixed[:, None]], axis=1)
         matrix = members.matrix(rows)
-        of_scores = by_context(
+        score_units = by_context(
             contexts, lambda number, some: units[number].of(matrix[some], following[some, 0], exposures[some])
         )
-        judged = targets, weights, numbers, contexts, of_scores, draws_of(rows)
+        judged = targets, weights, numbers, contexts, score_units, draws_of(rows)
         self.predicted.append(Predicted(predicted, *judged))
 
     def learn(self, contexts: list[Context]) -> None:

@@ -54,18 +54,18 @@ class Waiting(Part):
         """Keep predictions (n, M, K) of rows."""
         self.row_bytes = predictions[:1].nbytes or self.row_bytes
         most = max(min(MOST_ROWS, MOST_BYTES // max(self.row_bytes, 1)), 1)
-        for digest, of_row in zip(digests[-most:].tolist(), predictions[-most:], strict=True):
+        for digest, row_predictions in zip(digests[-most:].tolist(), predictions[-most:], strict=True):
             self.rows.pop(digest, None)
-            self.rows[digest] = of_row.copy()
+            self.rows[digest] = row_predictions.copy()
         if len(self.rows) > most:
             for digest in list(self.rows)[: len(self.rows) - most]:
                 self.rows.pop(digest, None)  # another thread may have put it back
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
-        for place, of_row in enumerate(self.taken(digests) if self.rows else ()):
-            if of_row is not None:
-                predictions[place] = of_row
+        for place, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
+            if row_predictions is not None:
+                predictions[place] = row_predictions
 
     def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
         """The predictions (M, K) that were kept of each row, if there are any; it no longer waits."""

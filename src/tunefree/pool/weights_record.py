@@ -92,11 +92,11 @@ class WeightsRecord(Part):
         """
         awake = ~np.isnan(losses)
         weighted = np.minimum(np.where(awake, weights[:, None] * np.minimum(losses, MOST_LOSS), 0.0), MOST_LOSS)
-        of_units, unit_awake = weighted, awake
+        unit_losses, unit_awake = weighted, awake
         if starts is not None and len(losses):
-            of_units, unit_awake = (np.add.reduceat(array, starts, axis=0) for array in (weighted, awake))
+            unit_losses, unit_awake = (np.add.reduceat(array, starts, axis=0) for array in (weighted, awake))
         squares, units = np.zeros_like(weighted), np.zeros_like(weighted)
-        squares[: len(of_units)], units[: len(of_units)] = np.minimum(of_units, MOST_LOSS) ** 2, unit_awake > 0
+        squares[: len(unit_losses)], units[: len(unit_losses)] = np.minimum(unit_losses, MOST_LOSS) ** 2, unit_awake > 0
         self.since = running(self.since, np.stack([weighted, weights[:, None] * awake, awake, squares, units], axis=1))
 
     def add(self, rows: int, weights: np.ndarray) -> None:
