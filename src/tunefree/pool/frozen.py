@@ -120,8 +120,8 @@ class FrozenMixture(Part):
 
         It is ``stream_quantile``, that of rows which were predicted just before they were learned, unless rows that
         copies predicted, which are as far ahead as rows to come, were further off. Where another mixture was chosen
-        than the one that follows the stream, it is that of these rows. By the curve their scores are those of rows to come.
-        ``code`` is of a class whose rows alone count.
+        than the one that follows the stream, it is that of these rows. By the curve their scores are those of rows to
+        come. ``code`` is of a class whose rows alone count.
         """
         kept = self.scores.kept()
         counts = np.ones(len(kept["targets"]), bool) if code is None else kept["targets"] == code
