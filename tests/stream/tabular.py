@@ -8,9 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.chunks import row_numbers
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.batch import BadRows, Columns, Position, row_numbers
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.tables import read_tables
 
 DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))

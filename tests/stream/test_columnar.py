@@ -10,7 +10,7 @@ import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
-from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import Category, Number
-from tunefree.stream.contract import Options
+from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.delimited import csv_header
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.source import open_source
-from tunefree.stream.tables import read_tables
+from tunefree.stream.tables import Options, read_tables
 from tunefree.training.reading import begin
 
 from .tabular import numbers, records, skipped, text

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tunefree.stream import feature_ids
 from tunefree.stream.batch import BadRows
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.feature_ids import Triplets, sum_duplicates
-from tunefree.stream.features import TableEncoder
 
 from .tabular import chunk_of, encoded, raw_rows
 

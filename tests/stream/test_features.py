@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
 from tunefree.stream.arrays import cast
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.chunks import row_numbers, with_row_numbers
+from tunefree.stream.batch import BadRows, Columns, Position, row_numbers, with_row_numbers
 from tunefree.stream.columns import (
     Faults,
     family,
 )
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.sequences import looks_like_text
 from tunefree.stream.tables import read_tables
-from tunefree.stream.texts import looks_like_text
 
 from .tabular import DATA, chunk_of, encoded, named_rows
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
 
 COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i": [1, 2, 3, 4, 5]}
@@ -169,7 +169,7 @@ def test_pandas_dates_and_time_zones():
 def test_neither_pandas_nor_polars_nor_sklearn_is_imported_unless_asked_for():
     program = (
         "import sys, numpy as np; from tunefree.stream.frames import read_frame; "
-        "from tunefree.stream.features import TableEncoder; TableEncoder.infer(next(read_frame(np.ones((2, 2))))); "
+        "from tunefree.stream.encoder import TableEncoder; TableEncoder.infer(next(read_frame(np.ones((2, 2))))); "
         "print([name for name in ('pandas', 'polars', 'sklearn') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

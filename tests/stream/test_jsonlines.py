@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
-from tunefree.stream.nesting import is_too_deep
+from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, is_too_deep
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text

@@ -10,9 +10,9 @@ import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
-from tunefree.stream.lists import flattened
+from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import read_tables
 
 from .tabular import chunk_of, encoded, named_rows, text
@@ -62,9 +62,9 @@ def without_words(rows):
 @pytest.fixture
 def narrow(monkeypatch):
     """The columns of JSON are found from the first line alone."""
-    from tunefree.stream import jsonlines, lines
+    from tunefree.stream import jsonlines, text
 
-    monkeypatch.setattr(jsonlines, "read_sample", lambda file: lines.read_sample(file).split(b"\n")[0] + b"\n")
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: text.read_sample(file).split(b"\n")[0] + b"\n")
 
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):

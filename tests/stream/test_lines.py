@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream import lines
+from tunefree.stream import byte_stream
 from tunefree.stream.batch import Position
 from tunefree.stream.files import TextFile
-from tunefree.stream.lines import SAMPLE, read_beginning, read_lines, whole_lines
 from tunefree.stream.source import open_source
+from tunefree.stream.text import SAMPLE, read_beginning, read_lines, whole_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -198,7 +198,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr(lines.os, "stat", refuse)
+    monkeypatch.setattr(byte_stream.os, "stat", refuse)
     with pytest.raises(DataError, match="not permitted; change its permissions"):
         list(read_lines([str(tmp_path / "a")]))
 

@@ -11,7 +11,7 @@ import pytest
 from tunefree.core.errors import ModelError
 from tunefree.stream import profile
 from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.profile import Profile, tail
 
 N = 1200

@@ -12,8 +12,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from tunefree.core.errors import DataError
 from tunefree.stream import svmlight
 from tunefree.stream.batch import BadRows, Lines, Position
-from tunefree.stream.lines import read_lines
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.text import read_lines
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
 from tunefree.stream.formats import by_extension
 from tunefree.stream.source import open_source

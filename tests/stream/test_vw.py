@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Lines, Position
-from tunefree.stream.lines import read_lines
+from tunefree.stream.text import read_lines
 from tunefree.stream.vw import VWEncoder
 
 WORDS = st.text(st.sampled_from("abé'^#-.0123456789"), min_size=1, max_size=20)

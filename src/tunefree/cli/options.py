@@ -85,7 +85,7 @@ class Files(Parameters):
 
         If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
         """
-        from tunefree.stream.lines import use_lines_as_they_come
+        from tunefree.stream.byte_stream import use_lines_as_they_come
         from tunefree.stream.source import open_source
 
         if live and self.data == ["-"] and self.encoding is None:

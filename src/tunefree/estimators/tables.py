@@ -28,15 +28,14 @@ from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
-from tunefree.stream.batch import BadRows, Columns, Refused
-from tunefree.stream.chunks import unique_names
+from tunefree.stream.batch import BadRows, Columns, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.file_notation import as_written
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
-from tunefree.stream.texts import Text
+from tunefree.stream.schema import as_written
+from tunefree.stream.sequences import Text
 
 NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning

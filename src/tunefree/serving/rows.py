@@ -25,12 +25,11 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
-from tunefree.stream.file_notation import as_written, with_numbers_as_texts
+from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects
-from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
-from tunefree.stream.spelling import renamed
+from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
 from tunefree.workflows.output_columns import OutputColumns

@@ -1,4 +1,6 @@
-"""What sources yield, which is chunks, and what encoders make of them, which is batches of rows."""
+"""What sources yield, which is chunks, and what encoders make of them, which is batches of rows.
+
+What is asked of a chunk of a table: the numbers of its rows, which bad ones leave, and the names of its columns."""
 
 from __future__ import annotations
 
@@ -271,3 +273,29 @@ class Refused(BadRows):
     """
 
     has_options: ClassVar[bool] = False
+
+
+_ROWS = b"tunefree.row_numbers"
+SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
+
+
+def row_numbers(chunk: Any) -> np.ndarray:
+    """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
+    carried = (chunk.table.schema.metadata or {}).get(_ROWS)
+    if carried is not None:
+        return np.frombuffer(carried, np.int64)
+    return np.arange(chunk.row, chunk.row + chunk.table.num_rows, dtype=np.int64)
+
+
+def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
+    """The record batch, carrying the numbers of its rows."""
+    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+
+
+def unique_names(chunk: Columns) -> list[str]:
+    """Names of the columns of a chunk; a DataError if two are the same."""
+    names = chunk.table.schema.names
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
+    return names

@@ -17,9 +17,8 @@ from pyarrow import parquet
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
-from tunefree.stream.contract import Options, TableReader
-from tunefree.stream.frame_index import MOST_NUMBERED, index_columns, without_index
-from tunefree.stream.tables import rows_of_a_chunk
+from tunefree.stream.frames import MOST_NUMBERED, index_columns, without_index
+from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
 
 class OpenFile(NamedTuple):

@@ -3,11 +3,15 @@
 Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
 made (``convert``; a value that does not fit is an error of its row), and then makes parts of rows of it (``parts``).
 A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that the column is missing in this row.
-"""
+
+
+Columns of booleans, and words that stand for true and false.
+
+Words that stand for a missing value: those of numbers and dates, and those of text that does not tell nulls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,11 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_booleans, of_strings, to_booleans, to_numpy
-from tunefree.stream.batch import BadRows
+from tunefree.stream.arrays import (
+    DTYPES,
+    bytes_of,
+    cast,
+    is_missing,
+    of_booleans,
+    of_strings,
+    plain_numbers,
+    to_booleans,
+    to_numpy,
+)
+from tunefree.stream.batch import UNLABELLED, BadRows, Columns, row_numbers, with_row_numbers
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
@@ -132,6 +146,16 @@ class Faults(dict[int, Fault]):
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
             self.setdefault(int(row), Fault(column, problem(int(row))))
+
+    def without(self, chunk: Columns, bad: BadRows) -> Columns:
+        """Report bad rows in their order; the chunk without them."""
+        numbers = row_numbers(chunk)
+        for row in sorted(self):
+            report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
+            report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
+        keep = np.ones(len(numbers), bool)
+        keep[list(self)] = False
+        return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
 
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
@@ -457,3 +481,137 @@ def family(arrow_type: Any) -> str:
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
+
+
+_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_BOTH = _WORDS[:2]
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_DIGITS = {8, 9}
+
+
+class Boolean(Category):
+    """Booleans: one-hot.
+
+    Parameters
+    ----------
+    name : str
+    words : bool, default=False
+        Whether they are written as words, such as yes and no, beside which other values are categories.
+    """
+
+    kind: ClassVar[str] = "boolean"
+
+    def __init__(self, name: str, words: bool = False) -> None:
+        super().__init__(name)
+        self.words = words
+
+    def arrow_type(self) -> Any:
+        return pa.string() if self.words else pa.bool_()
+
+    def options(self) -> dict[str, Any]:
+        return {"words": True} if self.words else {}
+
+    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+        if family(array.type) == "boolean":
+            return to_numpy(array.cast(pa.int32()), -1), _BOTH
+        index, values = super().encoded(array, faults)
+        encoded = truths(values).dictionary_encode()
+        index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
+        if not self.words:
+            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
+            wrong = np.flatnonzero(~known[index])
+            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
+        return index, encoded.dictionary
+
+
+def truths(strings: Array) -> Array:
+    """Strings without white space around them; true and false for words that say so.
+
+    Examples
+    --------
+    >>> truths(pa.array(["Yes", "F", "perhaps", None])).to_pylist()
+    ['true', 'false', 'perhaps', None]
+    """
+    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
+    return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
+
+
+def looks_like_booleans(strings: Array) -> bool:
+    """Whether strings are words for true and false, both of them.
+
+    Examples
+    --------
+    >>> looks_like_booleans(pa.array(["Yes", "no", None])), looks_like_booleans(pa.array(["Y", "N", "U"]))
+    (True, False)
+    """
+    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
+    if words.null_count > strings.slice(0, 1).null_count:
+        return False
+    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
+    words_alone = places - _DIGITS
+    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
+
+
+def converted(column: Any, array: Array | None, faults: Faults) -> Any:
+    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
+
+    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
+    """
+    if array is None:  # of a column that came later
+        return None
+    if column.kind not in QUANTITIES or family(array.type) != "string":
+        return column.convert(array, faults)
+    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
+        if column.kind == Number.kind:
+            return column.convert(as_numbers(array, column.name, faults), faults)
+        strict_faults = Faults()
+        values = column.convert(array, strict_faults)
+        if not strict_faults:
+            return values
+    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
+
+
+def as_numbers(array: Array, column: str, faults: Faults) -> Array:
+    """Strings as plain numbers, if all are such; else without signs of missing ones. Other arrays as they are."""
+    if family(array.type) != "string":
+        return array
+    numbers = plain_numbers(decoded(array))
+    if numbers is None:
+        array = without_words(array, column, (), faults)
+        numbers = plain_numbers(array)
+    return array if numbers is None else numbers
+
+
+def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
+    """Strings of numbers or dates, null where a sign or one of the column's words says so; words and dashes are noted.
+
+    What are no strings are as they were.
+    """
+    return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
+
+
+def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
+    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted."""
+    words = [word for word in NULLS if word not in kept]
+    if pa.types.is_dictionary(array.type) and family(array.type) == "string":
+        values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
+        if not pc.any(pc.is_in(values, value_set=of_strings(words))).as_py():
+            return array
+    return _without(array, column, words, faults)
+
+
+def _without(
+    array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
+) -> Array:
+    """Strings, null where they are one of some words; those of numbers and dates are noted if they are ``odd``."""
+    if family(array.type) != "string":
+        return array
+    strings = blank_to_null(decoded(array))
+    gone = pc.is_in(strings, value_set=of_strings(words))
+    if not pc.any(gone).as_py():
+        return strings
+    for word in pc.unique(strings.filter(gone)).to_pylist():
+        if odd is None or word in odd:
+            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
+    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)

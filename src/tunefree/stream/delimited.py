@@ -1,7 +1,9 @@
-"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
+"""Where the header of a table of delimited text begins: behind comments, blank lines, and a line for Excel.
+
+Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
 
 Which of these are numbers, dates or missing values is decided in one place, for all formats:
-:mod:`tunefree.stream.inference`.
+:mod:`tunefree.stream.schema`.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,28 +23,46 @@ from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
-from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
-from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
+from tunefree.stream.batch import SEMICOLONS, BadRows, Columns, Lines, Position, with_row_numbers
 from tunefree.stream.columns import Fault
-from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import (
+from tunefree.stream.notation import PLAIN_NUMBER, is_plain_number
+from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, unescape
+from tunefree.stream.tables import Options, TableReader
+from tunefree.stream.text import (
+    DELIMITERS,
     Beginning,
     check_text,
     count_line_ends,
+    delimiter_counts,
     not_utf8,
     read_beginning,
     read_lines,
+    spread_lines,
     whole_lines,
 )
-from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
-from tunefree.stream.sampling import spread_lines
 
+MOST_LOOKED_AT = 1000  # values of a block that hold line ends
+_FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
 ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
+
+
+def look_like_values(fields: list[str]) -> bool:
+    """Whether the fields of a header may be values of a row: half of them are numbers, and not 2019, 2020, ..., or
+    most of them are empty.
+
+    Examples
+    --------
+    >>> look_like_values(["5.1", "3.5", "setosa"]), look_like_values(["id", "2019", "2020"])
+    (True, False)
+    """
+    numbers = [float(field) for field in fields if is_plain_number(field)]
+    steps = {after - before for before, after in pairwise(numbers)}
+    counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
+    return (2 * len(numbers) >= len(fields) and not counting) or 2 * fields.count("") > len(fields)
 
 
 class Header(NamedTuple):
@@ -276,6 +297,65 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
     for place, column, lines in rows_in_values(table, header.delimiter):
         problem = "a quoted value holds line ends, each of which looks like that of a whole row"
         bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
+
+
+class Swallowed(NamedTuple):
+    """A value each line of which looks like a row."""
+
+    row: int  # its place in the table
+    column: str
+    lines: int  # line ends
+
+
+def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
+    """Values that hold line ends, and of which each line looks like a row.
+
+    Parameters
+    ----------
+    table : pyarrow.RecordBatch
+    delimiter : str
+
+    Examples
+    --------
+    >>> lines = "oops,yes", "2,b,no", "3,"
+    >>> table = pa.record_batch({"x": ["1.0"], "t": ["\\n".join(lines)], "y": ["no"]})
+    >>> rows_in_values(table, ",")
+    [Swallowed(row=0, column='t', lines=2)]
+    """
+    suspects, names = [], table.schema.names
+    for place, array in enumerate(table.columns):
+        if not pa.types.is_string(array.type):
+            continue
+        for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
+            lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
+            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
+                suspects.append(Swallowed(row, names[place], len(lines) - 1))
+    return suspects
+
+
+def _are_numbers(table: Any) -> list[bool]:
+    """Which columns hold numbers in most rows."""
+    strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
+    matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
+    return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
+
+
+def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
+    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
+    before the value, and the last one those after it."""
+    more = len(lines) - 1
+    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
+
+
+def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
+    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
+    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
+    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
+    fields += list(enumerate(lines[-1]))[:-1]
+    numbers = [field.strip() for column, field in fields if are_numbers[column]]
+    if not all(not number or is_plain_number(number) for number in numbers):
+        return False
+    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS
 
 
 def _wrong_count(row: Any, is_cut: bool) -> str:

@@ -36,7 +36,7 @@ class Format(NamedTuple):
         Whether the first line of a text, without white space around it, is of this format; asked where the extension
         does not tell. If None, it is recognised by the extension only.
     reader : TableReader or str, optional
-        For tables: see :class:`tunefree.stream.contract.TableReader`.
+        For tables: see :class:`tunefree.stream.tables.TableReader`.
     encoder : type or str, optional
         For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
     text : bool, default=True

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.stream.features import MOST_CODES
+from tunefree.stream.encoder import MOST_CODES
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
         Examples
         --------
         >>> from tunefree.stream.batch import BadRows, Columns, Position
-        >>> from tunefree.stream.features import TableEncoder
+        >>> from tunefree.stream.encoder import TableEncoder
         >>> import pyarrow as pa
         >>> table = pa.record_batch({"day": ["2020-01-31", "2020-02-01", None], "job": ["clerk", "cook", "cook"]})
         >>> chunk = Columns(table, "example", 1, Position())

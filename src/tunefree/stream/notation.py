@@ -44,6 +44,7 @@ _CURRENCY = f"(?:{_SIGNS_OF_MONEY}|{_CODES_OF_MONEY})"
 _SCALES = {"[kK]": "e3", "M": "e6", "B": "e9"}  # thousands, millions and billions
 _UNIT = re.compile(r"[+\u2212-]?[\d.,'\u2019\s]*\d[.,]?(\s?(?:[^\W\d_](?:[^\W\d_]|[/°·]){0,9}|°\w?)[23]?)")
 PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+_PLAIN_NUMBER = re.compile(PLAIN_NUMBER[1:-1])
 _SIGN = "[+\u2212-]"
 _SIGN_BEHIND = "[\u2212-]"
 _TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
@@ -69,6 +70,17 @@ _UTC = r" ?(?:UTC|GMT|Z|[+-]00:?00)$"
 _OFFSET = r"(:\d\d(?:\.\d+)?) ([+-]\d\d(?::?\d\d)?)$"
 _ENDS_OF_UTC, _LONGEST_ISO = ("C", "T", " Z"), 26  # letters of a date with six digits of fractions
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether a text is a number in digits.
+
+    Examples
+    --------
+    >>> is_plain_number("-1.5e3"), is_plain_number("nan")
+    (True, False)
+    """
+    return _PLAIN_NUMBER.fullmatch(text) is not None
 
 
 class Notation(NamedTuple):

@@ -18,9 +18,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
-from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
-from tunefree.stream.columns import Category, Observed, missing_name
+from tunefree.stream.columns import Boolean, Category, Observed, missing_name
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together
@@ -226,7 +225,7 @@ class Comparison:
     --------
     >>> import pyarrow as pa
     >>> from tunefree.stream.batch import Columns, Position
-    >>> from tunefree.stream.features import TableEncoder
+    >>> from tunefree.stream.encoder import TableEncoder
     >>> chunk = Columns(pa.record_batch({"fuel": ["Diesel", "Petrol"] * 50}), "a.csv", 1, Position())
     >>> encoder, bad = TableEncoder.infer(chunk), BadRows()
     >>> _ = encoder.encode(chunk, True, bad)

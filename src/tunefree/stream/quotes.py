@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tunefree.stream.arrays import to_booleans
-from tunefree.stream.beginnings import is_plain_number
-from tunefree.stream.notation import PLAIN_NUMBER
 
 QUOTE, LINE_END, BACKSLASH = b'"\n\\'
-MOST_LOOKED_AT = 1000  # values of a block that hold line ends
 _PIECE = 1 << 16  # bytes that fit into the first-level cache
-_FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
 
 
 class Quotes(NamedTuple):
@@ -168,62 +160,3 @@ def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
     doubled = np.frombuffer(bytearray(text), np.uint8)
     unescape(doubled)
     return misfits(doubled, delimiter, n_fields) < misfits(np.frombuffer(text, np.uint8), delimiter, n_fields)
-
-
-class Swallowed(NamedTuple):
-    """A value each line of which looks like a row."""
-
-    row: int  # its place in the table
-    column: str
-    lines: int  # line ends
-
-
-def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values that hold line ends, and of which each line looks like a row.
-
-    Parameters
-    ----------
-    table : pyarrow.RecordBatch
-    delimiter : str
-
-    Examples
-    --------
-    >>> lines = "oops,yes", "2,b,no", "3,"
-    >>> table = pa.record_batch({"x": ["1.0"], "t": [chr(LINE_END).join(lines)], "y": ["no"]})
-    >>> rows_in_values(table, ",")
-    [Swallowed(row=0, column='t', lines=2)]
-    """
-    suspects, names = [], table.schema.names
-    for place, array in enumerate(table.columns):
-        if not pa.types.is_string(array.type):
-            continue
-        for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
-            lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
-            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
-                suspects.append(Swallowed(row, names[place], len(lines) - 1))
-    return suspects
-
-
-def _are_numbers(table: Any) -> list[bool]:
-    """Which columns hold numbers in most rows."""
-    strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
-    matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
-    return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
-
-
-def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
-    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
-    before the value, and the last one those after it."""
-    more = len(lines) - 1
-    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
-
-
-def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
-    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
-    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
-    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
-    fields += list(enumerate(lines[-1]))[:-1]
-    numbers = [field.strip() for column, field in fields if are_numbers[column]]
-    if not all(not number or is_plain_number(number) for number in numbers):
-        return False
-    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS

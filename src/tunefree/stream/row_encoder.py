@@ -2,7 +2,7 @@
 
 Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
 nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
-them (:mod:`tunefree.stream.features`). That encodes each value the first time, and all rows in which something is not
+them (:mod:`tunefree.stream.encoder`). That encodes each value the first time, and all rows in which something is not
 foreseen here: texts and lists, what is not known, what cannot be used. Values are those of JSON, or of a frame, which
 keep their types, and of which all is foreseen that needs no warning.
 """
@@ -17,16 +17,12 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import Category, Faults, Number, family
-from tunefree.stream.features import MOST_CODES
-from tunefree.stream.file_notation import notations_of
+from tunefree.stream.columns import Boolean, Category, Faults, Number, converted, family
+from tunefree.stream.encoder import MOST_CODES, column_of, present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import parts_of
-from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
-from tunefree.stream.roles import column_of, present_of
+from tunefree.stream.schema import notations_of, parts_of
 
 MOST_ROWS = 64  # more are encoded faster together
 MOST_REMEMBERED = 1000  # values of a column that are remembered
@@ -71,7 +67,7 @@ class RowEncoder:
     --------
     >>> import pyarrow as pa
     >>> from tunefree.stream.batch import BadRows, Columns, Position
-    >>> from tunefree.stream.features import TableEncoder
+    >>> from tunefree.stream.encoder import TableEncoder
     >>> chunk = Columns(pa.record_batch({"age": [30.0, 40.0], "job": ["cook", "clerk"]}), "example", 1, Position())
     >>> encoder = TableEncoder.infer(chunk)
     >>> _ = encoder.encode(chunk, True, BadRows())

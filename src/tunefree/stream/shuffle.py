@@ -22,8 +22,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.batch import BadRows
-from tunefree.stream.chunks import row_numbers
+from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
 from tunefree.stream.source import MOST_LINE_BYTES, Source

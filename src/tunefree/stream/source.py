@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.contract import Options
+from tunefree.stream.byte_stream import open_text
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
-from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.tables import Options
+from tunefree.stream.text import DELIMITERS, line_after, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
@@ -28,7 +33,7 @@ def encoder_of(kind: str) -> Any:
     Only the encoder in use is imported, because that of tables takes a while.
     """
     if kind == formats.TABLE:
-        return formats.load("tunefree.stream.features:TableEncoder")
+        return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
         raise ModelError(f"the model reads {kind}, and no such format is known; import the module that registers it")
     return formats.load(formats.named(kind).encoder)
@@ -84,7 +89,7 @@ class Source:
         return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
-        """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
+        """Whether its rows are used as they come; :func:`tunefree.stream.text.use_lines_as_they_come` says it."""
         return self.files == ("-",) and open_text(self.files[0]).patience is not None
 
     @property
@@ -117,7 +122,7 @@ class Source:
         bad : BadRows, optional
             What happens to rows that cannot be read; an error if None.
         **options
-            Fields of :class:`tunefree.stream.contract.Options`, apart from the delimiter.
+            Fields of :class:`tunefree.stream.tables.Options`, apart from the delimiter.
         """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
@@ -165,6 +170,37 @@ class Source:
             return lambda position: None
         before = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
+
+    def places(self, count: int) -> list[Position]:
+        """Positions all over a source, the first at its start.
+
+        Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
+        text before a position are not counted.
+
+        Parameters
+        ----------
+        count : int
+            Of positions, at most.
+
+        Examples
+        --------
+        >>> open_source({"age": list(range(100))}).places(2)
+        [Position(file=0, offset=0, row=0), Position(file=0, offset=50, row=50)]
+        """
+        lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
+        if not self.rewindable or (self.format is None and not lengths[0]):
+            return []
+        ends, places = list(itertools.accumulate(lengths)), {Position()}
+        is_text = self.format is not None and formats.named(self.format).text
+        for part in range(1, count) if lengths and all(lengths) else ():
+            goal = ends[-1] * part // count
+            number = bisect.bisect_right(ends, goal)
+            offset = goal - ends[number] + lengths[number]
+            if not is_text:
+                places.add(Position(number, offset, offset))
+            elif start := line_after(self.files[number], offset, DELIMITERS if self.format == "csv" else ""):
+                places.add(Position(number, start))
+        return sorted(places)
 
 
 def open_source(
@@ -293,6 +329,16 @@ def _first_line(file: str) -> str:
         return bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
     finally:
         text.close()
+
+
+def _rows_of(table: Any) -> int:
+    """Rows of a table in memory that can be read again; 0 of a stream, or where that is unknown."""
+    if isinstance(table, Mapping):
+        table = next(iter(table.values()), ())
+    can_be_read_again = isinstance(table, Sequence | pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch)
+    library = type(table).__module__.split(".")[0]
+    # others may be results of a query, which are gone once they are read
+    return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
 def _length(file: str, format: formats.Format) -> int:

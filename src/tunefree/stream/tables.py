@@ -1,24 +1,81 @@
-"""Files of tables as chunks of constant size, whatever their format.
+"""What a file format of tables provides. One of text whose lines are rows has an encoder instead
+(:class:`tunefree.stream.tokens.LineEncoder`).
+
+Files of tables as chunks of constant size, whatever their format.
 
 A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
 Reading from the position of a chunk gives exactly what follows it.
+
+
+Columns whose values are names of folders, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``.
+
+A name that has one value in all files tells nothing of their rows, and becomes a column only where it is asked for: by
+a model that knows it, or by an option. So files may lie wherever they like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.columns import family
-from tunefree.stream.contract import Options, TableReader
-from tunefree.stream.files import display_name
-from tunefree.stream.lists import flattened
-from tunefree.stream.partitions import with_partitions
+from tunefree.stream.columns import decoded, family
+from tunefree.stream.files import Partition, display_name
+from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.sequences import flattened
+from tunefree.stream.text import BLOCK_SIZE
+
+
+class Options(NamedTuple):
+    """How to read a table."""
+
+    delimiter: str | None = None  # between the fields of a line; guessed from the header if None
+    types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns that a model knows, for names of folders
+    chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
+    block_size: int = BLOCK_SIZE  # bytes of a chunk of text
+    as_written: tuple[str, ...] = ()  # columns that are strings where they are names of folders
+    column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
+    target: str | None = None  # a column that is asked for
+    na_values: tuple[str, ...] = ()  # texts among numbers of JSON that stand for a missing one, beside the usual ones
+    grows: bool = True  # whether columns that ``types`` lacks are of use
+
+    @property
+    def named(self) -> set[str]:
+        """Columns that a model knows, or that a user names."""
+        of_user = () if self.column_types is None else (*self.column_types.numeric, *self.column_types.as_written(()))
+        return {*self.types, *self.as_written, *of_user, *([] if self.target is None else [self.target])}
+
+
+class TableReader(NamedTuple):
+    """The functions that read one format of tables; each reads one file.
+
+    ``schema`` returns the names and types (pyarrow.Schema) of the columns of a file.
+
+    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema, or with further
+    columns. The position of a chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used
+    are reported to ``BadRows`` and left out; the batch then carries the numbers of its rows
+    (:func:`tunefree.stream.columns.with_row_numbers`).
+
+    ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
+    needed for text, whose length is its size in bytes.
+
+    ``sample`` returns rows of a file, as a record batch of the schema, that tell more of its columns than its first
+    chunk does; None where its first chunk tells as much.
+
+    ``optional`` says that a row may lack columns, and a further file too, but not all of them.
+    """
+
+    schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
+    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
+    length: Callable[[str], int] = lambda file: 0  # (file) -> rows
+    sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
+    optional: bool = False
+
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
@@ -44,7 +101,7 @@ def read_tables(
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
     **options
-        Fields of :class:`tunefree.stream.contract.Options`. Columns of CSV are strings. Types of columns of
+        Fields of :class:`tunefree.stream.tables.Options`. Columns of CSV are strings. Types of columns of
         JSON that are not known before are inferred from the first lines. Chunks of columnar files have 32768
         rows by default, fewer for wide tables.
 
@@ -139,3 +196,68 @@ def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
 def _broad(arrow_type: Any) -> str:
     """The family of a type, in which categories count as strings."""
     return {"category": "string"}.get(family(arrow_type), family(arrow_type))
+
+
+def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -> Columns:
+    """A chunk with columns of the partitions that its file lies in, as far as these are of use.
+
+    Parameters
+    ----------
+    chunk : Columns
+    file : str
+        A :class:`tunefree.stream.files.TextFile` knows its partitions.
+    options : Options
+    bad : BadRows
+        Counts rows that get a column.
+
+    Raises
+    ------
+    DataError
+        If the file has a column of the name with other values, or the value is not of the type of its column.
+    """
+    for partition in getattr(file, "partitions", ()):
+        is_ignored = options.grows and partition.name in options.as_written
+        if is_ignored or not (partition.varies or partition.name in options.named):
+            continue
+        if partition.name in chunk.table.schema.names:
+            _check_equal(chunk, partition)
+            continue
+        values = pa.repeat(_value(partition, options, file), chunk.table.num_rows)
+        chunk = chunk._replace(table=chunk.table.append_column(partition.name, values))
+        if options.grows and partition.name != options.target:
+            remedy = f"`ignore={partition.name!r}` leaves it out"
+            bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
+    return chunk
+
+
+def _value(partition: Partition, options: Options, file: str) -> Any:
+    """The value as a scalar of the type of its column."""
+    as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
+    usual = pa.float64() if partition.is_number and partition.name not in as_written else pa.string()
+    to = options.types.get(partition.name, usual)
+    try:
+        return pa.array([partition.text], pa.string()).cast(to)[0]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        problem = f"the path says {partition.text!r}, which is not of the type {to}"
+        remedy = "name the folder as those that were learned"
+        raise DataError(problem, display_name(file), column=partition.name, remedy=remedy) from None
+
+
+def _check_equal(chunk: Columns, partition: Partition) -> None:
+    """Raise a DataError if a column of a chunk differs from what the path says."""
+    values = decoded(chunk.table.column(partition.name))
+    different = values if pa.types.is_nested(values.type) else values.unique()
+    unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]
+    if unequal:
+        row = chunk.row + values.to_pylist().index(unequal[0])
+        problem = f"{unequal[0]!r} here, but the path says {partition.text!r}"
+        raise DataError(problem, chunk.file, row, partition.name, "correct the one or the other, or move the file")
+
+
+def _is_equal(value: Any, text: str | None) -> bool:
+    if value is None or text is None or str(value) == text:
+        return str(value) == str(text)
+    try:
+        return abs(float(value)) <= MOST and float(value) == float(text)
+    except (TypeError, ValueError, OverflowError):
+        return False

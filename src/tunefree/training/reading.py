@@ -22,12 +22,11 @@ from tunefree.core.rows import table
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
-from tunefree.stream.batch import BadRows, Batch, Columns, Position
-from tunefree.stream.chunks import row_numbers
-from tunefree.stream.contract import Options
+from tunefree.stream.batch import BadRows, Batch, Columns, Position, row_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
+from tunefree.stream.tables import Options
 from tunefree.stream.tally import Tally
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, check_classes, target_of, task_of
@@ -143,8 +142,8 @@ def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None
     """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
     if not plan.ignore:
         return
-    from tunefree.stream.features import check_name
-    from tunefree.stream.late import is_among
+    from tunefree.stream.encoder import check_name
+    from tunefree.stream.schema import is_among
 
     for name in plan.ignore:
         if any(is_among(column, [name]) for column in first.table.schema.names):
@@ -225,7 +224,7 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    from tunefree.stream.file_notation import as_written
+    from tunefree.stream.schema import as_written
 
     sample = source.sample(Options())
     if sample is not None:
@@ -317,7 +316,7 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
 
 def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of those rows of a chunk that have these numbers."""
-    from tunefree.stream.features import check_name
+    from tunefree.stream.encoder import check_name
 
     for name in names:
         check_name("kept", name, chunk.table.schema.names, chunk.file)

@@ -10,13 +10,10 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
-from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
+from tunefree.stream.batch import BadRows, Position, row_numbers, with_row_numbers
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
+from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
-from tunefree.stream.missing import without_words
-from tunefree.stream.roles import ROLES, target_of_texts
-from tunefree.stream.sampling import places_of
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
@@ -212,7 +209,7 @@ class Sample(NamedTuple):
 
 def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
-    places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
+    places, bad = source.places(PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
     bad.names_columns = True
     if not places:
         return None

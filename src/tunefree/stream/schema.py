@@ -1,20 +1,61 @@
-"""Which kind of column each column of a table is, from its first chunk and from what the user says."""
+"""Which kind of column each column of a table is, from its first chunk and from what the user says.
+
+Columns that first come later in a stream: features from there on.
+
+The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse rows, as
+words are: views do not centre them, and they share their unit with the words. Categories are codes as any others.
+Of a row that lacks such a column nothing is known, which is no feature: the rows before had no such feature either.
+What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks. Where
+all values are texts, as in CSV, the first rows of a further file decide together.
+
+
+How a further file writes its numbers and dates: as in training, or in a notation that it has for itself.
+
+The same digits may be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all
+values of a column are numbers in the notation of training, they are read so, unless other columns of the file have
+decimal commas, or points, that cannot be anything else. Otherwise the notation that most of them have is used. Either
+is noted where it differs from that of training.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, cast, of_booleans, of_strings, plain_numbers
-from tunefree.stream.booleans import Boolean, looks_like_booleans
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_booleans, of_strings, plain_numbers
+from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
-from tunefree.stream.lists import Bag, Vector, longest
+from tunefree.stream.columns import (
+    LIKE_DATES,
+    OF_WORDS,
+    RARE_WORD,
+    Array,
+    Bags,
+    Boolean,
+    Category,
+    Codes,
+    Faults,
+    Number,
+    Parts,
+    Words,
+    blank_to_null,
+    decoded,
+    family,
+    looks_like_booleans,
+    missing_key,
+    valid_utf8,
+    without_words,
+)
+from tunefree.stream.keys import hash_name
+from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import (
     EXACT,
     NULLS,
@@ -37,7 +78,16 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
+from tunefree.stream.sequences import (
+    Bag,
+    Text,
+    Vector,
+    is_long_text,
+    longest,
+    looks_like_short_text,
+    looks_like_text,
+    may_be_text,
+)
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
@@ -370,3 +420,291 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "strings": lambda name, _: Bag(name),
     "numbers": lambda name, lists: Vector(name, longest(lists)),
 }
+
+
+NOTHING = Parts([], [], [])
+
+
+def parts_of(column: Any, values: Any, learning: bool) -> Parts:
+    """What a column adds to the rows of a chunk; nothing if it came later and the chunk lacks it."""
+    if not column.since:
+        parts: Parts = column.parts(values, learning)
+        return parts
+    if values is None:
+        return NOTHING
+    parts = column.parts(values, learning)
+    numbers = zip(column.names(), parts.numbers, strict=True)
+    codes = [_present(column, codes) for codes in parts.codes]
+    bags = [Bags.of(_entries(name, values)) for name, values in numbers]
+    return Parts([], [values for values in codes if (values.places >= 0).any()], [*bags, *parts.bags])
+
+
+def _present(column: Any, codes: Codes) -> Codes:
+    """Codes without that of a missing value."""
+    is_missing = np.append(codes.keys == missing_key(column.name), False)  # the last is for place -1
+    return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
+
+
+def number_keys(columns: Iterable[Any]) -> list[int]:
+    """The keys of the numbers of those columns that came later."""
+    return [_number_key(name) for column in columns if column.since for name in column.names()]
+
+
+def _number_key(name: str) -> int:
+    return hash_name("number", hash_name(name))
+
+
+def _entries(name: str, values: np.ndarray) -> Words:
+    """Numbers as entries of sparse rows; those that are 0 are none."""
+    held = values[values != 0.0]
+    keys = np.full(len(held), _number_key(name), np.uint64)
+    return Words((values != 0.0).astype(np.int64), keys, held, one_by_one(lambda k: name))
+
+
+@dataclass
+class Further:
+    """What an encoder does with columns that it does not know.
+
+    Parameters
+    ----------
+    ignored : list of str
+        Columns that are not to become features.
+    decimal, thousands : str, optional
+        In numbers that are written as texts; guessed if both are None.
+    left_out : dict of str to str
+        Types of later columns that have no features.
+    rows : int
+        Rows of the stream so far.
+    """
+
+    ignored: list[str]
+    decimal: str | None = None
+    thousands: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+
+    def columns(
+        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
+    ) -> list[Any]:
+        """The columns that the rows of a chunk add, in the order of the rows that have their first values.
+
+        Parameters
+        ----------
+        table : pyarrow.RecordBatch
+        known : iterable of str
+            Names of columns that are known.
+        file : str
+            For messages.
+        row : int
+            Number of the chunk's first row in its file.
+        na_values : tuple of str
+            As the encoder has them.
+        typed : bool
+            Whether the source distinguishes strings of digits from numbers.
+        """
+        names, firsts = {*known, *self.left_out}, []
+        for name in table.schema.names:
+            if name in names or is_among(name, self.ignored):
+                continue
+            array = _given(without(valid_utf8(table.column(name), name, Faults()), na_values))
+            present = ~is_missing(array)
+            if present.any():
+                firsts.append((int(present.argmax()), name, array))
+        length = table.num_rows if not typed and row == 1 and self.rows else 1
+        columns = [(at, self._column(name, array[at : at + length], file, typed)) for at, name, array in sorted(firsts)]
+        for at, column in columns:
+            if column is not None:
+                column.since = self.rows + at + 1
+        return [column for _, column in columns if column is not None]
+
+    def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
+        """The kind of column that values show; None, and the type is noted, if there is none."""
+        if family(values.type) == "string" and is_long_text(values):
+            return Text(name)
+        column_types = ColumnTypes(self.decimal, self.thousands)
+        try:
+            column = Inference({name: values}, file, [], column_types, typed).column(name)
+        except DataError:
+            self.left_out[name] = str(values.type)
+            return None
+        return Vector(name) if column.kind == Vector.kind else column
+
+
+def is_among(name: str, columns: Iterable[str]) -> bool:
+    """Whether a column, or a struct that it is a part of, is among some.
+
+    Examples
+    --------
+    >>> [is_among(name, ["a", "b.c"]) for name in ("a", "a.x", "b", "b.c", "ab")]
+    [True, True, False, True, False]
+    """
+    return any(name == column or name.startswith(f"{column}.") for column in columns)
+
+
+def _given(array: Array) -> Array:
+    """The array; null where a value stands for a missing one."""
+    array = blank_to_null(decoded(array))
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.is_nan(array), pa.nulls(len(array), array.type), array)
+    return array
+
+
+_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
+_NOTHING = pa.nulls(0, pa.string())
+_ISO = "YYYY-MM-DD"
+
+
+def strings_of(sample: Columns, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
+    """Those of some columns of a sample that are strings, null where a value is missing."""
+    columns, strings = zip(sample.table.schema.names, sample.table.columns, strict=True), {}
+    for name, array in columns:
+        if name in names and family(array.type) == "string":
+            strings[name] = without_words(without(array, tuple(na_values)), name, (), Faults())
+    return strings
+
+
+class FileNotation:
+    """Finds how a file writes the numbers and dates of columns that are known.
+
+    Parameters
+    ----------
+    strings : dict of str to pyarrow.Array, optional
+        Columns of the file that are strings; None where they are not known before they are read.
+    trained : dict of str to Notation
+        Of those that are numbers, as training had them; None for plain numbers.
+    asked : Notation, optional
+        As the user says that the file has them.
+
+    Examples
+    --------
+    >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
+    >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
+    >>> alone.of_numbers("price"), FileNotation(strings, {"price": None, "tax": None}).of_numbers("price")
+    (None, Notation(decimal=',', thousands='.', unit=''))
+    """
+
+    def __init__(
+        self, strings: dict[str, Any] | None, trained: dict[str, Notation | None], asked: Notation | None = None
+    ) -> None:
+        self.strings, self.trained, self.asked, self.notes = strings, trained, asked, list[Note]()
+        names = [name for name in trained if strings and name in strings]
+        self.plain = {name for name in names if strings and plain_numbers(strings[name]) is not None}
+        telling = [name for name in names if name not in self.plain or trained[name]]
+        decimals: set[str] = set()
+        for name in [*telling, *(self.plain if telling else ())]:  # those that tell most come first
+            if strings and (name in telling or not decimals):
+                marks = decimal_marks(strings[name].drop_null()[:_LOOKED_AT])
+                decimals |= marks if len(marks) == 1 else set()
+        self.decimal = decimals.pop() if len(decimals) == 1 else None
+
+    def of_numbers(self, name: str) -> Notation | None:
+        """The notation of a column of numbers; None for plain numbers."""
+        trained = self.trained[name]
+        if self.strings is None or name not in self.strings:
+            return self.asked or trained if self.strings is None else trained
+        if name in self.plain and trained is None and self.asked is None and self.decimal != ",":
+            return None
+        strings, usual = self.strings[name].drop_null(), trained or PLAIN
+        likeliest = self.asked or likeliest_notation(strings, self.decimal == ",")
+        is_usual = self.asked is None and self.decimal in (None, usual.decimal) and usual.fits_all(strings)
+        if is_usual or usual == likeliest:
+            return trained if trained is not None or name in self.plain else PLAIN
+        same = usual.fits_all(strings) and usual.numbers(strings).equals(likeliest.numbers(strings))
+        if self.asked is None and not same:
+            problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
+        return likeliest
+
+    def of_dates(self, name: str, trained: str | None) -> str | None:
+        """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
+        strings = (self.strings or {}).get(name, _NOTHING)
+        is_iso = looks_like_dates(strings)
+        if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
+            return trained
+        format = None if is_iso else date_format_of(strings, self.decimal == ",") or trained
+        if format != trained:
+            problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
+            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
+        return format
+
+
+def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
+    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        It is not changed.
+    sample : Columns, optional
+        Rows of the file; only what is given is known without.
+    column_types : ColumnTypes
+        What the user says.
+
+    Raises
+    ------
+    DataError
+        If a date is said of what is no column of dates.
+    """
+    adapted = copy.copy(encoder)
+    adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
+    formats = column_types.dates([column.name for column in adapted.columns])
+    trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
+    target = adapted.target if adapted.has_numeric_target else None
+    roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
+    trained |= {name: adapted.notations.get(name) for name in roles}
+    asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+    strings = None if sample is None else strings_of(sample, asked, adapted.na_values)
+    file = FileNotation(strings, trained, column_types.notation)
+    adapted.columns = [_of_column(column, file, formats) for column in adapted.columns]
+    if formats:
+        remedy = "name a column that was one of dates in training"
+        raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
+    notations = {name: file.of_numbers(name) for name in roles}
+    adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
+    adapted.notes = file.notes
+    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
+        remedy = "leave `decimal` and `thousands` out"
+        raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
+    return adapted
+
+
+def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
+    """A column as the file writes it; formats of dates that are said are taken out."""
+    if column.kind == Number.kind:
+        decimal, thousands, unit = file.of_numbers(column.name) or (None, "", "")
+        adapted: Any = Number(column.name, decimal, thousands, unit, column.na_values)
+    elif column.kind == Timestamp.kind:
+        format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
+        adapted = Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
+    else:
+        return column
+    adapted.since = column.since
+    return adapted
+
+
+def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Objects of JSON whose numbers are written as an encoder reads them from strings.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    rows : list of dict
+        They are not changed.
+    """
+    notations = notations_of(encoder)
+    if not notations:
+        return [dict(row) for row in rows]
+    return [
+        {
+            name: notations[name].text(cell) if name in notations and type(cell) in (int, float) else cell
+            for name, cell in row.items()
+        }
+        for row in rows
+    ]
+
+
+def notations_of(encoder: Any) -> dict[str, Notation]:
+    """How an encoder reads numbers from strings: of those columns of numbers, targets and weights that are such."""
+    types = encoder.types()
+    columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
+    return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

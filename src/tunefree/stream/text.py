@@ -1,39 +1,30 @@
-"""Text from files and standard input, decompressed as it is read and cut into chunks of whole lines."""
+"""Text as chunks of whole lines, how it begins, and samples of it."""
 
 from __future__ import annotations
 
-import lzma
-import os
-import stat
-import sys
-import zipfile
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
-from tunefree.stream.beginnings import BYTE_ORDER_MARK, Start, start_of
-from tunefree.stream.byte_stream import ByteStream, errors_of
-from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
+from tunefree.stream.byte_stream import ByteStream, open_text
+from tunefree.stream.files import display_name
+from tunefree.stream.notation import is_plain_number
 from tunefree.stream.quotes import LINE_END, QUOTE, quotes_of
 
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 _PIECE = 1 << 16
-_MAGIC = {
-    "gzip": (b"\x1f\x8b",),
-    "bz2": tuple(b"BZh%d" % level + b"1AY&SY" for level in range(1, 10))
-    + tuple(b"BZh%d" % level + b"\x17\x72\x45\x38\x50\x90" for level in range(1, 10)),  # of no bytes
-    "zstd": (b"\x28\xb5\x2f\xfd",),
-    "lz4": (b"\x04\x22\x4d\x18",),
-    "xz": (b"\xfd7zXZ\x00",),
-    "zip": (b"PK\x03\x04", b"PK\x05\x06"),
-}
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter
+_BLANK = b" \t\r,;|\"'"  # letters of lines that hold nothing
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))"[^"]*"')
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+WINDOWS = 16  # of a sample from all over a text, which take the bytes of its second half
 
 
 class _LineEnds(NamedTuple):
@@ -187,114 +178,119 @@ def not_utf8(file: str) -> DataError:
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
-def standard_input(name: str = "-", patience: float | None = None) -> ByteStream:
-    """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
-    stream = _standard_stream()
-    if stream not in _standard_input:
-        _standard_input.clear()
-        raw = ByteStream(stream, "standard input")
-        raw.patience, raw.begun = patience, patience is not None
-        _standard_input[stream] = _decoded(_decompressed(raw, "-"), name)
-        _standard_input[stream].is_shared = True
-    return _standard_input[stream]
+class Start(NamedTuple):
+    """What comes before the header."""
+
+    size: int = 0  # bytes
+    separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
+    comments: int = 0  # lines
 
 
-def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
-    """Use lines of standard input as they come, unless it is a file; blocks of compressed text are waited for.
+def start_of(window: bytes) -> Start:
+    """What comes before the header at the beginning of a text, which is long enough to hold the next two lines.
+
+    Examples
+    --------
+    >>> start_of(b"# made by hand\\n\\nsep=;\\nage;job\\n39;cook\\n")
+    Start(size=22, separator=';', comments=1)
+    >>> start_of(b"# made by hand\\n#id,x\\n1,0.5\\n")  # the names of columns behind a # as well
+    Start(size=15, separator=None, comments=1)
+    """
+    place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
+    separator, comments = None, []
+    while end := window.find(b"\n", place) + 1:
+        line = window[place:end]
+        named = _SEPARATOR.fullmatch(line)
+        if named:
+            separator = named[1].decode("latin-1")
+        elif line.startswith(b"#"):
+            comments.append(place)
+        elif line.strip(_BLANK + b"\n"):
+            break
+        place = end
+    lines = [line.decode(errors="replace").rstrip("\r") for line in window[place:].split(b"\n", 2)[:2]]
+    if comments and _holds_names(window[comments[-1] :].split(b"\n", 1)[0].decode(errors="replace"), lines):
+        place = comments.pop()
+    return Start(place, separator, len(comments))
+
+
+def _holds_names(comment: str, lines: list[str]) -> bool:
+    """Whether a line that begins with # has the names of the columns, judged by the two lines that follow it."""
+    counts = delimiter_counts(comment)
+    delimiter = max(counts, key=counts.__getitem__)
+    below, second = ([field.strip(' \t"') for field in line.split(delimiter)] for line in [*lines, ""][:2])
+    if not lines[0] or len(below) != comment.count(delimiter) + 1:
+        return not lines[0]
+    numbers = [any(map(is_plain_number, fields)) for fields in (below, second)]
+    return numbers[0] or (numbers[1] is False and len(below) > 1 and comment[1:2].isalpha())
+
+
+def delimiter_counts(header: str) -> dict[str, int]:
+    """How often a line has each delimiter, outside quotes.
+
+    Examples
+    --------
+    >>> delimiter_counts('"price, EUR";"width, m";3.5" disk,weight')
+    {',': 1, ';': 2, '\\t': 0, '|': 0}
+    """
+    bare = _QUOTED.sub("", header)
+    return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
+
+
+def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = False) -> bytes:
+    """The first half of a sample, and whole lines from places all over the rest of a delimited file.
+
+    The sample itself, of a file that is no longer or cannot be read from anywhere.
 
     Parameters
     ----------
-    patience : float
-        Seconds from the first line on until those that have come are used, though they do not fill a block.
-    from_the_first : bool, default False
-        Whether the first block, from which types of columns are inferred, is not waited for either.
+    file : str
+    beginning : bytes
+        The first lines of the file, as a sample has them.
+    delimiters : str
+        Between fields.
+    escaped : bool, default False
+        As :func:`read_lines` takes it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("".join(f"{k:07d}\\n" for k in range(SAMPLE)))
+    ...     lines = spread_lines(str(path), path.read_bytes()[:SAMPLE], ",").split()
+    >>> len(lines) * 8 <= SAMPLE, lines[0], lines[-1]
+    (True, b'0000000', b'2097151')
     """
-    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
-        if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
-            text = standard_input("-", patience if from_the_first else None)
-            text.patience = patience if text.compressed is None else None
-
-
-def open_text(file: str) -> ByteStream:
-    """Open a file, or :func:`standard_input` for ``"-"``, decompress it, and turn it into UTF-8.
-
-    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
-    """
-    text = standard_input(file) if file == "-" else _opened(file)
-    text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
-    return text
-
-
-def _opened(file: str) -> ByteStream:
-    with errors_of(file):
-        status = os.stat(file)
-        if stat.S_ISDIR(status.st_mode):
-            raise DataError("is a directory", file, remedy="name the files in it")
-        size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
-        try:
-            return _decoded(_decompressed(raw, file), file)
-        except DataError:
-            raw.close()
-            raise
-
-
-_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
-
-
-def _standard_stream() -> Any:
-    """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
-    buffer = getattr(sys.stdin, "buffer", None)
-    return getattr(buffer, "raw", buffer)
-
-
-def _decompressed(raw: ByteStream, file: str) -> ByteStream:
-    start = raw.peek(10).tobytes()
-    claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
-    method_of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
-    method = claimed if claimed == "brotli" else method_of_bytes
-    if claimed and claimed != method and start:
-        raise DataError(
-            f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename the file or get it again"
-        )
-    if not method or not start:
-        return raw
-    if method == "zip":
-        return _only_member(raw, file)
-    if method == "xz":
-        return ByteStream(lzma.LZMAFile(raw), raw.name, compressed=raw)  # type: ignore[arg-type]
-    return ByteStream(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, compressed=raw)
-
-
-def _only_member(raw: ByteStream, file: str) -> ByteStream:
-    """The only file of a zip archive."""
-    if raw.size is None:
-        raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
+    text = open_text(file)
+    text.escaped = escaped
     try:
-        archive = zipfile.ZipFile(file)
-        members = [
-            member
-            for member in archive.infolist()
-            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
-        ]
-        if len(members) != 1:
-            remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
-            raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)
-        return ByteStream(archive.open(members[0]), raw.name, compressed=raw)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, an unknown method
-        raise DataError(f"the zip archive cannot be read ({error})", raw.name, remedy="unpack it") from None
+        size, width, start = text.size or 0, SAMPLE // 2 // WINDOWS, SAMPLE - SAMPLE // 2
+        if size <= SAMPLE or holds_line_ends(beginning, delimiters):
+            return beginning
+        pieces = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
+        for number in range(WINDOWS):
+            text.skip_to(start + (size - start - width) * number // (WINDOWS - 1))
+            window = text.peek(width).tobytes()
+            lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
+            pieces.append(b"" if holds_line_ends(lines, delimiters) else lines)
+        return b"".join(pieces)
+    finally:
+        text.close()
 
 
-def _decoded(text: ByteStream, file: str) -> ByteStream:
-    """A text in UTF-8: itself, or turned into it."""
-    encoding = getattr(file, "encoding", None)
-    if encoding is None and text.peek(2).tobytes() in _UTF_16:
-        encoding = "utf-16"
-    if encoding is None:
-        return text
-    return ByteStream(
-        pa.transcoding_input_stream(pa.PythonFile(text, mode="r"), encoding, "utf-8"), text.name, compressed=text
-    )
+def line_after(file: str, offset: int, delimiters: str) -> int:
+    """Where the first line after a place of a text begins; 0 where none does."""
+    text = open_text(file)
+    try:
+        sample = text.peek(SAMPLE).tobytes() if text.size is not None else b""
+        if not sample or holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
+            return 0
+        text.skip_to(offset)
+        start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1
+        return start if offset < start < (text.size or 0) else 0
+    finally:
+        text.close()
 
 
 def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Lines]:

@@ -1,10 +1,14 @@
-"""The encoder of tables: each column becomes features, according to its type.
+"""Names that were meant, where others are written.
+
+Columns of a table that are no features: what they are called, and the targets, weights and exposures they hold.
+
+The encoder of tables: each column becomes features, according to its type.
 
 Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
 calendar and elapsed days. Texts become hashed words. Lists of strings become words, lists of numbers numbers. Feature 0
 is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the order of
 their first appearance, row by row, so that nothing depends on where a stream is cut into chunks. Columns that come
-later become features from their first value on (:mod:`tunefree.stream.late`).
+later become features from their first value on (:mod:`tunefree.stream.schema`).
 """
 
 from __future__ import annotations
@@ -18,31 +22,204 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, ModelError, listed
-from tunefree.stream import roles
-from tunefree.stream.arrays import beyond_doubles, of_numbers
-from tunefree.stream.batch import BadRows, Batch, Columns, Converted
-from tunefree.stream.booleans import Boolean
+from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_numbers
+from tunefree.stream.batch import (
+    SEMICOLONS,
+    UNLABELLED,
+    BadRows,
+    Batch,
+    Columns,
+    Converted,
+    row_numbers,
+    unique_names,
+)
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.chunks import SEMICOLONS, row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
+    QUANTITIES,
+    Boolean,
     Category,
     Faults,
     Number,
+    as_numbers,
+    blank_to_null,
+    converted,
     decoded,
     family,
+    names_of,
+    not_a_number,
+    to_dictionary,
     to_numbers,
+    valid_utf8,
+    without_nulls,
+    without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
-from tunefree.stream.inference import Inference, is_number, without
-from tunefree.stream.late import Further, is_among, number_keys, parts_of
-from tunefree.stream.lists import Bag, Vector
-from tunefree.stream.missing import converted
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.roles import ROLES, check_name, column_of, present_of
-from tunefree.stream.spelling import renamed
-from tunefree.stream.texts import Text
+from tunefree.stream.schema import (
+    Further,
+    Inference,
+    is_among,
+    is_number,
+    number_keys,
+    parts_of,
+    values_of_texts,
+    without,
+)
+from tunefree.stream.sequences import Bag, Text, Vector
+
+
+def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
+    """Which of some unknown columns may be those that are absent, as a question; empty where none may be.
+
+    Examples
+    --------
+    >>> renamed(["age", "amount"], ["amout", "day"]), renamed(["amount"], ["sum"]), renamed(["age", "amount"], ["day"])
+    ("'amout' is not known: did you mean 'amount'?", "'sum' is not known: did you mean 'amount'?", '')
+    """
+    pairs = [(alike(name, unknown), name) for name in absent]
+    if len(absent) == len(unknown) == 1:
+        pairs = [(unknown[0], absent[0])]
+    return ", ".join(f"{other!r} is not known: did you mean {name!r}?" for other, name in pairs if other is not None)
+
+
+ROLES = ("target", "weight", "group", "exposure")
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
+TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
+_ABSENT = {
+    "weight": "the column of weights is missing: rows count equally",
+    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
+}
+
+
+def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+    """Raise a DataError with the nearest names if there is no column of this name."""
+    if name in names:
+        return
+    raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
+
+
+def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
+    """A column of a chunk; texts that are no UTF-8 are faults."""
+    array = chunk.table.column(name)
+    return array if chunk.is_utf8 else valid_utf8(array, name, faults)
+
+
+def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
+    """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
+    array = without(array, encoder.na_values)
+    is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
+    if encoder.typed or is_quantity or name in encoder.kept:
+        return array
+    is_text = any(column.name == name and column.kind == Text.kind for column in encoder.columns)
+    if family(array.type) == "string" and not is_text:
+        array = to_dictionary(array)  # of few strings, each of which is looked at once
+    return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
+
+
+def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
+    """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
+    index, values = Category(encoder.target).encoded(present_of(encoder, array, encoder.target, Faults()), faults)
+
+    def problem(row: int) -> str:
+        text = array[row].as_py()
+        is_word = isinstance(text, str) and text.strip() in NULLS
+        return UNLABELLED + (f" ({text!r} stands for that unless it is among the `classes`)" if is_word else "")
+
+    if labelled:
+        faults.add(np.flatnonzero(index < 0), encoder.target, problem)
+    return pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
+
+
+def target_family_of(array: Any, target: str, file: str) -> str | None:
+    """number, string or boolean; None for a column of which all values in this chunk are missing."""
+    arrow_type = array.type
+    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if kind == "null":
+        return None
+    if kind not in TARGET_TYPES:
+        remedy = "name a column of numbers, strings or booleans"
+        raise DataError(f"a target cannot be of type {arrow_type}", file, column=target, remedy=remedy)
+    return kind
+
+
+def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
+    """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
+    if family(array.type) != "string" or encoder.target in encoder.notations:
+        return array
+    name, kind = encoder.target, encoder.target_family
+    if kind is None and not encoder.typed:  # the first value tells
+        present = blank_to_null(array, NULLS).drop_null()[:1]
+        kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
+    if kind == "boolean":
+        index, words = Boolean(name).encoded(array, faults)
+        return words.take(of_numbers(index, index < 0)).cast(pa.bool_())
+    if kind not in ("number", INTEGER):
+        return array
+    values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
+    numbers, failed = cast(values, TARGET_TYPES[kind])
+    faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
+    return numbers
+
+
+def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
+    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is an error of its row."""
+    values = to_numbers(array, name, faults)
+    missing = np.isnan(values)
+    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
+    if labelled:
+        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
+    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
+
+
+def _weights(encoder: Any, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows) -> np.ndarray:
+    """The sample weights (n,) of rows; 1 where nobody names a column of them, or rows are predicted only."""
+    numbers = _numbers(encoder, chunk, faults, "weight", learning, bad) if labelled else None
+    if numbers is None:
+        return np.ones(chunk.table.num_rows)
+    wrong = np.flatnonzero((numbers < 0) | np.isinf(numbers))
+    faults.add(wrong, encoder.weight, lambda row: f"the weight is {numbers[row]}, not a finite number from 0")
+    return numbers
+
+
+def _exposures(encoder: Any, chunk: Columns, faults: Faults, learning: bool, bad: BadRows) -> np.ndarray | None:
+    """What rows were exposed to, (n,); None where nobody names a column of that, or one to predict has none."""
+    numbers = _numbers(encoder, chunk, faults, "exposure", learning, bad)
+    if numbers is not None:
+        wrong = np.flatnonzero((numbers <= 0) | np.isinf(numbers))
+        problem = "the exposure is {:g}, not a finite number above 0"
+        faults.add(wrong, encoder.exposure, lambda row: problem.format(numbers[row]))
+    return numbers
+
+
+def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
+    """The names of the rows' groups (n,)."""
+    group = str(encoder.group)
+    check_name("group", group, chunk.table.schema.names, chunk.file)
+    names = names_of(present_of(encoder, column_of(chunk, group, faults), group, faults), group, chunk.file)
+    faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
+    return np.asarray(names.to_numpy(zero_copy_only=False), object)
+
+
+def _numbers(
+    encoder: Any, chunk: Columns, faults: Faults, role: str, learning: bool, bad: BadRows
+) -> np.ndarray | None:
+    """The numbers of a role; None where no column has it, or rows that are not learned lack the column."""
+    n, name = chunk.table.num_rows, getattr(encoder, role)
+    if name is None:
+        return None
+    if not learning and name not in chunk.table.schema.names:
+        if n and not faults:  # a chunk with faults comes again
+            bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
+        return None
+    check_name(role, name, chunk.table.schema.names, chunk.file)
+    array = without(column_of(chunk, name, faults), encoder.na_values)
+    notation = encoder.notations.get(name)
+    numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
+    faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
+    return numbers
+
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
@@ -64,7 +241,7 @@ class TableEncoder:
     notations : dict of str to Notation
         Of targets and weights that are written as texts.
     notes : list of Note
-        What is to be said of the rows, see :mod:`tunefree.stream.file_notation`.
+        What is to be said of the rows, see :mod:`tunefree.stream.schema`.
     typed : bool
         Whether the source of training told strings from nulls; else words such as NA are missing values, but for
         columns that are ``kept`` and targets among ``labels``.
@@ -147,7 +324,7 @@ class TableEncoder:
             Columns to leave out, which may come later, and structs, of which all columns are left out.
         text : iterable of str, optional
             Columns of texts, beside strings that are mostly different and long or of several words
-            (:mod:`tunefree.stream.texts`).
+            (:mod:`tunefree.stream.sequences`).
         hash_bits : int, default=0
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
         column_types : ColumnTypes, optional
@@ -183,7 +360,7 @@ class TableEncoder:
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else roles.target_family_of(inference.arrays[target], target, chunk.file)
+        kind = None if target is None else target_family_of(inference.arrays[target], target, chunk.file)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
@@ -191,7 +368,7 @@ class TableEncoder:
         if target is not None and target in column_types.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
-            kind = roles.INTEGER
+            kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure, typed
         encoder = cls(columns, target, kind, weight, *of_encoder, column_types.categorical)
@@ -273,9 +450,7 @@ class TableEncoder:
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
-            types[self.target] = (
-                pa.string() if self.target in self.notations else roles.TARGET_TYPES[self.target_family]
-            )
+            types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
         for name in [name for name in (self.weight, self.exposure) if name is not None]:
             types[name] = pa.string() if name in self.notations else pa.float64()
         if self.group is not None:
@@ -319,12 +494,12 @@ class TableEncoder:
         faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = roles.weights(self, chunk, faults, labelled, learning, bad)
+        weight = _weights(self, chunk, faults, labelled, learning, bad)
         # an estimator learns rows whose targets, groups and exposures it has beside the table
-        exposure = None if learning and not labelled else roles.exposures(self, chunk, faults, learning, bad)
-        groups = roles.groups(self, chunk, faults) if learning and labelled and self.group is not None else None
+        exposure = None if learning and not labelled else _exposures(self, chunk, faults, learning, bad)
+        groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
-            usable = self.convert(without_faults(chunk, faults, bad), learning, bad, labelled)
+            usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.table.num_rows)
         faults.note_all(bad, chunk.file, row_numbers(chunk))
         return Converted(chunk, chunk.table.num_rows, values, target, weight, exposure, groups)
@@ -434,22 +609,22 @@ class TableEncoder:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        array = roles.target_of_texts(self, array, faults)
-        kind = roles.target_family_of(array, self.target, chunk.file)
+        array = target_of_texts(self, array, faults)
+        kind = target_family_of(array, self.target, chunk.file)
         if self.target in self.notations and kind in ("number", "string"):
             hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
             values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
-            return roles.numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
-        kind = roles.INTEGER if kind == "number" and self.target_family == roles.INTEGER else kind
+            return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+        kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
             if kind != self.target_family:
                 problem = f"the target is a {kind} here, but was a {self.target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        if kind in ("number", roles.INTEGER) and self.target_family != "string":
-            return roles.numeric_target(decoded(array), self.target, faults, labelled)
-        labels = roles.labels_in(self, array, faults, labelled)
+        if kind in ("number", INTEGER) and self.target_family != "string":
+            return numeric_target(decoded(array), self.target, faults, labelled)
+        labels = labels_in(self, array, faults, labelled)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _rows(
