@@ -113,7 +113,8 @@ def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = strings.buffers()
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
-    places = of_buffer(offsets, np.int32, strings.offset, strings.offset + len(strings) + 1)
+    dtype = np.int64 if pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type) else np.int32
+    places = of_buffer(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
     return places, np.frombuffer(data, np.uint8)
 
 

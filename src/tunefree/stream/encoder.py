@@ -55,6 +55,7 @@ from tunefree.stream.columns import (
     without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
+from tunefree.stream.keys import ids_of
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import (
@@ -406,12 +407,7 @@ class TableEncoder:
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
         """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
         same = self.state()[1]["columns"] == header["columns"]
-        return self.ids.ids_of(arrays) if same else None
-
-    def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
-        """Know the features and the profile of an encoder of the same columns, whose :meth:`state` has these arrays."""
-        self.ids.load(arrays)
-        self.profile = Profile.restore(arrays, len(self.columns))
+        return ids_of(self.ids.keys, arrays["keys"]) if same else None
 
     def categories(self, column: int) -> list[str]:
         """The categories that a column has had, by its number."""
@@ -422,11 +418,6 @@ class TableEncoder:
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
         return self.ids.n_features
-
-    @property
-    def has_numeric_target(self) -> bool:
-        """Whether the target is a number, which a text may have in some notation."""
-        return self.target_family == "number" or self.target in self.notations
 
     def names(self) -> list[str]:
         """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
@@ -547,8 +538,8 @@ class TableEncoder:
             header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
         if self.further is not None:
             header["further"] = asdict(self.further)
-        header |= self.ids.numbers()
-        return {**self.ids.save(), **self.profile.save()}, header
+        arrays, numbers = self.ids.state()
+        return arrays | self.profile.save(), header | numbers
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
@@ -562,9 +553,8 @@ class TableEncoder:
             further=further,
         )
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
-        encoder.restore_ids(arrays)
-        encoder.ids.n_forgotten = header.get("forgotten", 0)
-        encoder.ids.limit(header.get("most"))
+        encoder.ids.load(arrays, header)
+        encoder.profile = Profile.restore(arrays, len(encoder.columns))
         if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder

@@ -1,54 +1,19 @@
-"""Names of features, many at once: as bytes, which take less memory and time than Python strings."""
+"""Names of features, many at once, as Arrow arrays: they take less memory and time than Python strings."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
+from tunefree.stream.arrays import bytes_of, of_numbers, of_strings
 
-AT_ONCE = 2**12  # names that are moved at a time
-
-
-class Names(NamedTuple):
-    """Names that lie one after the other in UTF-8."""
-
-    text: np.ndarray  # (bytes,) uint8
-    ends: np.ndarray  # (n,) int64: where each ends
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """How many bytes each has."""
-        return np.diff(self.ends, prepend=0)
-
-    def part(self, start: int, stop: int) -> Names:
-        """Those from ``start`` up to ``stop``."""
-        first, *_ = edges = np.append(self.ends[start - 1] if start else 0, self.ends[start:stop])
-        return Names(self.text[first : edges[-1]], edges[1:] - first)
-
-    def to_list(self) -> list[str]:
-        data, ends = self.text.tobytes(), self.ends.tolist()
-        return [data[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
-
-
-NamesOf = Callable[[np.ndarray], Names]  # the names of the features of some keys, by the places of the keys
-
-
-def of_strings(names: Sequence[str]) -> Names:
-    """Names from strings.
-
-    Examples
-    --------
-    >>> of_strings(["colour=red", "größe=5"]).to_list()
-    ['colour=red', 'größe=5']
-    """
-    encoded = [name.encode() for name in names]
-    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-    return Names(np.frombuffer(b"".join(encoded), np.uint8), ends)
+NamesOf = Callable[[np.ndarray], Any]  # the names of the features of some keys, by the places of the keys
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
@@ -56,44 +21,38 @@ def one_by_one(name: Callable[[int], str]) -> NamesOf:
 
     Examples
     --------
-    >>> one_by_one(lambda k: f"hour={k}")(np.array([3, 5])).to_list()
+    >>> one_by_one(lambda k: f"hour={k}")(np.array([3, 5])).to_pylist()
     ['hour=3', 'hour=5']
     """
     return lambda places: of_strings([name(k) for k in places.tolist()])
 
 
-def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Names:
+def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Any:
     """A prefix followed by parts of a text.
 
     Examples
     --------
     >>> text = np.frombuffer(b"new york", np.uint8)
-    >>> of_slices("city=", text, np.array([0, 4]), np.array([8, 8])).to_list()
+    >>> of_slices("city=", text, np.array([0, 4]), np.array([8, 8])).to_pylist()
     ['city=new york', 'city=york']
     """
     front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
     ends = np.cumsum(sizes + len(front))
-    text_of_names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    copy_parts(front, np.zeros_like(sizes), np.full_like(sizes, len(front)), ends - sizes - len(front), text_of_names)
-    copy_parts(text, starts, sizes, ends - sizes, text_of_names)
-    return Names(text_of_names, ends)
+    names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    copy_parts(front, np.zeros_like(sizes), np.full_like(sizes, len(front)), ends - sizes - len(front), names)
+    copy_parts(text, starts, sizes, ends - sizes, names)
+    return _strings(names, ends)
 
 
-def in_order(parts: Sequence[Names], order: np.ndarray) -> Names:
-    """Several parts as one; name ``order[k]`` of all parts, one after the other, becomes name k.
+def in_order(parts: list[Any], order: np.ndarray) -> Any:
+    """Several arrays of names as one; name ``order[k]`` of all, one array after the other, becomes name k."""
+    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).take(of_numbers(order))
 
-    Examples
-    --------
-    >>> in_order([of_strings(["red"]), of_strings(["one", "three"])], np.array([1, 0, 2])).to_list()
-    ['one', 'red', 'three']
-    """
-    text = np.concatenate([np.zeros(0, np.uint8), *(part.text for part in parts)])
-    sizes = np.concatenate([np.zeros(0, np.int64), *(part.sizes for part in parts)])
-    starts, sizes = (np.cumsum(sizes) - sizes)[order], sizes[order]
-    ends = np.cumsum(sizes)
-    text_in_order = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    copy_parts(text, starts, sizes, ends - sizes, text_in_order)
-    return Names(text_in_order, ends)
+
+def _strings(text: np.ndarray, ends: np.ndarray) -> Any:
+    """Names that lie one after the other in UTF-8, and where each ends, as an Arrow array."""
+    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
+    return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
 
 
 @compiled
@@ -117,67 +76,61 @@ class FeatureNames:
     --------
     >>> names = FeatureNames()
     >>> names.add(of_strings(["colour=red", "colour=blue"]), np.zeros(2, np.int32))
-    >>> names.to_list(), len(names)
-    (['colour=red', 'colour=blue'], 2)
+    >>> names.put(np.array([0]), of_strings(["size=5"]), np.ones(1, np.int32))
+    >>> names.to_list(), names.columns()
+    (['size=5', 'colour=blue'], array([1, 0], dtype=int32))
     """
 
     def __init__(self) -> None:
-        self._text = bytearray()
-        self._ends = array("q")
-        self._columns = array("i")
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
 
     def __len__(self) -> int:
         return len(self._ends)
 
-    def add(self, names: Names, columns: np.ndarray) -> None:
-        self._ends.frombytes((names.ends + len(self._text)).astype(np.int64).tobytes())
-        self._text += names.text.tobytes()
+    def add(self, names: Any, columns: np.ndarray) -> None:
+        """Add names at the end."""
+        places, text = bytes_of(names)
+        ends = places[1:] - (places[0] - len(self._text))
+        self._ends.frombytes(ends.astype(np.int64).tobytes())
+        self._text += text[places[0] : places[-1]].tobytes()
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
-    def put(self, places: np.ndarray, names: Names, columns: np.ndarray) -> None:
-        """Have other names at some places, ascending.
-
-        Examples
-        --------
-        >>> names = FeatureNames()
-        >>> names.add(of_strings(["colour=red", "colour=blue"]), np.zeros(2, np.int32))
-        >>> names.put(np.array([0]), of_strings(["size=5"]), np.ones(1, np.int32))
-        >>> names.to_list(), names.columns()
-        (['size=5', 'colour=blue'], array([1, 0], dtype=int32))
-        """
-        before, of_columns, n = self._names(), self.columns(), len(self)
-        of_columns[places] = columns
+    def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
+        """Have other names at some places."""
+        order, of_columns = np.arange(len(self)), self.columns()
+        order[places], of_columns[places] = len(self) + np.arange(len(places)), columns
+        changed = in_order([self._names(), names], order)
         self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
-        for start in range(0, n, AT_ONCE):
-            stop = min(start + AT_ONCE, n)
-            first, last = np.searchsorted(places, (start, stop))
-            order = np.arange(stop - start)
-            order[places[first:last] - start] = stop - start + np.arange(last - first)
-            self.add(in_order([before.part(start, stop), names.part(first, last)], order), of_columns[start:stop])
+        self.add(changed, of_columns)
 
-    def of(self, places: np.ndarray) -> Names:
+    def of(self, places: np.ndarray) -> Any:
         """The names at some places."""
         return in_order([self._names()], places)
 
     def to_list(self) -> list[str]:
-        return self._names().to_list()
+        """All names."""
+        names: list[str] = self._names().to_pylist()
+        return names
 
-    def _names(self) -> Names:
-        return Names(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
+    def _names(self) -> Any:
+        return _strings(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
 
     def columns(self) -> np.ndarray:
+        """The number of the column of each."""
         return np.array(self._columns, np.int32)
 
     def save(self) -> dict[str, np.ndarray]:
-        names = self._names()
-        return {"names": names.text, "name_ends": names.ends, "name_columns": self.columns()}
+        """Arrays from which :meth:`restore` makes the same names."""
+        text, ends = np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64)
+        return {"names": text, "name_ends": ends, "name_columns": self.columns()}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
-        check_names(arrays["names"], arrays["name_ends"])
+        """The names that were saved; a ModelError if they are no texts."""
+        text, ends = arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64)
+        check_names(text, ends)
         names = cls()
-        of_file = Names(arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64))
-        names.add(of_file, arrays["name_columns"])
+        names.add(_strings(text, ends), arrays["name_columns"])
         return names
 
 

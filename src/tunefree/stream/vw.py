@@ -20,7 +20,6 @@ from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.keys import finish, fold, load
-from tunefree.stream.names import Names, in_order
 from tunefree.stream.tokens import (
     BLANK,
     LINE_END,
@@ -142,9 +141,11 @@ class VWEncoder(tokens.LineEncoder):
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
-        names = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
-        self._names.append(names.text)
-        self._sizes.append(names.sizes)
+        data, sizes = arrays["names"].tobytes(), arrays["name_sizes"]
+        ends = np.cumsum(sizes)[new].tolist()
+        names = [data[end - size : end] for end, size in zip(ends, sizes[new].tolist(), strict=True)]
+        self._names.append(np.frombuffer(b"".join(names), np.uint8))
+        self._sizes.append(sizes[new])
 
     def _known_names(self) -> list[str]:
         arrays, _ = self.state()
