@@ -244,20 +244,9 @@ class BadRows:
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
-        """Count rows that are used although something about them is odd.
-
-        Parameters
-        ----------
-        problem : str
-            What is odd; the same for all rows that are counted together.
-        file, row : str, int
-            The first of the rows, and its number in the file from 1; 0 of a column as a whole.
-        column : str, optional
-        rows : int, default 1
-            How many there are; 0 of a column as a whole.
-        remedy : str, optional
-            The parameter that decides it otherwise; left out where there is none.
-        """
+        """Count rows that are used although something about them is odd: the problem, the first of them and its number
+        in the file from 1 (0 of a column as a whole), how many there are (likewise), and the parameter that decides it
+        otherwise."""
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 

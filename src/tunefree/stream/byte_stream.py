@@ -40,18 +40,8 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ByteStream:
-    """A stream of bytes that is read once, with look-ahead.
-
-    Parameters
-    ----------
-    stream : file
-        Has ``readinto``.
-    name : str
-        For messages.
-    size : int, optional
-        Bytes of a regular file, in which reading can start anywhere.
-    compressed : ByteStream, optional
-        What the stream decompresses, to be closed with it.
+    """A stream of bytes that is read once, with look-ahead. ``size`` has the bytes of a regular file, in which reading
+    can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it.
 
     Examples
     --------
@@ -198,12 +188,8 @@ def standard_input(name: str = "-", patience: float | None = None) -> ByteStream
 def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
     """Use lines of standard input as they come, unless it is a file; blocks of compressed text are waited for.
 
-    Parameters
-    ----------
-    patience : float
-        Seconds from the first line on until those that have come are used, though they do not fill a block.
-    from_the_first : bool, default False
-        Whether the first block, from which types of columns are inferred, is not waited for either.
+    Lines that have come are used so many seconds after the first of them, though they do not fill a block: also those
+    of the first block, from which types of columns are inferred, if ``from_the_first``.
     """
     with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
         if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):

@@ -49,25 +49,12 @@ class Instants(NamedTuple):
 class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
-    Texts are parsed here: they may mix dates with and without a time.
-
-    Parameters
-    ----------
-    name : str
-    zone : str, optional
-        Time zone of the calendar fields; None where the timestamps carry none.
-    hours : bool
-        Whether there are hours (not for dates).
-    origin : int, optional
-        The stream's first timestamp, once it has been seen.
-    format : str, optional
-        In which texts are written, as strptime has it; as ISO 8601 if None.
-    na_values : sequence of str
-        Words that stand for a missing date.
+    Texts are parsed here: they may mix dates with and without a time. The calendar fields are those of a time zone,
+    where the timestamps carry one; dates have no hours. ``origin`` is the stream's first timestamp, once it has been
+    seen. ``format`` is that of texts, as strptime has it; ISO 8601 if None. Some words stand for a missing date.
     """
 
     kind: ClassVar[str] = "moment"
-    families: frozenset[str] = frozenset({"moment", "string", "null"})
 
     def __init__(
         self,
@@ -80,8 +67,11 @@ class Timestamp(Column):
     ) -> None:
         self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
         self.na_values = tuple(na_values)
-        if format is not None:  # such as 20240312
-            self.families = self.families | {"number"}
+
+    @property
+    def families(self) -> frozenset[str]:
+        """Those of Arrow types that it converts: also numbers such as 20240312, if there is a format."""
+        return frozenset({"moment", "string", "null"} | ({"number"} if self.format is not None else set()))
 
     def names(self) -> list[str]:
         return [f"{self.name}[days]"]

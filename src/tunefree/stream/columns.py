@@ -59,6 +59,11 @@ class Codes(NamedTuple):
         """A number for the code of each of some rows, that has nothing to do with the rows."""
         return as_number(self.keys[self.places[rows]])
 
+    def without(self, key: int) -> Codes:
+        """The codes without that of a key."""
+        is_gone = np.append(self.keys == key, False)  # the last is for place -1
+        return self._replace(places=np.where(is_gone[self.places], np.int32(-1), self.places))
+
 
 class Words(NamedTuple):
     """Words of the texts of some rows, no row holding one twice."""
@@ -199,22 +204,38 @@ class Column:
         """How the values are written, where it is worth a word."""
         return ""
 
+    def parts(self, values: Any, learning: bool) -> Parts:
+        """What the column adds to the rows of a chunk, of what it converted."""
+        raise NotImplementedError
+
+    def parts_so_far(self, values: Any, learning: bool) -> Parts:
+        """What it adds if it may have come later: then nothing is known of rows that lack it, and nothing of a chunk
+        that does, and numbers are entries of sparse rows, as words are."""
+        if not self.since:
+            return self.parts(values, learning)
+        if values is None:
+            return Parts([], [], [])
+        numbers, codes, bags = self.parts(values, learning)
+        present = [part.without(missing_key(self.name)) for part in codes]
+        entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
+        return Parts([], [part for part in present if (part.places >= 0).any()], [*entries, *bags])
+
+
+def number_key(name: str) -> int:
+    """The key of a number of a column that came later."""
+    return hash_name("number", hash_name(name))
+
+
+def _entries(name: str, values: np.ndarray) -> Words:
+    """Numbers as entries of sparse rows; those that are 0 are none."""
+    present = values[values != 0.0]
+    keys = np.full(len(present), number_key(name), np.uint64)
+    return Words((values != 0.0).astype(np.int64), keys, present, one_by_one(lambda k: name))
+
 
 class Number(Column):
-    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers.
-
-    Parameters
-    ----------
-    name : str
-    decimal : str, optional
-        The decimal mark of numbers that are written as texts; None for plain numbers.
-    thousands : str, default=""
-        Between their groups of three digits.
-    unit : str, default=""
-        Behind each of them.
-    na_values : sequence of str
-        Words that stand for a missing number.
-    """
+    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers, or as plain numbers
+    if ``decimal`` is None. Some words stand for a missing number."""
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
@@ -263,16 +284,8 @@ class Number(Column):
 
 
 class Category(Column):
-    """Strings, categories: one-hot.
-
-    Parameters
-    ----------
-    name : str
-    numbers : bool, default=False
-        Whether numbers, dates and times may be categories too.
-    doubt : (str, str), optional
-        What lets the values look like something else than categories, and such a value, or nothing.
-    """
+    """Strings, categories: one-hot; if ``numbers``, also numbers, dates and times. ``doubt`` has why the values look
+    like something else than categories, and such a value, or nothing."""
 
     kind: ClassVar[str] = "category"
     families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
@@ -399,19 +412,8 @@ def names_of(values: Any, column: str, file: str) -> Any:
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; what is not a number becomes an error of its row.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-    column : str
-        For messages.
-    faults : Faults
-    notation : Notation, optional
-        How numbers are written in strings; plainly if None.
-    *hints : str
-        Options that may help where a text is no number.
-    """
+    """Float64, NaN where the array is missing; what is not a number, in strings in the notation if there is one,
+    becomes an error of its row. ``hints`` are options that may help then."""
     array = decoded(array)
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
@@ -490,14 +492,7 @@ _DIGITS = {8, 9}
 
 
 class Boolean(Category):
-    """Booleans: one-hot.
-
-    Parameters
-    ----------
-    name : str
-    words : bool, default=False
-        Whether they are written as words, such as yes and no, beside which other values are categories.
-    """
+    """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
 
     kind: ClassVar[str] = "boolean"
 

@@ -308,12 +308,7 @@ class Swallowed(NamedTuple):
 
 
 def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values that hold line ends, and of which each line looks like a row.
-
-    Parameters
-    ----------
-    table : pyarrow.RecordBatch
-    delimiter : str
+    """Values of a record batch that hold line ends, and of which each line looks like a row.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Names that were meant, where others are written.
-
-Columns of a table that are no features: what they are called, and the targets, weights and exposures they hold.
-
-The encoder of tables: each column becomes features, according to its type.
+"""The encoder of tables: each column becomes features, according to its type, or is a target, weight or other role.
 
 Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
 calendar and elapsed days. Texts become hashed words. Lists of strings become words, lists of numbers numbers. Feature 0
@@ -48,6 +44,7 @@ from tunefree.stream.columns import (
     family,
     names_of,
     not_a_number,
+    number_key,
     to_dictionary,
     to_numbers,
     valid_utf8,
@@ -63,8 +60,6 @@ from tunefree.stream.schema import (
     Inference,
     is_among,
     is_number,
-    number_keys,
-    parts_of,
     values_of_texts,
     without,
 )
@@ -92,13 +87,16 @@ _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
     "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
 }
+_WRONG = {
+    "weight": "the weight is {}, not a finite number from 0",
+    "exposure": "the exposure is {:g}, not a finite number above 0",
+}
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
     """Raise a DataError with the nearest names if there is no column of this name."""
-    if name in names:
-        return
-    raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
+    if name not in names:
+        raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
 
 
 def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
@@ -174,26 +172,6 @@ def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
 
 
-def _weights(encoder: Any, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows) -> np.ndarray:
-    """The sample weights (n,) of rows; 1 where nobody names a column of them, or rows are predicted only."""
-    numbers = _numbers(encoder, chunk, faults, "weight", learning, bad) if labelled else None
-    if numbers is None:
-        return np.ones(chunk.table.num_rows)
-    wrong = np.flatnonzero((numbers < 0) | np.isinf(numbers))
-    faults.add(wrong, encoder.weight, lambda row: f"the weight is {numbers[row]}, not a finite number from 0")
-    return numbers
-
-
-def _exposures(encoder: Any, chunk: Columns, faults: Faults, learning: bool, bad: BadRows) -> np.ndarray | None:
-    """What rows were exposed to, (n,); None where nobody names a column of that, or one to predict has none."""
-    numbers = _numbers(encoder, chunk, faults, "exposure", learning, bad)
-    if numbers is not None:
-        wrong = np.flatnonzero((numbers <= 0) | np.isinf(numbers))
-        problem = "the exposure is {:g}, not a finite number above 0"
-        faults.add(wrong, encoder.exposure, lambda row: problem.format(numbers[row]))
-    return numbers
-
-
 def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
     """The names of the rows' groups (n,)."""
     group = str(encoder.group)
@@ -203,10 +181,10 @@ def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
     return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
 
-def _numbers(
+def _numbers_of(
     encoder: Any, chunk: Columns, faults: Faults, role: str, learning: bool, bad: BadRows
 ) -> np.ndarray | None:
-    """The numbers of a role; None where no column has it, or rows that are not learned lack the column."""
+    """The weights or exposures of rows (n,); None where no column has them, or rows that are not learned lack it."""
     n, name = chunk.table.num_rows, getattr(encoder, role)
     if name is None:
         return None
@@ -219,6 +197,8 @@ def _numbers(
     notation = encoder.notations.get(name)
     numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
+    is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
+    faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
     return numbers
 
 
@@ -235,25 +215,16 @@ class TableEncoder:
     Attributes
     ----------
     columns : list
-        The columns that become features, with ``name`` and ``kind``, in the order of the first chunk; then those that
-        came later.
+        The columns that become features, in the order of the first chunk; then those that came later.
     target, weight, group, exposure : str or None
         Names of the columns that hold them.
     notations : dict of str to Notation
-        Of targets and weights that are written as texts.
-    notes : list of Note
-        What is to be said of the rows, see :mod:`tunefree.stream.schema`.
+        Of targets, weights and exposures that are written as texts.
     typed : bool
         Whether the source of training told strings from nulls; else words such as NA are missing values, but for
         columns that are ``kept`` and targets among ``labels``.
     further : Further or None
         What is done with columns that come later; None if they are left out.
-    ids : FeatureIds
-        The features of categories and words.
-    profile : Profile
-        What the columns held in the rows learned.
-    observes : bool
-        Whether rows that are learned are added to the profile.
 
     Examples
     --------
@@ -288,13 +259,14 @@ class TableEncoder:
         self.kept, self.labels = tuple(kept), tuple(labels)
         self.na_values = tuple(na_values)
         self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
-        self.notes: list[Note] = []
+        self.notes: list[Note] = []  # what is to be said of the rows
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.row_encoder: Any = None  # of rows that are predicted one at a time
-        self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
+        self.profile = Profile(len(self.columns))  # what the columns held in the rows learned
+        self.observes = True  # whether these are added to it: not in a second pass over the same rows
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"row_encoder": None}
@@ -316,33 +288,16 @@ class TableEncoder:
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
-        Parameters
-        ----------
-        chunk : Columns
-        target, weight : str, optional
-            Columns that hold the target and the sample weights, and are not features.
-        ignore : iterable of str
-            Columns to leave out, which may come later, and structs, of which all columns are left out.
-        text : iterable of str, optional
-            Columns of texts, beside strings that are mostly different and long or of several words
-            (:mod:`tunefree.stream.sequences`).
-        hash_bits : int, default=0
-            0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
-        column_types : ColumnTypes, optional
-            What is said of columns instead of being guessed.
-        grows : bool, default=True
-            Whether columns that come later become features too.
-        group : str, optional
-            Column that names the group of a row, and is no feature.
-        typed : bool, default True
-            Whether the source distinguishes strings of digits from numbers.
-        exposure : str, optional
-            Column of what each row was exposed to, and no feature.
+        Columns to ``ignore`` are left out, also if they come later, and structs with all their columns. Columns
+        are texts if they are named, or hold strings that are mostly different and long or of several words
+        (:mod:`tunefree.stream.sequences`). Codes and words are hashed to 2^hash_bits features, or have an exact
+        dictionary if that is 0. If the table ``grows``, columns that come later become features. If not ``typed``, the
+        source does not distinguish strings of digits from numbers.
         """
         names = unique_names(chunk)
-        ignored, texts, of_roles = list(ignore), list(text), (target, weight, group, exposure)
+        ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
         for role, name in [
-            *((role, name) for role, name in zip(ROLES, of_roles, strict=True) if name is not None),
+            *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
             *(("numeric", name) for name in column_types.numeric),
@@ -351,7 +306,7 @@ class TableEncoder:
         ]:
             if role != "ignored" or not any(is_among(column, [name]) for column in names):
                 check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
+        kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
         semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
@@ -371,19 +326,14 @@ class TableEncoder:
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
-        of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure, typed
-        encoder = cls(columns, target, kind, weight, *of_encoder, column_types.categorical)
+        options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
+        encoder = cls(columns, target, kind, weight, *options, column_types.categorical)
         encoder.notes = inference.notes
         return encoder
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the columns and features that an encoder like this has learned from rows that follow.
-
-        Parameters
-        ----------
-        arrays, header
-            Its state. It began with the columns of this one, and with no feature.
-        """
+        """Know the columns and features of an encoder with this state, which began with the columns of this one and no
+        feature, and learned rows that follow."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
         for described in header["columns"]:
@@ -449,28 +399,17 @@ class TableEncoder:
         return types
 
     def encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """Rows, target and weights of a chunk.
+        """Rows, target and weights of a chunk, which holds the encoder's columns in any order; those that came later
+        may be missing.
 
-        Parameters
-        ----------
-        chunk : Columns
-            Holds the encoder's columns, in any order; those that came later may be missing.
-        learning : bool
-            Whether new columns, categories and words become features; otherwise they are left out.
-        bad : BadRows
-            What happens to rows that cannot be used.
-        labelled : bool, optional
-            Whether every row must have a target and a weight; as ``learning`` if None. If not, the target is None
-            where its column is absent and may hold nulls, and all weights are 1.
-
-        Returns
-        -------
-        Batch
-            A target of strings is dictionary-encoded; the dictionary may hold labels that no row has.
+        If ``learning``, new columns, categories and words become features; otherwise they are left out. If
+        ``labelled``, by default as ``learning``, every row must have a target and a weight; if not, the target is None
+        where its column is absent and may hold nulls, and all weights are 1. A target of strings is dictionary-encoded;
+        the dictionary may hold labels that no row has.
         """
         before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._of_roles(), *(column.name for column in before)]
+            known = [*self._roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
             self.columns += self.further.columns(chunk.table, known, chunk.file, chunk.row, gone, self.typed)
         try:
@@ -485,9 +424,11 @@ class TableEncoder:
         faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = _weights(self, chunk, faults, labelled, learning, bad)
+        weight = _numbers_of(self, chunk, faults, "weight", learning, bad) if labelled else None
+        weight = np.ones(chunk.table.num_rows) if weight is None else weight
         # an estimator learns rows whose targets, groups and exposures it has beside the table
-        exposure = None if learning and not labelled else _exposures(self, chunk, faults, learning, bad)
+        has_exposure = labelled or not learning
+        exposure = _numbers_of(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
         groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
@@ -501,12 +442,12 @@ class TableEncoder:
         numbers = row_numbers(chunk)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        encoded = self._rows(values, chunk, learning, bad, weight, n_rows), target, weight, numbers, None, chunk.file
-        of_rows: dict[str, Any] = {"groups": groups, "exposure": exposure}
+        block = self._rows(values, chunk, learning, bad, weight, n_rows)
         for name in self._absent(chunk):
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
-        of_rows |= {"forgotten": self.ids.take_forgotten(), "n_features": self.n_features}
-        return Batch(*encoded, chunk.position, **of_rows)
+        batch = Batch(block, target, weight, numbers, None, chunk.file, chunk.position, groups=groups)
+        forgotten = self.ids.take_forgotten()
+        return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -519,17 +460,10 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        header: dict[str, Any] = {
-            "columns": [_described(column) for column in self.columns],
-            "target": self.target,
-            "target_family": self.target_family,
-            "weight": self.weight,
-            "hash_bits": self.hash_bits,
-        }
-        header |= {
-            role: name for role, name in (("group", self.group), ("exposure", self.exposure)) if name is not None
-        }
-        header |= {name: [*of] for name in ("na_values", "kept", "labels") if (of := getattr(self, name))}
+        header: dict[str, Any] = {"columns": [_described(column) for column in self.columns]}
+        header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
+        header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
+        header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
         if not self.typed:
             header["typed"] = False
         if self.notes:
@@ -544,14 +478,10 @@ class TableEncoder:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
-        described = [dict(column) for column in header["columns"]]
         names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
         further = Further(**header["further"]) if "further" in header else None
-        encoder = cls(
-            [_restored(**column) for column in described],
-            **{name: header[name] for name in names if name in header},
-            further=further,
-        )
+        options = {name: header[name] for name in names if name in header}
+        encoder = cls([_restored(**column) for column in header["columns"]], **options, further=further)
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
         encoder.ids.load(arrays, header)
         encoder.profile = Profile.restore(arrays, len(encoder.columns))
@@ -562,31 +492,24 @@ class TableEncoder:
     def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names, absent = unique_names(chunk), self._absent(chunk)
-        held = set(names)
-        present = [column.name for column in self.columns if column.name in held]
+        here = set(names)
+        present = [column.name for column in self.columns if column.name in here]
         if absent and not (chunk.optional and present):
-            known = {*self._of_roles(), *(column.name for column in self.columns)}
+            known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
-            raise DataError(
-                f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing",
-                chunk.file,
-                remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
-            )
+            remedy = remedy or f"add what the model was trained with; the file has {listed(names)}"
+            problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
+            raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
-                raise DataError(
-                    f"{array.type} here, but the column was learned as {column.kind}",
-                    chunk.file,
-                    chunk.row,
-                    column.name,
-                    "give the column one type in all files",
-                )
+                problem = f"{array.type} here, but the column was learned as {column.kind}"
+                raise DataError(problem, chunk.file, chunk.row, column.name, "give the column one type in all files")
         return taken
 
-    def _of_roles(self) -> tuple[str | None, ...]:
+    def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
 
@@ -596,7 +519,9 @@ class TableEncoder:
         return [column.name for column in self.columns if not (column.since or column.name in present)]
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
-        if self.target is None or not _present(self.target, chunk, labelled):
+        if labelled and self.target is not None:
+            check_name("target", self.target, chunk.table.schema.names, chunk.file)
+        if self.target is None or self.target not in chunk.table.schema.names:
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
         array = target_of_texts(self, array, faults)
@@ -621,7 +546,7 @@ class TableEncoder:
         self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
         n = chunk.table.num_rows
-        parts = [parts_of(column, values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        parts = [column.parts_so_far(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
@@ -642,8 +567,10 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        late = self.ids.known(number_keys(self.columns)) if learning else ()
-        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
+        late = [number_key(name) for column in self.columns if column.since for name in column.names()]
+        return rows.table(
+            numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, self.ids.known(late) if learning else ()
+        )
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
         """Take note of what the columns hold in n rows that are learned, of so many with those that cannot be used."""
@@ -672,9 +599,3 @@ def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     column = _COLUMNS[kind](**options)
     column.since = since
     return column
-
-
-def _present(target: str, chunk: Columns, needed: bool) -> bool:
-    if needed:
-        check_name("target", target, chunk.table.schema.names, chunk.file)
-    return target in chunk.table.schema.names

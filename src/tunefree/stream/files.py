@@ -23,12 +23,8 @@ COMPRESSIONS = {
     ".br": "brotli",
     ".zip": "zip",
 }  # the method of each extension, as Arrow calls it
-
-
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?")  # other digits, such as 007, are codes
-
-
 ESCAPES = ("backslash", "quote")  # before a double quote in a quoted value of CSV
 
 
@@ -46,8 +42,8 @@ class TextFile(str):
 
     Examples
     --------
-    >>> TextFile("people.csv", encoding="latin-1").encoding, TextFile("people.csv").longest_line
-    ('latin-1', 67108864)
+    >>> TextFile("people.csv", encoding="latin-1").encoding, TextFile("people.csv").but(end=99).end
+    ('latin-1', 99)
     """
 
     encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
@@ -67,13 +63,7 @@ class TextFile(str):
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """The same file, of which something else is said.
-
-        Examples
-        --------
-        >>> TextFile("people.csv", encoding="latin-1").but(end=99).end
-        99
-        """
+        """The same file, of which something else is said."""
         return TextFile(str(self), **vars(self) | changes)
 
 
@@ -130,18 +120,7 @@ def _named_folders(file: str) -> dict[str, str | None]:
 
 
 def check_not_read(output: str | os.PathLike[str], files: Iterable[str]) -> None:
-    """Raise an error if a file to be written is one of those to be read, by whatever path or link.
-
-    Parameters
-    ----------
-    output : path
-    files : iterable of str
-        Names of files; "-" is standard input.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError if a file to be written is one of those to be read, by whatever path or link."""
     for file in files:
         if _is_same(output, file):
             raise DataError(f"would be written over {display_name(file)}", str(output), remedy="name another output")

@@ -33,15 +33,8 @@ MOST_NUMBERED = 256  # rows that are looked at
 
 
 def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) -> list[str]:
-    """Columns that are nothing but the index of a pandas frame.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    first : callable
-        Returns the first rows, a RecordBatch; called only where an index has a name.
-    kept : collection of str
-        Columns that stay in any case.
+    """Columns that are nothing but the index of a pandas frame, but for those that are ``kept``. ``first`` returns the
+    first rows, a RecordBatch; it is called only where an index has a name.
 
     Examples
     --------
@@ -58,16 +51,7 @@ def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) 
 
 
 def without_index(chunk: Columns, index: list[str], bad: BadRows, remedy: str) -> Columns:
-    """A chunk without such columns, which are noted.
-
-    Parameters
-    ----------
-    chunk : Columns
-    index : list of str
-    bad : BadRows
-    remedy : str
-        What keeps a column, with a place for its name.
-    """
+    """A chunk without such columns, which are noted; ``remedy`` says what keeps a column, with a place for its name."""
     for name in index:
         bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.table.num_rows, remedy.format(name))
     return chunk._replace(table=chunk.table.drop_columns(index)) if index else chunk
@@ -98,27 +82,12 @@ def read_frame(
     bad: BadRows | None = None,
     kept: Collection[str] = (),
 ) -> Iterator[Columns]:
-    """Read a table in memory as chunks.
+    """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
-    Parameters
-    ----------
-    frame : pandas or polars DataFrame, pyarrow Table, dict of arrays, two-dimensional ndarray, ...
-        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``. Columns of an array are named x0, x1, ...
-    start : Position, default=Position()
-        Where to begin: a chunk's ``position`` gives the rows that follow it.
-    chunk_rows : int, optional
-        By default 32768, fewer for wide tables.
-    name : str, default="the table"
-        For messages.
-    bad : BadRows, optional
-        Counts what is odd about rows.
-    kept : collection of str
-        Columns that are read even where they are the index of a pandas frame.
-
-    Raises
-    ------
-    DataError
-        If it is not a table, or what it reads from fails, such as a query.
+    A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
+    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame is left
+    out, unless it is ``kept``. A DataError is raised if it is not a table, or what it reads from fails, such as a
+    query.
 
     Examples
     --------

@@ -38,11 +38,7 @@ _TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 
 
 def is_too_deep(data: Any) -> bool:
-    """Whether values of any line of a text are nested more than MOST_NESTED deep.
-
-    Parameters
-    ----------
-    data : bytes or array of uint8
+    """Whether values of any line of a text (bytes) are nested more than MOST_NESTED deep.
 
     Examples
     --------
@@ -141,20 +137,8 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
-    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add.
-
-    Parameters
-    ----------
-    objects : sequence of dict
-    types : dict of str to pyarrow.DataType
-        Of columns that are known.
-    file : str
-        What messages call the objects' source.
-
-    Raises
-    ------
-    DataError
-        If a value is not of the type of its column.
+    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add; a
+    DataError if a value is not of the type of its column.
 
     Examples
     --------

@@ -70,23 +70,8 @@ def n_features(keys: Keys) -> int:
 
 
 def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.ndarray]:
-    """The ids of an array of keys, in the order of its elements.
-
-    Parameters
-    ----------
-    keys : Keys
-        Not to be used afterwards: the dictionary returned takes its place.
-    array : ndarray of uint64
-        Of any shape.
-    add : bool, default=True
-        Whether new keys are added; otherwise their id is 0.
-
-    Returns
-    -------
-    keys : Keys
-    ids : ndarray of int32
-        In the shape of ``array``.
-    """
+    """The dictionary, which takes the place of the one passed, and the ids (int32) of an array of keys of any shape;
+    new keys are added, or have the id 0."""
     flat = np.ascontiguousarray(array.reshape(-1), np.uint64)
     ids, progress = np.empty(len(flat), np.int32), np.array([keys.count, 0])
     slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
@@ -179,19 +164,8 @@ def hash_name(name: str, seed: int = 0) -> int:
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
-    """The keys of strings that lie one after the other, as Arrow keeps them.
-
-    Parameters
-    ----------
-    offsets : array of (n + 1) integers
-        String i is ``data[offsets[i] : offsets[i + 1]]``.
-    data : array of uint8
-    seed : int, default=0
-
-    Returns
-    -------
-    ndarray of uint64, of length n
-    """
+    """The keys (uint64) of strings that lie one after the other, as Arrow keeps them: string i is ``data[offsets[i] :
+    offsets[i + 1]]``."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     hashes = np.empty(len(offsets) - 1, np.uint64)
     hash_each(offsets, data, int(seed), hashes)

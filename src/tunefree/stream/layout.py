@@ -50,12 +50,8 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_encoder(cls, encoder: Any) -> Layout:
-        """The layout of the features of an encoder as they are now.
-
-        Parameters
-        ----------
-        encoder : encoder of rows
-            Where it knows no columns, as with svmlight text, each feature is a part.
+        """The layout of the features of an encoder as they are now; where it knows no columns, as with svmlight text,
+        each feature is a part.
 
         Examples
         --------

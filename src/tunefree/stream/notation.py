@@ -164,10 +164,10 @@ def stands_for_missing(strings: Any) -> np.ndarray:
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` beside strings all of which hold digits.
+    """Up to three words such as ``unknown`` beside strings all of which hold digits; nothing if there are more.
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
-    value may be as many as they are, and are among the words; nothing if there are more words.
+    value may be as many as they are, and are among the words.
 
     Examples
     --------
@@ -201,18 +201,10 @@ def without_signs(strings: Any) -> Any:
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
-    """The notation in which all strings are numbers; None if there is none.
+    """The notation in which all strings, without white space around them, are numbers; None if there is none.
 
-    Whole numbers, with nothing to tell them from codes, have one only if it is given.
-
-    Parameters
-    ----------
-    strings : pyarrow.Array
-        Without white space around them.
-    continental : bool, default False
-        Whether other columns have decimal commas: then ``1,234`` is no thousand, and ``1.234`` is one.
-    known : Notation, optional
-        The only notation that is asked for.
+    Whole numbers, with nothing to tell them from codes, have one only if it is ``known``, and then no other is asked
+    for. Where other columns have decimal commas (``continental``), ``1,234`` is no thousand, and ``1.234`` is one.
 
     Examples
     --------
@@ -275,11 +267,6 @@ ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"
 
 def codes_in(strings: Any) -> str:
     """What makes codes of strings that look like numbers: leading zeros, or digits that float64 loses; else nothing.
-
-    Parameters
-    ----------
-    strings : pyarrow.Array
-        Without white space around them.
 
     Examples
     --------
@@ -458,16 +445,9 @@ class Note(NamedTuple):
 class ColumnTypes(NamedTuple):
     """What a user says about columns, instead of letting it be guessed.
 
-    Parameters
-    ----------
-    decimal, thousands : str, optional
-        In numbers that are written as texts.
-    na_values : sequence of str
-        What stands for a missing value, beside what always does.
-    numeric, categorical : sequence of str
-        Columns of numbers, and of categories.
-    date : sequence of str
-        Columns of dates, each followed by ``=FORMAT`` or not.
+    The ``decimal`` mark and the ``thousands`` of numbers that are written as texts; ``na_values`` that stand for a
+    missing value, beside what always does; columns that are ``numeric`` or ``categorical``, and columns of dates, each
+    followed by ``=FORMAT`` or not.
     """
 
     decimal: str | None = None

@@ -59,24 +59,7 @@ def observed_of(of_rows: Sequence[Sequence[Seen]]) -> list[Observed]:
 
 
 class Profile:
-    """What rows hold, column by column.
-
-    Parameters
-    ----------
-    n_columns : int, default 0
-        Columns that come later are added at the end.
-
-    Attributes
-    ----------
-    rows : int
-    present : (c,) array of int64
-        Rows in which each column is not missing.
-    ranges : (c, 2) array
-        The smallest and the largest number; inf and -inf where there is none.
-    keys : (k,) array of uint64
-        The fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too.
-    values : (k, c) array of float32
-        inf is missing, or not kept.
+    """What rows hold, column by column; columns that come later are added at the end.
 
     Examples
     --------
@@ -89,8 +72,11 @@ class Profile:
 
     def __init__(self, n_columns: int = 0) -> None:
         self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
-        self.present, self.ranges = np.zeros(0, np.int64), np.zeros((0, 2))
-        self.keys, self.values = np.zeros(0, np.uint64), np.zeros((0, 0), np.float32)
+        self.present = np.zeros(0, np.int64)  # (c,) rows in which each column is not missing
+        self.ranges = np.zeros((0, 2))  # (c, 2) the smallest and the largest number; inf and -inf where there is none
+        # (k,) the fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too
+        self.keys = np.zeros(0, np.uint64)
+        self.values = np.zeros((0, 0), np.float32)  # (k, c); inf is missing, or not kept
         self._widen(n_columns)
 
     def _widen(self, n_columns: int) -> None:
@@ -102,14 +88,7 @@ class Profile:
             self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        observed : sequence of Observed
-            Of each column; None where it is absent from all of these rows.
-        n : int
-        """
+        """Add n rows, of what each column holds in them; None where a column is absent from all of them."""
         self._widen(len(observed))
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
@@ -145,14 +124,8 @@ class Profile:
         return values[values < np.inf]
 
     def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of another profile, of which :meth:`save` gave the arrays.
-
-        Parameters
-        ----------
-        arrays : dict
-        places : (c,) array
-            The numbers here of the columns there.
-        """
+        """Add the rows of another profile, of which :meth:`save` gave the arrays; ``places`` (c,) has the numbers here
+        of the columns there."""
         other = Profile.restore(arrays, len(places))
         self._widen(int(places.max(initial=-1)) + 1)
         self.rows += other.rows
@@ -211,15 +184,10 @@ def _fractions(n: int) -> np.ndarray:
 
 
 class Comparison:
-    """Rows that are predicted, compared with the profile of those that were learned.
+    """Rows that are predicted, compared with the profile of those that were learned by an encoder.
 
     What is unknown, or far outside, is counted row by row. Whether columns are missing more often, and whether they are
     distributed otherwise, is tested when all rows are known.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It has the profile, the columns and their categories.
 
     Examples
     --------
@@ -264,18 +232,8 @@ class Comparison:
         file: str,
         numbers: np.ndarray,
     ) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        observed : sequence of Observed
-            As in a profile.
-        unknown : sequence of (int, dict)
-            Codes that are not known: the number of a column, with the rows of each code by its name, and the first row.
-        file : str
-        numbers : (n,) array
-            Of the rows, in the file.
-        """
+        """Add rows of a file, which have these numbers: what each column holds in them, and the codes that are not
+        known, by the number of a column, with how many rows have each and the first of them."""
         if not len(numbers):
             return
         if not self.here.rows:

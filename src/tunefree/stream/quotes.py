@@ -29,20 +29,10 @@ class Quotes(NamedTuple):
 
 
 def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> Quotes:
-    """The quotes of a text.
+    """The quotes of a text (uint8), whose fields begin after the delimiters; ``before`` is the byte before the text.
 
     Each quote changes between outside and inside, unless one leads inside that is not at the start of a field: then
     runs of quotes are told apart.
-
-    Parameters
-    ----------
-    text : (bytes,) array of uint8
-    delimiters : str
-        Those after which a field begins.
-    before : int
-        The byte before the text.
-    begins_inside : bool, default False
-        Whether the text begins inside quotes.
 
     Examples
     --------
@@ -145,13 +135,6 @@ def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
 
     One quote that follows such a backslash is enough if it would close a field in its middle; else whether more lines
     have the right number of fields tells.
-
-    Parameters
-    ----------
-    text : bytes
-        Lines.
-    delimiter : str
-    n_fields : int
     """
     if BACKSLASH not in text or b'\\"' not in text:  # a search for one byte is fast
         return False

@@ -22,7 +22,7 @@ from tunefree.stream.encoder import MOST_CODES, column_of, present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
-from tunefree.stream.schema import notations_of, parts_of
+from tunefree.stream.schema import notations_of
 
 MOST_ROWS = 64  # more are encoded faster together
 MOST_REMEMBERED = 1000  # values of a column that are remembered
@@ -51,17 +51,8 @@ _NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
 class RowEncoder:
     """Encodes rows that are to be predicted, with a bounded memory of values for each column.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It does not change meanwhile.
-    of_frames : bool, default False
-        Whether values are those of a frame; else they are of JSON.
-
-    Attributes
-    ----------
-    names : frozenset of str
-        Of the columns; none if no row of this encoder is foreseen.
+    The encoder of tables does not change meanwhile. Values are those of JSON, or of a frame. ``names`` are those of the
+    columns; none if no row of this encoder is foreseen.
 
     Examples
     --------
@@ -158,7 +149,7 @@ class RowEncoder:
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)
-        parts = parts_of(column, values, False)
+        parts = column.parts_so_far(values, False)
         if faults or faults.missing:
             return None
         located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]

@@ -1,20 +1,13 @@
-"""Which kind of column each column of a table is, from its first chunk and from what the user says.
+"""Which kind of column each column of a table is, from a sample of its values and from what the user says.
 
-Columns that first come later in a stream: features from there on.
+What a column that first comes later in a stream is depends on its first value alone, so that nothing depends on where a
+stream is cut into chunks. Where all values are texts, as in CSV, the first rows of a further file decide together.
 
-The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse rows, as
-words are: views do not centre them, and they share their unit with the words. Categories are codes as any others.
-Of a row that lacks such a column nothing is known, which is no feature: the rows before had no such feature either.
-What a column is depends on its first value alone, so that nothing depends on where a stream is cut into chunks. Where
-all values are texts, as in CSV, the first rows of a further file decide together.
-
-
-How a further file writes its numbers and dates: as in training, or in a notation that it has for itself.
-
-The same digits may be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all
-values of a column are numbers in the notation of training, they are read so, unless other columns of the file have
-decimal commas, or points, that cannot be anything else. Otherwise the notation that most of them have is used. Either
-is noted where it differs from that of training.
+A further file writes its numbers and dates as in training, or in a notation that it has for itself. The same digits may
+be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all values of a column
+are numbers in the notation of training, they are read so, unless other columns of the file have decimal commas, or
+points, that cannot be anything else. Otherwise the notation that most of them have is used. Either is noted where it
+differs from that of training.
 """
 
 from __future__ import annotations
@@ -25,7 +18,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,24 +30,17 @@ from tunefree.stream.columns import (
     OF_WORDS,
     RARE_WORD,
     Array,
-    Bags,
     Boolean,
     Category,
-    Codes,
     Faults,
     Number,
-    Parts,
-    Words,
     blank_to_null,
     decoded,
     family,
     looks_like_booleans,
-    missing_key,
     valid_utf8,
     without_words,
 )
-from tunefree.stream.keys import hash_name
-from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import (
     EXACT,
     NULLS,
@@ -96,24 +81,11 @@ _TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE")
 
 
 class Inference:
-    """Infers columns from their arrays in a first chunk.
+    """Infers columns from their arrays in a first chunk, by name, and from what the user says.
 
-    Parameters
-    ----------
-    arrays : dict of str to pyarrow.Array
-        All columns of the chunk by name.
-    file : str
-        Name of the file, for messages.
-    texts : sequence of str
-        Columns of texts, beside those that look like texts.
-    column_types : ColumnTypes
-        What the user says.
-    typed : bool, default True
-        Whether the source distinguishes strings of digits from numbers.
-    semicolons : bool, default False
-        Whether they are between the fields of the source.
-    target : str, optional
-        A column of which integers beyond 2^53 are distinguished.
+    ``texts`` are columns of texts, beside those that look like texts. If not ``typed``, the source does not distinguish
+    strings of digits from numbers. ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are
+    distinguished.
 
     Examples
     --------
@@ -290,17 +262,8 @@ def values_of_texts(
     that they are, and else as strings.
 
     Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
-    other columns have decimal commas, or may have them.
-
-    Parameters
-    ----------
-    texts : dict of str to pyarrow.Array
-    column_types : ColumnTypes
-    semicolons : bool
-        Whether they are between the fields of the source.
-    target : str, optional
-        A column of which integers beyond 2^53 are distinguished, and which is a number in spite of zeros before its
-        digits if it has too many different ones for classes.
+    other columns have decimal commas, or may have them. Of the target integers beyond 2^53 are distinguished, and it is
+    a number in spite of leading zeros if it has too many different ones for classes.
 
     Examples
     --------
@@ -422,60 +385,10 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-NOTHING = Parts([], [], [])
-
-
-def parts_of(column: Any, values: Any, learning: bool) -> Parts:
-    """What a column adds to the rows of a chunk; nothing if it came later and the chunk lacks it."""
-    if not column.since:
-        parts: Parts = column.parts(values, learning)
-        return parts
-    if values is None:
-        return NOTHING
-    parts = column.parts(values, learning)
-    numbers = zip(column.names(), parts.numbers, strict=True)
-    codes = [_present(column, codes) for codes in parts.codes]
-    bags = [Bags.of(_entries(name, values)) for name, values in numbers]
-    return Parts([], [values for values in codes if (values.places >= 0).any()], [*bags, *parts.bags])
-
-
-def _present(column: Any, codes: Codes) -> Codes:
-    """Codes without that of a missing value."""
-    is_missing = np.append(codes.keys == missing_key(column.name), False)  # the last is for place -1
-    return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
-
-
-def number_keys(columns: Iterable[Any]) -> list[int]:
-    """The keys of the numbers of those columns that came later."""
-    return [_number_key(name) for column in columns if column.since for name in column.names()]
-
-
-def _number_key(name: str) -> int:
-    return hash_name("number", hash_name(name))
-
-
-def _entries(name: str, values: np.ndarray) -> Words:
-    """Numbers as entries of sparse rows; those that are 0 are none."""
-    held = values[values != 0.0]
-    keys = np.full(len(held), _number_key(name), np.uint64)
-    return Words((values != 0.0).astype(np.int64), keys, held, one_by_one(lambda k: name))
-
-
 @dataclass
 class Further:
-    """What an encoder does with columns that it does not know.
-
-    Parameters
-    ----------
-    ignored : list of str
-        Columns that are not to become features.
-    decimal, thousands : str, optional
-        In numbers that are written as texts; guessed if both are None.
-    left_out : dict of str to str
-        Types of later columns that have no features.
-    rows : int
-        Rows of the stream so far.
-    """
+    """What an encoder does with columns that it does not know, but for those that are ``ignored``. Types of later
+    columns that have no features are ``left_out``; ``rows`` counts those of the stream so far."""
 
     ignored: list[str]
     decimal: str | None = None
@@ -486,22 +399,9 @@ class Further:
     def columns(
         self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
     ) -> list[Any]:
-        """The columns that the rows of a chunk add, in the order of the rows that have their first values.
-
-        Parameters
-        ----------
-        table : pyarrow.RecordBatch
-        known : iterable of str
-            Names of columns that are known.
-        file : str
-            For messages.
-        row : int
-            Number of the chunk's first row in its file.
-        na_values : tuple of str
-            As the encoder has them.
-        typed : bool
-            Whether the source distinguishes strings of digits from numbers.
-        """
+        """The columns that the rows of a chunk add, in the order of the rows that have their first values. ``row`` is
+        the number of the chunk's first row in its file; if not ``typed``, the source does not distinguish strings of
+        digits from numbers."""
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
@@ -556,24 +456,18 @@ _ISO = "YYYY-MM-DD"
 
 def strings_of(sample: Columns, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
     """Those of some columns of a sample that are strings, null where a value is missing."""
-    columns, strings = zip(sample.table.schema.names, sample.table.columns, strict=True), {}
-    for name, array in columns:
-        if name in names and family(array.type) == "string":
-            strings[name] = without_words(without(array, tuple(na_values)), name, (), Faults())
-    return strings
+    return {
+        name: without_words(without(array, tuple(na_values)), name, (), Faults())
+        for name, array in zip(sample.table.schema.names, sample.table.columns, strict=True)
+        if name in names and family(array.type) == "string"
+    }
 
 
 class FileNotation:
     """Finds how a file writes the numbers and dates of columns that are known.
 
-    Parameters
-    ----------
-    strings : dict of str to pyarrow.Array, optional
-        Columns of the file that are strings; None where they are not known before they are read.
-    trained : dict of str to Notation
-        Of those that are numbers, as training had them; None for plain numbers.
-    asked : Notation, optional
-        As the user says that the file has them.
+    ``strings`` are those columns of the file that are such; None where they are not known before they are read.
+    ``trained`` has the notations of training, None for plain numbers, and ``asked`` the one that the user names.
 
     Examples
     --------
@@ -629,22 +523,9 @@ class FileNotation:
 
 
 def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
-    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It is not changed.
-    sample : Columns, optional
-        Rows of the file; only what is given is known without.
-    column_types : ColumnTypes
-        What the user says.
-
-    Raises
-    ------
-    DataError
-        If a date is said of what is no column of dates.
-    """
+    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them,
+    by a sample of its rows; without, only what the user says counts. A DataError if that is a date of what is no column
+    of dates."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
@@ -655,7 +536,7 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
     strings = None if sample is None else strings_of(sample, asked, adapted.na_values)
     file = FileNotation(strings, trained, column_types.notation)
-    adapted.columns = [_of_column(column, file, formats) for column in adapted.columns]
+    adapted.columns = [_of_file(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
@@ -668,39 +549,28 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     return adapted
 
 
-def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
+def _of_file(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
     """A column as the file writes it; formats of dates that are said are taken out."""
-    if column.kind == Number.kind:
-        decimal, thousands, unit = file.of_numbers(column.name) or (None, "", "")
-        adapted: Any = Number(column.name, decimal, thousands, unit, column.na_values)
-    elif column.kind == Timestamp.kind:
-        format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
-        adapted = Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)
-    else:
+    if column.kind not in (Number.kind, Timestamp.kind):
         return column
-    adapted.since = column.since
+    adapted = copy.copy(column)
+    if column.kind == Number.kind:
+        adapted.notation = file.of_numbers(column.name)
+    else:
+        adapted.format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
     return adapted
 
 
 def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Objects of JSON whose numbers are written as an encoder reads them from strings.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-    rows : list of dict
-        They are not changed.
-    """
+    """Objects of JSON whose numbers are written as an encoder reads them from strings."""
     notations = notations_of(encoder)
     if not notations:
         return [dict(row) for row in rows]
-    return [
-        {
-            name: notations[name].text(cell) if name in notations and type(cell) in (int, float) else cell
-            for name, cell in row.items()
-        }
-        for row in rows
-    ]
+
+    def written(name: str, value: Any) -> Any:
+        return notations[name].text(value) if name in notations and type(value) in (int, float) else value
+
+    return [{name: written(name, value) for name, value in row.items()} for row in rows]
 
 
 def notations_of(encoder: Any) -> dict[str, Notation]:

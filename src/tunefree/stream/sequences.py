@@ -172,14 +172,8 @@ class Bag(Column):
 
 
 class Vector(Column):
-    """Lists of numbers: the numbers at the same place are a column.
-
-    Parameters
-    ----------
-    name : str
-    width : int, default=0
-        Places that are dense columns. Numbers at later places are entries of sparse rows.
-    """
+    """Lists of numbers: the numbers at the same place are a column. So are the first ``width`` places; numbers at later
+    ones are entries of sparse rows."""
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})

@@ -41,26 +41,12 @@ def encoder_of(kind: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: files of one format, or a table in memory.
+    """Where rows come from: files of one format ("-" is standard input), or a table in memory.
 
-    Parameters
-    ----------
-    files : tuple of str
-        Names of files; "-" is standard input. Empty for a table in memory.
-    format : str or None
-        The name of the files' format; None for a table in memory.
-    table : object, optional
-        A table in memory.
-    delimiter : str, optional
-        Between the fields of a CSV line; guessed if None.
-    column_types : ColumnTypes
-        What is said of how further files write what the model knows; a plan says it for training.
-    origin : callable
-        From a file and the number of a row in it to those that the user knows, where rows were moved.
-    known : encoder, optional
-        That knows the columns, but no row; made before rows were moved.
-    typed : bool, default True
-        Whether the format distinguishes strings of digits from numbers, which CSV does not.
+    ``column_types`` is what is said of how further files write what the model knows; a plan says it for training. Where
+    rows were moved, ``origin`` returns the file and number of a row that the user knows, and ``known`` is an encoder
+    that knows the columns, made before. ``typed`` says whether the format distinguishes strings of digits from numbers,
+    which CSV does not.
 
     Examples
     --------
@@ -85,7 +71,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
@@ -114,16 +100,8 @@ class Source:
         bad: BadRows | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Chunks from a position on.
-
-        Parameters
-        ----------
-        start : Position
-        bad : BadRows, optional
-            What happens to rows that cannot be read; an error if None.
-        **options
-            Fields of :class:`tunefree.stream.tables.Options`, apart from the delimiter.
-        """
+        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`; rows that cannot be read are
+        errors if ``bad`` is None."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
@@ -133,13 +111,7 @@ class Source:
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:
-        """Rows that say more about the columns than the first chunk does; None where that says as much.
-
-        Parameters
-        ----------
-        options : Options
-            How they are read, apart from the delimiter.
-        """
+        """Rows that say more about the columns than the first chunk does; None where that says as much."""
         if self.kind != formats.TABLE or self.format is None:
             return None
         from tunefree.stream import tables
@@ -172,15 +144,10 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
-        """Positions all over a source, the first at its start.
+        """At most so many positions all over a source, the first at its start.
 
         Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
         text before a position are not counted.
-
-        Parameters
-        ----------
-        count : int
-            Of positions, at most.
 
         Examples
         --------
@@ -256,7 +223,7 @@ def open_source(
     'vw'
     """
     paths = _paths(data)
-    of_files = {
+    passed = {
         "format": format is not None,
         "delimiter": delimiter is not None,
         "escape": escape is not None,
@@ -264,7 +231,7 @@ def open_source(
         "max_line_bytes": max_line_bytes != LONGEST_LINE,
     }
     if paths is None:
-        _refuse(of_files, "is for files, and this is a table")
+        _refuse([name for name in passed if passed[name]], "is for files, and this is a table")
         return Source((), None, data, column_types=column_types)
     if format is not None:
         formats.named(format)
@@ -280,17 +247,15 @@ def open_source(
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     name = format or _format_of(files[0], is_table, delimiter)
-    of_files["format"] = False
-    if formats.named(name).text:
-        of_csv = ("delimiter", "escape")
-        of_files = {option: of_files[option] and name in WITHOUT_DELIMITER for option in of_csv}
-    _refuse(of_files, f"has no effect on {name} files")
+    is_text, of_csv = formats.named(name).text, ("delimiter", "escape")
+    idle = (of_csv if name in WITHOUT_DELIMITER else ()) if is_text else (*of_csv, "encoding", "max_line_bytes")
+    _refuse([option for option in idle if passed[option]], f"has no effect on {name} files")
     return Source(files, name, None, delimiter, column_types, typed=formats.named(name).typed)
 
 
-def _refuse(parameters: dict[str, bool], why: str) -> None:
-    """Raise an error if one of some parameters was passed, which have no effect."""
-    for name in (name for name, is_passed in parameters.items() if is_passed):
+def _refuse(names: list[str], why: str) -> None:
+    """Raise an error of the first parameter that was passed and has no effect."""
+    for name in names:
         raise DataError(f"`{name}` {why}", remedy="leave it out")
 
 

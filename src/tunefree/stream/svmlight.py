@@ -67,18 +67,9 @@ def is_svmlight(line: str) -> bool:
 class SvmlightEncoder(tokens.LineEncoder):
     """Turns lines of svmlight text into batches.
 
-    Parameters
-    ----------
-    hash_bits : int, default=0
-        0 keeps an exact dictionary of indices; otherwise indices are hashed to 2^hash_bits features, and the values of
-        features that collide are summed.
-    zero_based : bool, default=False
-        Whether 0 is an index; it becomes one when it occurs.
-
-    Attributes
-    ----------
-    has_queries : bool
-        Whether the first rows have query numbers (``qid:``), which are not used.
+    An exact dictionary of indices is kept, or indices are hashed to 2^hash_bits features, and the values of features
+    that collide are summed. If ``zero_based``, 0 is an index; it becomes one when it occurs. ``has_queries`` tells
+    whether the first rows have query numbers (``qid:``), which are not used.
 
     Examples
     --------

@@ -88,26 +88,12 @@ def read_tables(
     bad: BadRows | None = None,
     **options: Any,
 ) -> Iterator[Columns]:
-    """Read tables as chunks.
+    """Read tables as chunks, with fields of :class:`Options`.
 
-    Parameters
-    ----------
-    files : sequence of str
-        As :func:`tunefree.stream.files.expand` gives them; "-" is standard input (text only).
-    format : str, optional
-        The name of a format of tables. If None, it is recognised by the first file's extension; standard input is CSV.
-    start : Position, default=Position()
-        Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
-    bad : BadRows, optional
-        What happens to rows that cannot be read; an error if None.
-    **options
-        Fields of :class:`tunefree.stream.tables.Options`. Columns of CSV are strings. Types of columns of
-        JSON that are not known before are inferred from the first lines. Chunks of columnar files have 32768
-        rows by default, fewer for wide tables.
-
-    Yields
-    ------
-    Columns
+    If the name of the ``format`` is None, it is recognised by the first file's extension; standard input is CSV. A
+    chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad`` is
+    None. Columns of CSV are strings. Types of columns of JSON that are not known before are inferred from the first
+    lines. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
 
     Examples
     --------
@@ -147,9 +133,8 @@ def sample_of(files: Sequence[str], format: str | None, options: Options) -> Col
     sample = reader.sample(files[0], options)
     if sample is None:
         return None
-    return with_partitions(
-        Columns(flattened(sample), display_name(files[0]), 1, Position()), files[0], options, BadRows()
-    )
+    chunk = Columns(flattened(sample), display_name(files[0]), 1, Position())
+    return with_partitions(chunk, files[0], options, BadRows())
 
 
 def rows_of_a_chunk(n_columns: int) -> int:
@@ -199,22 +184,9 @@ def _broad(arrow_type: Any) -> str:
 
 
 def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -> Columns:
-    """A chunk with columns of the partitions that its file lies in, as far as these are of use.
-
-    Parameters
-    ----------
-    chunk : Columns
-    file : str
-        A :class:`tunefree.stream.files.TextFile` knows its partitions.
-    options : Options
-    bad : BadRows
-        Counts rows that get a column.
-
-    Raises
-    ------
-    DataError
-        If the file has a column of the name with other values, or the value is not of the type of its column.
-    """
+    """A chunk with columns of the partitions that its file lies in, as far as these are of use; ``bad`` counts the rows
+    that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
+    its column."""
     for partition in getattr(file, "partitions", ()):
         is_ignored = options.grows and partition.name in options.as_written
         if is_ignored or not (partition.varies or partition.name in options.named):

@@ -44,30 +44,13 @@ def read_lines(
     header: bool = False,
     escaped: bool = False,
 ) -> Iterator[Lines]:
-    """Read texts as chunks of whole lines.
+    """Read texts as chunks of whole lines, from a position on; a chunk's ``position`` gives the chunks that follow it.
 
-    Parameters
-    ----------
-    files : sequence of str
-        Local paths, or ``"-"`` for standard input. Compressed texts (gzip, bzip2, Zstandard, LZ4, xz; Brotli by its
-        extension ``.br``) are decompressed as they are read.
-    start : Position, default=Position()
-        Where to begin: a chunk's ``position`` gives the chunks that follow it, and no others.
-    block_size : int, default=2 MiB
-        Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 64 MiB or as the file's
-        :class:`tunefree.stream.files.TextFile` says.
-    delimiters : str, default=""
-        Of CSV, in which line ends between double quotes do not end a line (:mod:`tunefree.stream.quotes`). A quote that
-        is never closed, or not within the longest line, holds its own line only.
-    header : bool, default=False
-        The first line of each file is not a row and is left out; :func:`read_beginning` returns it.
-    escaped : bool, default=False
-        Quotes that a backslash precedes belong to values, and are doubled instead.
-
-    Yields
-    ------
-    Lines
-        Rows are lines counted from 1, blank ones included and the header excluded. A byte-order mark is left out.
+    A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own, up to 64 MiB or as the file's
+    :class:`tunefree.stream.files.TextFile` says. Line ends between double quotes do not end a line if there are
+    ``delimiters``; a quote that is never closed, or not within the longest line, holds its own line only. With a
+    ``header`` the first line of each file is no row. Quotes that a backslash precedes are doubled if they are
+    ``escaped``. Rows are lines counted from 1, blank ones included. A byte-order mark is left out.
 
     Examples
     --------
@@ -105,14 +88,7 @@ class Beginning(NamedTuple):
 
 
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
-    """How a text begins; standard input can still be read from its start afterwards.
-
-    Parameters
-    ----------
-    file : str
-    delimiters : str, default=""
-        Of CSV, in which line ends between double quotes do not end the header.
-    """
+    """How a text begins; standard input can still be read from its start afterwards."""
     text = open_text(file)
     try:
         if text.offset:
@@ -238,19 +214,11 @@ def delimiter_counts(header: str) -> dict[str, int]:
 
 
 def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = False) -> bytes:
-    """The first half of a sample, and whole lines from places all over the rest of a delimited file.
+    """The first half of a sample of the first lines of a file, and whole lines from places all over the rest. The
+    sample itself, of a file that is no longer or cannot be read from anywhere.
 
-    The sample itself, of a file that is no longer or cannot be read from anywhere.
-
-    Parameters
-    ----------
-    file : str
-    beginning : bytes
-        The first lines of the file, as a sample has them.
-    delimiters : str
-        Between fields.
-    escaped : bool, default False
-        As :func:`read_lines` takes it.
+    Text can be read from anywhere if it is not compressed, and no quotes hold line ends: there nothing shows where a
+    line begins.
 
     Examples
     --------

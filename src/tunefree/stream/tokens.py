@@ -82,12 +82,8 @@ class LineEncoder:
     """Turns lines of text into rows of features, and learns which features there are.
 
     Formats say how lines are tokenized. :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps:
-    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream.
-
-    Parameters
-    ----------
-    hash_bits : int
-        Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0.
+    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream. Features
+    are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
 
     def __init__(self, hash_bits: int) -> None:
@@ -489,12 +485,7 @@ SOME, NOTHING = "features that training never saw, such as {}", "no feature is k
 
 
 class UnknownFeatures:
-    """Counts what is unknown in rows that are predicted.
-
-    Parameters
-    ----------
-    names : list of str
-        Of the known features, by id.
+    """Counts what is unknown in rows that are predicted, of the ``names`` of the known features by id.
 
     Examples
     --------

@@ -74,13 +74,8 @@ class VWEncoder(tokens.LineEncoder):
     """Turns lines of Vowpal Wabbit text into batches.
 
     Features are known by namespace and name; the values of a feature that occurs twice in a row are summed. Their names
-    are ``namespace^feature``, or ``feature`` in the namespace without a name.
-
-    Parameters
-    ----------
-    hash_bits : int, default=0
-        0 keeps an exact dictionary of names; otherwise they are hashed to 2^hash_bits features, the values of
-        features that collide are summed, and no names are kept.
+    are ``namespace^feature``, or ``feature`` in the namespace without a name. They are kept in an exact dictionary, or
+    hashed to 2^hash_bits features: then the values of features that collide are summed, and no names are kept.
 
     Examples
     --------

@@ -51,18 +51,11 @@ def forms_in(data: np.ndarray) -> np.ndarray:
 
 @cache
 def forms(size: int = 4) -> np.ndarray:
-    """What each character becomes in words, as the Unicode database of this Python has it.
+    """What each character becomes in words, as the Unicode database of this Python has it, (0x110000,) uint32.
 
-    Parameters
-    ----------
-    size : {1, 2, 3, 4}, default 4
-        Bytes in UTF-8 that the longest characters have; nothing is told of longer ones.
-
-    Returns
-    -------
-    ndarray of uint32, of length 0x110000
-        0 for characters that separate words. Else the code of the character in lower case (if that is a single
-        character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
+    It is 0 for characters that separate words. Else it is the code of the character in lower case (if that is a single
+    character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
+    Nothing is told of characters of more than ``size`` bytes in UTF-8.
 
     Examples
     --------
@@ -107,16 +100,8 @@ class Counts(NamedTuple):
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """Count the words and pairs of texts that lie one after the other, as Arrow keeps them.
-
-    Parameters
-    ----------
-    offsets : array of (n + 1) integers
-        Text i is ``data[offsets[i] : offsets[i + 1]]``.
-    data : array of uint8
-        Valid UTF-8.
-    seed : int
-        Of the keys.
+    """Count the words and pairs of texts that lie one after the other in UTF-8, as Arrow keeps them: text i is
+    ``data[offsets[i] : offsets[i + 1]]``. The seed is that of the keys.
 
     Examples
     --------
