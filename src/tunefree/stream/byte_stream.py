@@ -29,8 +29,9 @@ MOST_AT_ONCE = 1 << 21  # bytes that are read for a decompressor, or to skip the
 _LINE_END = b"\n"
 _MAGIC = {
     "gzip": (b"\x1f\x8b",),
-    "bz2": tuple(b"BZh%d" % level + b"1AY&SY" for level in range(1, 10))
-    + tuple(b"BZh%d" % level + b"\x17\x72\x45\x38\x50\x90" for level in range(1, 10)),  # of no bytes
+    "bz2": tuple(  # the second is of no bytes
+        b"BZh%d" % level + start for level in range(1, 10) for start in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
+    ),
     "zstd": (b"\x28\xb5\x2f\xfd",),
     "lz4": (b"\x04\x22\x4d\x18",),
     "xz": (b"\xfd7zXZ\x00",),
@@ -164,9 +165,8 @@ def errors_of(name: str) -> Iterator[None]:
         raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
     except UnicodeError as error:
         remedy = "name its `encoding`, such as utf-8 or latin-1"
-        raise DataError(
-            f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})", name, remedy=remedy
-        ) from None
+        problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
+        raise DataError(problem, name, remedy=remedy) from None
     except OSError as error:
         if error.errno is None:  # from a decompressor, not from the system
             raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
@@ -236,9 +236,8 @@ def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     method_of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
     method = claimed if claimed == "brotli" else method_of_bytes
     if claimed and claimed != method and start:
-        raise DataError(
-            f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename the file or get it again"
-        )
+        problem = f"the name promises {claimed}, the bytes are not"
+        raise DataError(problem, raw.name, remedy="rename the file or get it again")
     if not method or not start:
         return raw
     if method == "zip":
@@ -254,11 +253,8 @@ def _only_member(raw: ByteStream, file: str) -> ByteStream:
         raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
     try:
         archive = zipfile.ZipFile(file)
-        members = [
-            member
-            for member in archive.infolist()
-            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
-        ]
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in members if not member.filename.startswith("__MACOSX/")]
         if len(members) != 1:
             remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
             raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)

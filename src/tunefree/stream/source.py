@@ -7,6 +7,7 @@ import codecs
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -289,11 +290,8 @@ def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
 
 def _first_line(file: str) -> str:
     """The first line of a text, without white space around it; it stays to be read."""
-    text = open_text(file)
-    try:
+    with closing(open_text(file)) as text:
         return bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
-    finally:
-        text.close()
 
 
 def _rows_of(table: Any) -> int:

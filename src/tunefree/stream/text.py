@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter
 _BLANK = b" \t\r,;|\"'"  # letters of lines that hold nothing
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))"[^"]*"')
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 WINDOWS = 16  # of a sample from all over a text, which take the bytes of its second half
 
 
@@ -65,12 +65,9 @@ def read_lines(
     """
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
-        text = open_text(files[number])
-        text.end, text.escaped = getattr(files[number], "end", None), escaped
-        try:
+        with closing(open_text(files[number])) as text:
+            text.end, text.escaped = getattr(files[number], "end", None), escaped
             yield from _chunks(text, begin, block_size, delimiters, header)
-        finally:
-            text.close()
 
 
 class Beginning(NamedTuple):
@@ -89,26 +86,19 @@ class Beginning(NamedTuple):
 
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """How a text begins; standard input can still be read from its start afterwards."""
-    text = open_text(file)
-    try:
+    with closing(open_text(file)) as text:
         if text.offset:
             return Beginning(b"", Start(), b"")
         window = text.peek(SAMPLE).tobytes()
         start, end = _header_of(text, delimiters)
         header = text.peek(end).tobytes()[start.size :].rstrip(b"\r\n")
-    finally:
-        text.close()
-    return Beginning(header, start, window[start.size :])
+        return Beginning(header, start, window[start.size :])
 
 
 def read_sample(file: str) -> bytes:
     """The first two mebibytes of a text, without a byte-order mark; standard input can still be read from its start."""
-    text = open_text(file)
-    try:
-        window = text.peek(SAMPLE).tobytes() if text.offset == 0 else b""
-    finally:
-        text.close()
-    return window.removeprefix(BYTE_ORDER_MARK)
+    with closing(open_text(file)) as text:
+        return text.peek(SAMPLE).tobytes().removeprefix(BYTE_ORDER_MARK) if text.offset == 0 else b""
 
 
 def whole_lines(window: bytes, delimiters: str = "") -> bytes:
@@ -230,9 +220,8 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
     >>> len(lines) * 8 <= SAMPLE, lines[0], lines[-1]
     (True, b'0000000', b'2097151')
     """
-    text = open_text(file)
-    text.escaped = escaped
-    try:
+    with closing(open_text(file)) as text:
+        text.escaped = escaped
         size, width, start = text.size or 0, SAMPLE // 2 // WINDOWS, SAMPLE - SAMPLE // 2
         if size <= SAMPLE or holds_line_ends(beginning, delimiters):
             return beginning
@@ -243,22 +232,17 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
             lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
             pieces.append(b"" if holds_line_ends(lines, delimiters) else lines)
         return b"".join(pieces)
-    finally:
-        text.close()
 
 
 def line_after(file: str, offset: int, delimiters: str) -> int:
     """Where the first line after a place of a text begins; 0 where none does."""
-    text = open_text(file)
-    try:
+    with closing(open_text(file)) as text:
         sample = text.peek(SAMPLE).tobytes() if text.size is not None else b""
         if not sample or holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
             return 0
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1
         return start if offset < start < (text.size or 0) else 0
-    finally:
-        text.close()
 
 
 def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Lines]:
@@ -266,8 +250,10 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str,
         text.skip_to(begin.offset)
     elif text.offset:
         text.skip_to(0)  # raises: it has been read
-    else:
-        _drop_start(text, delimiters, header)
+    elif header:
+        text.take(_header_of(text, delimiters)[1])
+    elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
+        text.take(len(BYTE_ORDER_MARK))
     rows = begin.row
     while True:
         ends = _line_ends(text, text.chunk_size or block_size if text.begun else block_size, delimiters)
@@ -278,13 +264,6 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str,
         first, rows = rows + 1, rows + ends.lines
         data.flags.writeable = False
         yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
-
-
-def _drop_start(text: ByteStream, delimiters: str, header: bool) -> None:
-    if header:
-        text.take(_header_of(text, delimiters)[1])
-    elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
-        text.take(len(BYTE_ORDER_MARK))
 
 
 def _header_of(text: ByteStream, delimiters: str) -> tuple[Start, int]:
@@ -328,11 +307,8 @@ def _line_ends(text: ByteStream, block_size: int, delimiters: str) -> _LineEnds:
 def _doubled(size: int, text: ByteStream) -> int:
     """The size of the next window to look for a line end in; too long a line is refused."""
     if size >= text.longest_line:
-        raise DataError(
-            f"a line is longer than {text.longest_line:,} bytes",
-            text.name,
-            remedy="check that every row ends with a line end, or raise `max_line_bytes`",
-        )
+        remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
+        raise DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
     return min(2 * size, text.longest_line)
 
 
@@ -340,7 +316,7 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
     """The line ends of a window that begins outside quotes."""
     if delimiters and QUOTE in window:
         quotes = quotes_of(window, delimiters)
-        places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, LINE_END)])
+        places = np.flatnonzero(window == LINE_END)
         places = places[~quotes.hold(places)]
         ends = (int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else (0, 0, 0)
         return _LineEnds(*ends, quotes.ends_inside)
@@ -359,10 +335,5 @@ def count_line_ends(lines: np.ndarray) -> int:
 
 
 def _counts_of_line_ends(window: np.ndarray) -> list[int]:
-    return [int(np.count_nonzero(part)) for _, part in _matches(window, LINE_END)]
-
-
-def _matches(window: np.ndarray, byte: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Where a window holds a byte, in pieces that fit into the first-level cache: (start, mask)."""
-    for i in range(0, max(len(window), 1), _PIECE):
-        yield i, window[i : i + _PIECE] == byte
+    """Line ends of pieces that fit into the first-level cache."""
+    return [int(np.count_nonzero(window[i : i + _PIECE] == LINE_END)) for i in range(0, len(window), _PIECE)]

@@ -16,12 +16,12 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.keys import load, mix
 from tunefree.stream.tally import Reason, Tally
+from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
 PADDING = 16
-_PIECE = 1 << 16  # bytes that fit into the first-level cache
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
@@ -158,7 +158,7 @@ def tokenize(
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    n = sum(int(np.count_nonzero(data[i : i + _PIECE] == LINE_END)) for i in range(0, len(data), _PIECE))
+    n = count_line_ends(data)
     entries = len(data) // shortest
     # a long number has at least 4 bytes; the first element is a count
     longs = Longs(scratch.array("longs", (len(data) // 4 + 2,), np.int32), np.empty(0))
