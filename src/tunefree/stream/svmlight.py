@@ -9,8 +9,6 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
-from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.tokens import (
     LINE_END,
     LONG,
@@ -83,6 +81,8 @@ class SvmlightEncoder(tokens.LineEncoder):
     ['(constant)', '7', '9']
     """
 
+    messages = _MESSAGES
+
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
         self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
@@ -106,27 +106,17 @@ class SvmlightEncoder(tokens.LineEncoder):
         seen = scratch.array("seen", (int(table_mask(len(data) // _SHORTEST)) + 1,), np.uint64)
         return tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
 
-    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        lines, data, output, scratch = prepared
-        if self._is_new:
-            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
-        tokens.report(output, data, lines, bad, _MESSAGES)
-        self.zero_based = self.zero_based or (learning and not output.keys.all())
-        ids = self._look_up(output.keys, learning)
-        if not learning:
-            self.look_for_unknown(prepared, ids, bad)
-        rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
-        target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
-        numbers = output.integers[:, 0] + lines.row
-        self._spare.append(scratch)
-        of_file: dict[str, Any] = {"file": lines.file, "position": lines.position, "n_features": self.n_features}
-        return Batch(rows, target, np.ones(len(numbers)), numbers, **of_file)
-
-    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
         return str(prepared.output.keys[entry])
 
+    def _ids_of(self, prepared: tokens.Prepared, learning: bool) -> np.ndarray:
+        indices = prepared.output.keys
+        if self._is_new:
+            self._is_new, self.has_queries = False, b" qid:" in prepared.data.tobytes()
+        self.zero_based = self.zero_based or (learning and not indices.all())
+        return self._look_up(indices, learning)
+
     def _look_up(self, indices: np.ndarray, learning: bool) -> np.ndarray:
-        """The features of indices; 0 for unknown ones, unless they are learned."""
         if self.keys.bits:
             self.keys, ids = dictionary.lookup(self.keys, indices, learning)
             return ids

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
+from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.keys import load, mix
 from tunefree.stream.tally import Reason, Tally
@@ -86,6 +87,10 @@ class LineEncoder:
     are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
 
+    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error the problem, of a token {}, and the remedy
+    unlabelled: ClassVar[int | None] = None  # the kind of error of rows that lack a label
+    has_duplicates: ClassVar[bool] = False  # whether a feature may occur twice in a row
+
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
@@ -99,31 +104,65 @@ class LineEncoder:
         return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
 
     def prepare(self, lines: Lines, labelled: bool) -> Prepared:
-        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
+        """The part of :meth:`encode` that does not depend on other chunks."""
         data = terminated(lines.data)
         try:
             scratch = self._spare.pop()
-        except IndexError:
+        except IndexError:  # asked beforehand, another thread may take the last one
             scratch = Scratch()
         return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
 
     def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
-        raise NotImplementedError
+        lines, data, output, scratch = prepared
+        self._report(prepared, bad)
+        ids = self._ids_of(prepared, learning)
+        if not learning:
+            self._look_for_unknown(prepared, ids, bad)
+        block = to_rows(output, ids, self.has_duplicates or self.keys.bits > 0)
+        labels, weight = output.reals.T.copy()
+        missing = np.isnan(labels)
+        target = None if len(labels) and missing.all() else of_numbers(labels, missing)
+        numbers, tags = output.integers[:, 0] + lines.row, self._tags(data, output)
+        self._spare.append(scratch)
+        return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
-    def look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
+    def _report(self, prepared: Prepared, bad: BadRows) -> None:
+        """Report the bad rows."""
+        lines, data, output, _ = prepared
+        for line, place, kind in output.errors.tolist():
+            problem, remedy = self.messages[kind]
+            is_unlabelled = kind == self.unlabelled
+            if is_unlabelled and bad.skip_unlabelled:
+                bad.report_unlabelled(problem, lines.file, lines.row + line)
+                continue
+            if is_binary(data, place):
+                is_unlabelled = False
+                problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
+            report = bad.report_unlabelled if is_unlabelled else bad.report
+            report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
+
+    def _look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
         """Count the features of rows to predict that are not known."""
         if not self.keys.bits and len(ids):
             bad.comparison = bad.comparison or UnknownFeatures(self.names())
             lines, output = prepared.lines, prepared.output
             numbers = output.integers[:, 0] + lines.row
-            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self.name_of(prepared, k))
-
-    def name_of(self, prepared: Prepared, entry: int) -> str:
-        """The name of the feature of an entry."""
-        raise NotImplementedError
+            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self._name_of(prepared, k))
 
     def _tokenized(self, data: np.ndarray, scratch: Scratch, labelled: bool) -> Output:
+        raise NotImplementedError
+
+    def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
+        """The features of the entries, 0 for unknown ones, unless they are learned."""
+        raise NotImplementedError
+
+    def _tags(self, data: np.ndarray, output: Output) -> list[str] | None:
+        """The tags of the rows, where a format has such."""
+        return None
+
+    def _name_of(self, prepared: Prepared, entry: int) -> str:
+        """The name of the feature of an entry."""
         raise NotImplementedError
 
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
@@ -210,29 +249,6 @@ def is_binary(data: np.ndarray, place: int) -> bool:
     """Whether a token holds control characters, which text does not."""
     word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
     return any(byte < BLANK or byte == 127 for byte in word)
-
-
-def report(
-    output: Output,
-    data: np.ndarray,
-    lines: Lines,
-    bad: BadRows,
-    messages: dict[int, tuple[str, str]],
-    unlabelled: int | None = None,
-) -> None:
-    """Report the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy.
-
-    Rows of the kind ``unlabelled`` lack a label.
-    """
-    for line, place, kind in output.errors.tolist():
-        problem, remedy = messages[kind]
-        if kind == unlabelled and bad.skip_unlabelled:
-            bad.report_unlabelled(problem, lines.file, lines.row + line)
-            continue
-        if is_binary(data, place):
-            kind, problem, remedy = -1, "{} is binary, not text", "check that the file is text and not damaged"
-        report = bad.report_unlabelled if kind == unlabelled else bad.report
-        report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:

@@ -17,8 +17,6 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
-from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.keys import finish, fold, load
 from tunefree.stream.tokens import (
     BLANK,
@@ -89,6 +87,8 @@ class VWEncoder(tokens.LineEncoder):
     ['(constant)', 'size^height', 'size^width']
     """
 
+    messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True
+
     def __init__(self, hash_bits: int = 0) -> None:
         super().__init__(hash_bits)
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
@@ -97,38 +97,26 @@ class VWEncoder(tokens.LineEncoder):
     def _tokenized(self, data: np.ndarray, scratch: tokens.Scratch, labelled: bool) -> Output:
         return tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3))
 
-    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        lines, data, output, scratch = prepared
-        tokens.report(output, data, lines, bad, _MESSAGES, _NO_LABEL)
-        known = self.keys.count
+    def _ids_of(self, prepared: tokens.Prepared, learning: bool) -> np.ndarray:
+        known, output = self.keys.count, prepared.output
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > known:
-            self._keep_names(data, ids, output.places, known)
-        if not learning:
-            self.look_for_unknown(prepared, ids, bad)
-        rows = tokens.to_rows(output, ids, merge=True)
-        labels, weight = output.reals.T.copy()
-        unknown = np.isnan(labels)
-        target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
-        numbers = output.integers[:, 0] + lines.row
-        tags = _tags(data, output)
-        self._spare.append(scratch)
-        return Batch(rows, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
+            sizes = np.empty(self.keys.count - known, np.int64)
+            self._names.append(_names_of(prepared.data, ids, output.places, self.keys.first + known, sizes))
+            self._sizes.append(sizes)
+        return ids
 
-    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
-        data, sizes = prepared.data, np.empty(1, np.int64)
-        of_entry = np.ones(1, np.int32), prepared.output.places[entry : entry + 1]
-        name = np.empty(copy_names(data, *of_entry, 1, sizes, np.empty(0, np.uint8)), np.uint8)
-        copy_names(data, *of_entry, 1, sizes, name)
+    def _tags(self, data: np.ndarray, output: tokens.Output) -> list[str]:
+        starts, stops = output.integers[:, 2], output.integers[:, 3]
+        if not stops.any():
+            return [""] * len(stops)
+        spans = zip(starts.tolist(), stops.tolist(), strict=True)
+        return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
+
+    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+        places = prepared.output.places[entry : entry + 1]
+        name = _names_of(prepared.data, np.ones(1, np.int32), places, 1, np.empty(1, np.int64))
         return name.tobytes().decode("utf-8", "backslashreplace")
-
-    def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
-        sizes = np.empty(self.keys.count - known, np.int64)
-        first = self.keys.first + known
-        names = np.empty(copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
-        copy_names(data, ids, places, first, sizes, names)
-        self._names.append(names)
-        self._sizes.append(sizes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the features that an encoder like this has learned from rows that follow; these are its state."""
@@ -170,12 +158,11 @@ class VWEncoder(tokens.LineEncoder):
         return encoder
 
 
-def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
-    starts, stops = output.integers[:, 2], output.integers[:, 3]
-    if not stops.any():
-        return [""] * len(stops)
-    spans = zip(starts.tolist(), stops.tolist(), strict=True)
-    return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
+def _names_of(data: np.ndarray, ids: np.ndarray, places: np.ndarray, first: int, sizes: np.ndarray) -> np.ndarray:
+    """The names of the features from id ``first`` on, which appear in the order of their ids; fills in their sizes."""
+    names = np.empty(copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
+    copy_names(data, ids, places, first, sizes, names)
+    return names
 
 
 def _ends_token(byte):
