@@ -23,7 +23,6 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    missing_codes,
     missing_name,
     words_of,
 )
@@ -107,11 +106,6 @@ class Timestamp(Column):
         except (pa.ArrowInvalid, UnicodeEncodeError) as error:
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
-    def observed(self, moments: Instants, parts: Parts) -> Observed:
-        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
-        days = moments.absolute / MICROSECONDS_A_DAY
-        return Observed(moments.missing, np.where(moments.missing, np.nan, days) if moments.missing.any() else days)
-
     def parts(self, moments: Instants, learning: bool) -> Parts:
         here = ~moments.missing
         if learning and self.origin is None and here.any():
@@ -119,9 +113,9 @@ class Timestamp(Column):
         since = moments.absolute - (self.origin or 0)
         days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
         codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
-        if moments.missing.any():
-            codes.append(missing_codes(self.name, moments.missing))
-        return Parts([days], codes, [])
+        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
+        observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
+        return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
 
     def _field_names(self) -> list[str]:
         return ["year", "month", "weekday", *(["hour"] if self.hours else [])]
@@ -164,15 +158,11 @@ class TimeOfDay(Column):
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
 
-    def observed(self, times: Instants, parts: Parts) -> Observed:
-        return Observed(times.missing, None, lambda rows: times.local[rows] / _MICROSECONDS_AN_HOUR)
-
     def parts(self, times: Instants, learning: bool) -> Parts:
         here = ~times.missing
-        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here)]
-        if times.missing.any():
-            codes.append(missing_codes(self.name, times.missing))
-        return Parts([np.where(here, times.local / _MICROSECONDS_AN_HOUR, 0.0)], codes, [])
+        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here), *self.missing_codes(times.missing)]
+        hours = times.local / _MICROSECONDS_AN_HOUR
+        return Parts([np.where(here, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
 
 
 def _by_24_hours(times: Array) -> Array:

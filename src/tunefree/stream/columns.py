@@ -3,11 +3,7 @@
 Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
 made (``convert``; a value that does not fit is an error of its row), and then makes parts of rows of it (``parts``).
 A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that the column is missing in this row.
-
-
-Columns of booleans, and words that stand for true and false.
-
-Words that stand for a missing value: those of numbers and dates, and those of text that does not tell nulls."""
+"""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.core.errors import DataError
 from tunefree.stream.arrays import (
     DTYPES,
     bytes_of,
@@ -101,20 +96,21 @@ class Bags(NamedTuple):
         return cls(words.counts, of_rows)
 
 
-class Parts(NamedTuple):
-    """What a column adds to the rows of a chunk."""
-
-    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
-    codes: list[Codes]
-    bags: list[Bags]
-
-
 class Observed(NamedTuple):
     """What a column holds in the rows of a chunk, whatever its kind."""
 
     missing: np.ndarray  # (n,) bool
     numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
     values_of: Callable[[np.ndarray], np.ndarray] | None = None  # from rows to numbers whose distribution is compared
+
+
+class Parts(NamedTuple):
+    """What a column adds to the rows of a chunk."""
+
+    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
+    codes: list[Codes]
+    bags: list[Bags]
+    observed: Observed | None = None  # None of a column that came later, in a chunk without it
 
 
 class Fault(NamedTuple):
@@ -208,17 +204,29 @@ class Column:
         """What the column adds to the rows of a chunk, of what it converted."""
         raise NotImplementedError
 
-    def parts_so_far(self, values: Any, learning: bool) -> Parts:
-        """What it adds if it may have come later: then nothing is known of rows that lack it, and nothing of a chunk
-        that does, and numbers are entries of sparse rows, as words are."""
+    def parts_since(self, values: Any, learning: bool) -> Parts:
+        """The same of a column that may have come later.
+
+        The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse
+        rows, as words are: views do not centre them, and they share their unit with the words. Of a row that lacks such
+        a column nothing is known, which is no feature: the rows before had no such feature either.
+        """
         if not self.since:
             return self.parts(values, learning)
         if values is None:
             return Parts([], [], [])
-        numbers, codes, bags = self.parts(values, learning)
+        numbers, codes, bags, observed = self.parts(values, learning)
         present = [part.without(missing_key(self.name)) for part in codes]
         entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
-        return Parts([], [part for part in present if (part.places >= 0).any()], [*entries, *bags])
+        return Parts([], [part for part in present if (part.places >= 0).any()], [*entries, *bags], observed)
+
+    def missing_codes(self, missing: np.ndarray) -> list[Codes]:
+        """Codes of the rows in which it is missing; none if there are none."""
+        if not missing.any():
+            return []
+        keys = np.array([missing_key(self.name)], np.uint64)
+        places = np.where(missing, np.int32(0), np.int32(-1))
+        return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
 
 
 def number_key(name: str) -> int:
@@ -250,7 +258,6 @@ class Number(Column):
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands, unit)
-        self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
         return [self.name]
@@ -272,15 +279,10 @@ class Number(Column):
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
         return values
 
-    def observed(self, values: np.ndarray, parts: Parts) -> Observed:
-        """What the rows hold, as it is kept beside the model."""
-        return Observed(np.isnan(values), values, values.__getitem__)
-
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
-        if not missing.any():
-            return Parts([values], [], [])
-        return Parts([np.where(missing, 0.0, values)], [missing_codes(self.name, missing)], [])
+        observed, codes = Observed(missing, values, values.__getitem__), self.missing_codes(missing)
+        return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
 
 
 class Category(Column):
@@ -295,7 +297,6 @@ class Category(Column):
         if numbers:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
-        self.missing_key = missing_key(name)
 
     def code_names(self) -> list[str]:
         return [self.name]
@@ -306,7 +307,7 @@ class Category(Column):
     def convert(self, array: Array, faults: Faults) -> Categories:
         """The categories of the rows."""
         index, values = self.encoded(array, faults)
-        return Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
+        return Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name))))
 
     def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
@@ -318,18 +319,16 @@ class Category(Column):
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
 
-    def observed(self, converted: Categories, parts: Parts) -> Observed:
-        codes = parts.codes
-        return Observed(converted.places < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
-
     def parts(self, converted: Categories, learning: bool) -> Parts:
         index, values, keys = converted
-        index = np.where(index < 0, np.int32(len(values)), index)
+        missing = index < 0
+        index = np.where(missing, np.int32(len(values)), index)
 
         def feature(k: int) -> str:
             return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
-        return Parts([], [Codes(index, keys, one_by_one(feature))], [])
+        codes = Codes(index, keys, one_by_one(feature))
+        return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
@@ -345,12 +344,6 @@ def missing_key(column: str) -> int:
 
 def missing_name(column: str) -> str:
     return f"{column}[missing]"
-
-
-def missing_codes(column: str, missing: np.ndarray) -> Codes:
-    """Codes of the rows in which a column is missing."""
-    keys = np.array([missing_key(column)], np.uint64)
-    return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, one_by_one(lambda k: missing_name(column)))
 
 
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
@@ -394,21 +387,6 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
 def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
     """Words of a column that stand for a missing value, among its options."""
     return {"na_values": [*na_values]} if na_values else {}
-
-
-def names_of(values: Any, column: str, file: str) -> Any:
-    """A column as texts, null where a value is missing: names that are equal in all chunks.
-
-    Raises
-    ------
-    DataError
-        If it holds lists or structs.
-    """
-    plain = blank_to_null(decoded(values))
-    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
-        remedy = "name a column of numbers or texts"
-        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
-    return plain.cast(pa.string())
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:

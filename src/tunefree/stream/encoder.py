@@ -42,7 +42,6 @@ from tunefree.stream.columns import (
     converted,
     decoded,
     family,
-    names_of,
     not_a_number,
     number_key,
     to_dictionary,
@@ -176,7 +175,11 @@ def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
     """The names of the rows' groups (n,)."""
     group = str(encoder.group)
     check_name("group", group, chunk.table.schema.names, chunk.file)
-    names = names_of(present_of(encoder, column_of(chunk, group, faults), group, faults), group, chunk.file)
+    plain = blank_to_null(decoded(present_of(encoder, column_of(chunk, group, faults), group, faults)))
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
+        remedy = "name a column of numbers or texts"
+        raise DataError(f"groups cannot be of type {plain.type}", chunk.file, column=group, remedy=remedy)
+    names = plain.cast(pa.string())
     faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
     return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
@@ -546,7 +549,7 @@ class TableEncoder:
         self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
         n = chunk.table.num_rows
-        parts = [column.parts_so_far(values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        parts = [column.parts_since(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
@@ -554,10 +557,7 @@ class TableEncoder:
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
-        observed = [
-            None if values is None else column.observed(values, part)
-            for column, values, part in zip(self.columns, converted, parts, strict=True)
-        ]
+        observed = [part.observed for part in parts]
         if learning:
             self.has_learned(observed, n, n_rows)
         elif self.profile.rows:

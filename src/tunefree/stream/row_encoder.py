@@ -149,7 +149,7 @@ class RowEncoder:
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)
-        parts = column.parts_so_far(values, False)
+        parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
         located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]
@@ -157,7 +157,7 @@ class RowEncoder:
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
-        observed = column.observed(values, parts)
+        observed = parts.observed
         if self.of_frames and observed.missing[0]:
             return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])

@@ -21,7 +21,6 @@ from tunefree.stream.columns import (
     Words,
     blank_to_null,
     decoded,
-    missing_codes,
     string_keys,
 )
 from tunefree.stream.keys import hash_name
@@ -45,15 +44,12 @@ class Text(Column):
     def convert(self, array: Array, faults: Faults) -> Array:
         return blank_to_null(decoded(array).cast(pa.string()))
 
-    def observed(self, texts: Array, parts: Parts) -> Observed:
-        return Observed(is_missing(texts))
-
     def parts(self, texts: Array, learning: bool) -> Parts:
         missing = is_missing(texts)
-        codes = [missing_codes(self.name, missing)] if missing.any() else []
         texts = texts.fill_null("")
         sizes = np.diff(bytes_of(texts)[0]).astype(np.int64)
-        return Parts([], codes, [Bags(sizes, lambda start, stop: self._words(texts[start:stop]))])
+        bags = Bags(sizes, lambda start, stop: self._words(texts[start:stop]))
+        return Parts([], self.missing_codes(missing), [bags], Observed(missing))
 
     def _words(self, texts: Array) -> Words:
         counted = count_words(*bytes_of(texts), self.seed)
@@ -156,9 +152,6 @@ class Bag(Column):
         here = ~is_missing(strings)
         return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
 
-    def observed(self, items: Items, parts: Parts) -> Observed:
-        return Observed(items.missing)
-
     def parts(self, items: Items, learning: bool) -> Parts:
         encoded = items.values.dictionary_encode()
         strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
@@ -168,7 +161,7 @@ class Bag(Column):
         keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
         in_rows = np.bincount(items.rows[at], minlength=n)
         words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
-        return Parts([], _missing(self.name, items), [Bags.of(words)])
+        return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 
 class Vector(Column):
@@ -197,9 +190,6 @@ class Vector(Column):
         known = ~np.isnan(values)
         return Items(items.rows[known], items.places[known], values[known], items.missing)
 
-    def observed(self, items: Items, parts: Parts) -> Observed:
-        return Observed(items.missing)
-
     def parts(self, items: Items, learning: bool) -> Parts:
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
@@ -208,7 +198,8 @@ class Vector(Column):
         keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
         words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
-        return Parts([*numbers], _missing(self.name, items), [Bags.of(words)] if len(places) else [])
+        bags = [Bags.of(words)] if len(places) else []
+        return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
 
     def _at(self, place: int) -> str:
         return f"{self.name}[{place}]"
@@ -232,10 +223,6 @@ def items_of(lists: Array) -> Items:
 def longest(lists: Array) -> int:
     """The length of the longest list, 0 if there is none."""
     return pc.max(pc.list_value_length(lists)).as_py() or 0
-
-
-def _missing(name: str, items: Items) -> list[Any]:
-    return [missing_codes(name, items.missing)] if items.missing.any() else []
 
 
 def flattened(batch: Any) -> Any:
