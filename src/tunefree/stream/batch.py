@@ -252,14 +252,7 @@ class BadRows:
 
 
 class Refused(BadRows):
-    """A row that cannot be used is an error, and no parameter changes that.
-
-    Examples
-    --------
-    >>> Refused().report("the number is infinite", "the request", 2)
-    Traceback (most recent call last):
-    tunefree.core.errors.DataError: the request, row 2: the number is infinite; correct the row
-    """
+    """A row that cannot be used is an error, and no parameter changes that."""
 
     has_options: ClassVar[bool] = False
 

@@ -42,15 +42,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 class ByteStream:
     """A stream of bytes that is read once, with look-ahead. ``size`` has the bytes of a regular file, in which reading
-    can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it.
-
-    Examples
-    --------
-    >>> import io
-    >>> text = ByteStream(io.BytesIO(b"one\\ntwo\\n"), "example")
-    >>> bytes(text.peek(3)), text.read(4), text.offset
-    (b'one', b'one\\n', 4)
-    """
+    can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it."""
 
     closed = False
 

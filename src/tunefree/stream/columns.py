@@ -448,11 +448,6 @@ def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
 
     Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
-
-    Examples
-    --------
-    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8())), family(pa.struct([]))
-    ('number', 'string', 'numbers', 'nested')
     """
     if pa.types.is_dictionary(arrow_type):
         of_values = family(arrow_type.value_type)

@@ -312,13 +312,6 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
 
     Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
     on where batches are cut.
-
-    Examples
-    --------
-    >>> nothing = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
-    >>> codes, words = sum_duplicates(np.array([[3, 5, 3], [1, 2, 3]], np.int32), nothing)
-    >>> codes.tolist(), words.rows.tolist(), words.ids.tolist(), words.values.tolist()
-    ([[0, 5, 0], [1, 2, 3]], [0], [3], [2.0])
     """
     held_rows, held_places = np.nonzero(codes)
     pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(held_rows, codes[held_rows, held_places])])
@@ -383,13 +376,7 @@ def _unknown(
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:
-    """Where each of the keys occurs first.
-
-    Examples
-    --------
-    >>> _first_of(np.array([70, 50, 70, 90], np.uint64))
-    array([0, 1, 3])
-    """
+    """Where each of the keys occurs first."""
     numbers = dictionary.lookup(dictionary.create(capacity=len(keys)), keys)[1]  # in the order of first appearance
     return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))
 

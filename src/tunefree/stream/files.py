@@ -92,15 +92,7 @@ def expand(paths: Sequence[str]) -> list[str]:
 
 
 def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
-    """The partitions that each of some files lies in, by their paths.
-
-    Examples
-    --------
-    >>> for partitions in partitions_of(["data/year=2023/job=cook/a.csv", "data/year=2024/job=cook/a.csv"]):
-    ...     print(*map(tuple, partitions))
-    ('year', '2023', True, True) ('job', 'cook', False, False)
-    ('year', '2024', True, True) ('job', 'cook', False, False)
-    """
+    """The partitions that each of some files lies in, by their paths."""
     folders = [_named_folders(file) for file in files]
     texts: dict[str, set[str | None]] = {}
     for of_file in folders:

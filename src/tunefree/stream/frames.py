@@ -88,13 +88,6 @@ def read_frame(
     x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame is left
     out, unless it is ``kept``. A DataError is raised if it is not a table, or what it reads from fails, such as a
     query.
-
-    Examples
-    --------
-    >>> for chunk in read_frame({"age": [39, 50, 38], "job": ["clerk", None, "cook"]}, chunk_rows=2):
-    ...     print(chunk.row, chunk.table.to_pydict())
-    1 {'age': [39, 50], 'job': ['clerk', None]}
-    3 {'age': [38], 'job': ['cook']}
     """
     check_has_columns(frame, name)
     frame = unmasked(frame)

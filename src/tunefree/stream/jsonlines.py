@@ -37,13 +37,7 @@ _TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 
 
 def is_too_deep(data: Any) -> bool:
-    """Whether values of any line of a text (bytes) are nested more than MOST_NESTED deep.
-
-    Examples
-    --------
-    >>> is_too_deep(b'{"a": [[1], "[[[["]}'), is_too_deep(b"[" * 65), is_too_deep(b'{"a": "' + b"[" * 65 + b'"}')
-    (False, True, False)
-    """
+    """Whether values of any line of a text (bytes) are nested more than MOST_NESTED deep."""
     letters = np.frombuffer(data, np.uint8)
     if len(letters) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
         return False
@@ -137,13 +131,7 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
     """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add; a
-    DataError if a value is not of the type of its column.
-
-    Examples
-    --------
-    >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
-    {'age': [39.0, nan], 'job.title': [None, 'cook']}
-    """
+    DataError if a value is not of the type of its column."""
     flat = [flattened(part) for part in objects]
     arrays = {}
     for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):

@@ -43,15 +43,6 @@ def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
     """An empty dictionary, or with ``bits`` > 0 a hashing to 2^bits ids in constant memory.
 
     There is room for so many keys from the start, and later for more.
-
-    Examples
-    --------
-    >>> keys = create()
-    >>> keys, ids = lookup(keys, np.array([70, 50, 70], np.uint64))
-    >>> ids, n_features(keys)
-    (array([1, 2, 1], dtype=int32), 3)
-    >>> lookup(keys, np.array([50, 60], np.uint64), add=False)[1]
-    array([2, 0], dtype=int32)
     """
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
@@ -85,29 +76,14 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
 
 
 def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
-    """The ids here of keys that another dictionary, which begins at the same id, :func:`save` has; by their ids there.
-
-    Examples
-    --------
-    >>> keys, _ = lookup(create(), np.array([70, 50], np.uint64))
-    >>> ids_of(keys, np.array([50, 70], np.uint64))
-    array([0, 2, 1], dtype=int32)
-    """
+    """The ids here of keys that another dictionary, which begins at the same id, :func:`save` has; by their ids there."""
     if keys.bits:
         return np.arange(n_features(keys), dtype=np.int32)
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
 
 
 def without(keys: Keys, places: np.ndarray) -> Keys:
-    """The dictionary without the keys at some places, which are free then; the ids of the others stay.
-
-    Examples
-    --------
-    >>> keys, _ = lookup(create(), np.array([70, 50, 90], np.uint64))
-    >>> keys = placed(without(keys, np.array([1])), np.array([1]), np.array([60], np.uint64))
-    >>> lookup(keys, np.array([50, 60, 70, 90], np.uint64), add=False)[1]
-    array([0, 2, 1, 3], dtype=int32)
-    """
+    """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
     number_of_place = np.zeros(keys.count, np.int32)
     used = keys.slots[keys.slots > 0]
     number_of_place[used - 1] = used

@@ -28,14 +28,7 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The parts of all columns.
-
-    Examples
-    --------
-    >>> layout = Layout.of_array(["age", "height"])
-    >>> [part.name for part in layout.parts], layout.of_feature
-    (['age', 'height'], array([-1,  0,  1]))
-    """
+    """The parts of all columns."""
 
     parts: list[Part]
     of_feature: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
@@ -51,23 +44,7 @@ class Layout(NamedTuple):
     @classmethod
     def of_encoder(cls, encoder: Any) -> Layout:
         """The layout of the features of an encoder as they are now; where it knows no columns, as with svmlight text,
-        each feature is a part.
-
-        Examples
-        --------
-        >>> from tunefree.stream.batch import BadRows, Columns, Position
-        >>> from tunefree.stream.encoder import TableEncoder
-        >>> import pyarrow as pa
-        >>> table = pa.record_batch({"day": ["2020-01-31", "2020-02-01", None], "job": ["clerk", "cook", "cook"]})
-        >>> chunk = Columns(table, "example", 1, Position())
-        >>> encoder = TableEncoder.infer(chunk)
-        >>> _ = encoder.encode(chunk, True, BadRows())
-        >>> layout = Layout.of_encoder(encoder)
-        >>> [part.name for part in layout.parts]
-        ['day[days]', 'day[year]', 'day[month]', 'day[weekday]', 'job']
-        >>> [layout.label(j) for j in np.flatnonzero(layout.of_feature == 2).tolist()]
-        ['1', '2']
-        """
+        each feature is a part."""
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])

@@ -70,16 +70,7 @@ def copy_parts(
 
 
 class FeatureNames:
-    """Names of features in the order of their ids, and the columns they come from.
-
-    Examples
-    --------
-    >>> names = FeatureNames()
-    >>> names.add(of_strings(["colour=red", "colour=blue"]), np.zeros(2, np.int32))
-    >>> names.put(np.array([0]), of_strings(["size=5"]), np.ones(1, np.int32))
-    >>> names.to_list(), names.columns()
-    (['size=5', 'colour=blue'], array([1, 0], dtype=int32))
-    """
+    """Names of features in the order of their ids, and the columns they come from."""
 
     def __init__(self) -> None:
         self._text, self._ends, self._columns = bytearray(), array("q"), array("i")

@@ -73,13 +73,7 @@ _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a text is a number in digits.
-
-    Examples
-    --------
-    >>> is_plain_number("-1.5e3"), is_plain_number("nan")
-    (True, False)
-    """
+    """Whether a text is a number in digits."""
     return _PLAIN_NUMBER.fullmatch(text) is not None
 
 

@@ -59,16 +59,7 @@ def observed_of(of_rows: Sequence[Sequence[Seen]]) -> list[Observed]:
 
 
 class Profile:
-    """What rows hold, column by column; columns that come later are added at the end.
-
-    Examples
-    --------
-    >>> profile = Profile(1)
-    >>> ages = np.array([39.0, np.nan, 50.0])
-    >>> profile.add([Observed(np.isnan(ages), ages, ages.__getitem__)], 3)
-    >>> profile.rows, profile.present.tolist(), profile.ranges.tolist(), sorted(profile.values[:, 0].tolist())[:2]
-    (3, [2], [[39.0, 50.0]], [39.0, 50.0])
-    """
+    """What rows hold, column by column; columns that come later are added at the end."""
 
     def __init__(self, n_columns: int = 0) -> None:
         self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
@@ -188,20 +179,6 @@ class Comparison:
 
     What is unknown, or far outside, is counted row by row. Whether columns are missing more often, and whether they are
     distributed otherwise, is tested when all rows are known.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tunefree.stream.batch import Columns, Position
-    >>> from tunefree.stream.encoder import TableEncoder
-    >>> chunk = Columns(pa.record_batch({"fuel": ["Diesel", "Petrol"] * 50}), "a.csv", 1, Position())
-    >>> encoder, bad = TableEncoder.infer(chunk), BadRows()
-    >>> _ = encoder.encode(chunk, True, bad)
-    >>> later = chunk._replace(table=pa.record_batch({"fuel": ["Petrol", "DIESEL"]}))
-    >>> _ = encoder.encode(later, False, bad)
-    >>> bad.compare()
-    >>> print(*bad.tally.oddities())
-    column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (1 row, the first: a.csv, row 2)
     """
 
     def __init__(self, encoder: Any) -> None:

@@ -53,19 +53,6 @@ class RowEncoder:
 
     The encoder of tables does not change meanwhile. Values are those of JSON, or of a frame. ``names`` are those of the
     columns; none if no row of this encoder is foreseen.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tunefree.stream.batch import BadRows, Columns, Position
-    >>> from tunefree.stream.encoder import TableEncoder
-    >>> chunk = Columns(pa.record_batch({"age": [30.0, 40.0], "job": ["cook", "clerk"]}), "example", 1, Position())
-    >>> encoder = TableEncoder.infer(chunk)
-    >>> _ = encoder.encode(chunk, True, BadRows())
-    >>> row_encoder = RowEncoder(encoder)
-    >>> block, _ = row_encoder.encode([{"job": "clerk", "age": 50.0}])
-    >>> block.numbers, block.codes, row_encoder.encode([{"job": "mason", "age": 50.0}])
-    (array([[50.]]), array([[3]], dtype=int32), None)
     """
 
     def __init__(self, encoder: Any, of_frames: bool = False) -> None:

@@ -46,13 +46,6 @@ def shuffled(
     The same source and seed (from 0) give the same order. Rows that cannot be read are errors if ``bad`` is None.
     ``chunks`` are those of the source, where they are to be read otherwise than it reads them by itself, and ``known``
     is the encoder of their columns. Errors about the rows name the file and the number of the row in ``source``.
-
-    Examples
-    --------
-    >>> from tunefree.stream.source import open_source
-    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=2) as shuffled_source:
-    ...     [chunk.table["age"].to_pylist() for chunk in shuffled_source.chunks()]
-    [[4, 3, 1, 2]]
     """
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)

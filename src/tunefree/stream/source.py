@@ -48,12 +48,6 @@ class Source:
     rows were moved, ``origin`` returns the file and number of a row that the user knows, and ``known`` is an encoder
     that knows the columns, made before. ``typed`` says whether the format distinguishes strings of digits from numbers,
     which CSV does not.
-
-    Examples
-    --------
-    >>> source = open_source({"age": [39, 50], "rich": ["no", "yes"]})
-    >>> source.kind, [chunk.table.num_rows for chunk in source.chunks()]
-    ('table', [2])
     """
 
     files: tuple[str, ...]

@@ -94,16 +94,6 @@ def read_tables(
     chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad`` is
     None. Columns of CSV are strings. Types of columns of JSON that are not known before are inferred from the first
     lines. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("age,job\\n39,clerk\\n?,cook\\n")
-    ...     for chunk in read_tables([str(path)]):
-    ...         print(chunk.row, chunk.table.to_pydict())
-    1 {'age': ['39', '?'], 'job': ['clerk', 'cook']}
     """
     reader = _reader_of(files, format)
     how = Options(**options)

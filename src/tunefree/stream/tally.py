@@ -81,18 +81,6 @@ class Tally:
         A :class:`Reason` by problem and column, in the order in which they were met.
     by_oddity : dict
         Likewise, of rows that were used although something about them is odd.
-
-    Examples
-    --------
-    >>> tally = Tally()
-    >>> for row, value in enumerate(("abc", "?!", "?"), 7):
-    ...     tally.add(DataError(f"{value!r} is not a number", "a.csv", row, "age"))
-    >>> tally.reasons()
-    [Reason(problem='… is not a number', column='age', rows=3, file='a.csv', row=7, remedy='')]
-    >>> for row in (3, 8):
-    ...     tally.note(Reason("a category that is new", "job", 1, "a.csv", row, "see `ignore`"))
-    >>> print(*tally.oddities())
-    column 'job': a category that is new (2 rows, the first: a.csv, row 3); see `ignore`
     """
 
     count: int = 0

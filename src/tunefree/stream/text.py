@@ -209,16 +209,6 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
 
     Text can be read from anywhere if it is not compressed, and no quotes hold line ends: there nothing shows where a
     line begins.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("".join(f"{k:07d}\\n" for k in range(SAMPLE)))
-    ...     lines = spread_lines(str(path), path.read_bytes()[:SAMPLE], ",").split()
-    >>> len(lines) * 8 <= SAMPLE, lines[0], lines[-1]
-    (True, b'0000000', b'2097151')
     """
     with closing(open_text(file)) as text:
         text.escaped = escaped

@@ -501,16 +501,7 @@ SOME, NOTHING = "features that training never saw, such as {}", "no feature is k
 
 
 class UnknownFeatures:
-    """Counts what is unknown in rows that are predicted, of the ``names`` of the known features by id.
-
-    Examples
-    --------
-    >>> unknown, bad = UnknownFeatures(["(constant)", "1", "2"]), BadRows()
-    >>> unknown.add(np.array([0, 1, 0, 1]), np.array([2, 4]), "a.svm", np.array([1, 2]), lambda entry: "0")
-    >>> unknown.note(bad)
-    >>> print(*bad.tally.oddities(), sep="; ")
-    features that training never saw, such as 0, and none of 2 (2 rows, the first: a.svm, row 1)
-    """
+    """Counts what is unknown in rows that are predicted, of the ``names`` of the known features by id."""
 
     def __init__(self, names: list[str]) -> None:
         self.names, self.is_seen = names, np.zeros(len(names), bool)

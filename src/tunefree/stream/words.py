@@ -56,14 +56,6 @@ def forms(size: int = 4) -> np.ndarray:
     It is 0 for characters that separate words. Else it is the code of the character in lower case (if that is a single
     character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
     Nothing is told of characters of more than ``size`` bytes in UTF-8.
-
-    Examples
-    --------
-    >>> table = forms()
-    >>> [chr(table[ord(letter)]) for letter in "aAÉς9_"], int(table[ord("-")])
-    (['a', 'a', 'é', 'σ', '9', '_'], 0)
-    >>> bool(table[ord("中")] & ALONE), bool(table[ord("中")] & MARK)
-    (True, False)
     """
     table = np.zeros(sys.maxunicode + 1, np.uint32)
     for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
