@@ -1,12 +1,8 @@
-"""The index of a pandas frame, which Parquet, Feather and Arrow tables hold as one of their columns.
+"""Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
 
-pandas lists in the metadata of a schema which columns are its index. An index without a name is no column of the data.
-One with a name is one, unless it numbers the rows.
-
-
-Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
-
-Chunks are converted one at a time, so that a table is never copied as a whole.
+Chunks are converted one at a time, so that a table is never copied as a whole. pandas lists in the metadata of a schema
+which columns are its index, also in Parquet and Feather files. An index without a name is no column of the data. One
+with a name is one, unless it numbers the rows.
 """
 
 from __future__ import annotations
@@ -14,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -90,17 +86,19 @@ def read_frame(
     query.
     """
     check_has_columns(frame, name)
-    frame = unmasked(frame)
-    convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
-    if convert is None:
+    frame, row, index = unmasked(frame), start.row, list[str]()
+    convert = next((convert for test, convert in _KINDS if test(frame)), None)
+    if convert is not None:
+        batches = _batches(convert(frame, name), row, chunk_rows, name)
+    elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+        stream = _Stream(frame, name, kept)
+        batches, index = stream.batches(row, chunk_rows), stream.index
+    else:
         is_cursor = hasattr(frame, "fetch_record_batch")
-        remedy = (
-            "its fetch_record_batch()" if is_cursor else "a DataFrame, a dict of arrays, or a two-dimensional array"
-        )
-        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=f"pass {remedy}")
-    frame = _Stream(frame, name, kept) if convert is _capsule else frame
-    row, index = start.row, frame.index if convert is _capsule else []
-    for batch in convert(frame, row, chunk_rows, name):
+        tables = "a DataFrame, a dict of arrays, or a two-dimensional array"
+        remedy = f"pass {'its fetch_record_batch()' if is_cursor else tables}"
+        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
+    for batch in batches:
         row += batch.num_rows
         chunk = Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
         chunk = without_index(chunk, index, bad or BadRows(), "`numeric={!r}` keeps it")
@@ -140,17 +138,6 @@ def unmasked(array: Any) -> Any:
     return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
-def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    names = [str(column) for column in frame.columns]
-    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
-        part = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
-        arrays = [
-            _array(column, label, name, first, _of_series)
-            for label, (_, column) in zip(names, part.items(), strict=True)
-        ]
-        yield pa.record_batch(arrays, names=names)
-
-
 class _Stream:
     """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
 
@@ -162,10 +149,14 @@ class _Stream:
         self.first = self._next()
         self.index = index_columns(self.reader.schema, lambda: self.first, kept)
 
-    def __iter__(self) -> Iterator[Any]:
+    def batches(self, start: int, chunk_rows: int | None) -> Iterator[Any]:
+        """Those from a row on, cut to so many rows."""
         batch, self.first = self.first, None
+        size = chunk_rows or rows_of_a_chunk(len(self.reader.schema))
         while batch is not None:
-            yield batch
+            for first in range(min(start, batch.num_rows), batch.num_rows, size):
+                yield batch.slice(first, size)
+            start -= min(start, batch.num_rows)
             self.rows += batch.num_rows
             batch = self._next()
 
@@ -182,44 +173,48 @@ class _Stream:
             raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
 
 
-def _capsule(frame: _Stream, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    size = chunk_rows or rows_of_a_chunk(len(frame.reader.schema))
-    for batch in frame:
-        for first in range(min(start, batch.num_rows), batch.num_rows, size):
-            yield batch.slice(first, size)
-        start -= min(start, batch.num_rows)
+class _Frame(NamedTuple):
+    """A table of columns that are converted to Arrow a part at a time."""
+
+    names: list[str]
+    n_rows: int
+    part: Callable[[int, int], Iterable[Any]]  # the columns of the rows from one to before another
+    array: Callable[[Any], Any]  # a column as an Arrow array
 
 
-def _mapping(frame: Mapping[Any, Any], start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    size = chunk_rows or rows_of_a_chunk(len(frame.names))
+    for first in range(start, frame.n_rows, size):
+        columns = zip(frame.part(first, min(first + size, frame.n_rows)), frame.names, strict=True)
+        arrays = [_array(column, label, name, first, frame.array) for column, label in columns]
+        yield pa.record_batch(arrays, names=frame.names)
+
+
+def _of_pandas(frame: Any, name: str) -> _Frame:
+    def part(first: int, stop: int) -> Iterable[Any]:
+        rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
+        return (column for _, column in rows.items())
+
+    return _Frame([str(column) for column in frame.columns], len(frame), part, _of_series)
+
+
+def _of_mapping(frame: Mapping[Any, Any], name: str) -> _Frame:
     names = [str(key) for key in frame]
     columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         shown = ", ".join(f"{label!r} {len(column)}" for label, column in zip(names, columns, strict=True))
         raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
-    for first, stop in _ranges(start, max(lengths, default=0), len(names), chunk_rows):
-        arrays = [
-            _array(column[first:stop], label, name, first, _as_array)
-            for label, column in zip(names, columns, strict=True)
-        ]
-        yield pa.record_batch(arrays, names=names)
+    part = lambda first, stop: (column[first:stop] for column in columns)  # noqa: E731
+    return _Frame(names, max(lengths, default=0), part, _as_array)
 
 
-def _matrix(frame: np.ndarray, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+def _of_matrix(frame: np.ndarray, name: str) -> _Frame:
     if frame.ndim != 2:
         remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
         raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
     names = [f"x{place}" for place in range(frame.shape[1])]
-    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
-        part = np.asfortranarray(frame[first:stop])
-        arrays = [_array(part[:, place], label, name, first, _from_numpy) for place, label in enumerate(names)]
-        yield pa.record_batch(arrays, names=names)
-
-
-def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> Iterator[tuple[int, int]]:
-    size = chunk_rows or rows_of_a_chunk(n_columns)
-    for first in range(start, n_rows, size):
-        yield first, min(first + size, n_rows)
+    return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, _from_numpy)
 
 
 def _of_series(column: Any) -> Any:
@@ -264,9 +259,8 @@ def is_pandas(frame: Any) -> bool:
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
-_CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
-    (is_pandas, _pandas),
-    (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
-    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping),
-    (lambda frame: isinstance(frame, np.ndarray), _matrix),
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], _Frame]], ...] = (
+    (is_pandas, _of_pandas),
+    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _of_mapping),
+    (lambda frame: isinstance(frame, np.ndarray), _of_matrix),
 )
