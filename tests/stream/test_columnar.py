@@ -66,7 +66,7 @@ def read(path):
         chunks = source.chunks(bad=bad)
         first = next(chunks)
         encoder = TableEncoder.infer(first, "y")
-        return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) + bad.count
+        return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) + bad.tally.count
     except DataError as error:
         return str(error)
 
@@ -100,4 +100,4 @@ def test_text_that_is_not_utf8_costs_its_row_only(tmp_path):
     chunk = next(read_tables([path]))
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
-    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.first[0]
+    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.tally.first[0]

@@ -150,7 +150,7 @@ def test_cuts_change_nothing(rows, cuts, hash_bits, data):
     assert numbers == expected.numbers.tolist() and weights == expected.weight.tolist()
     assert targets == expected.target.to_pylist()
     assert bytes_of(many) == bytes_of(one) and many.names() == one.names()
-    assert (bads.count, bads.first) == (bad.count, bad.first)
+    assert (bads.tally.count, bads.tally.first) == (bad.tally.count, bad.tally.first)
 
 
 def test_a_restored_encoder_is_the_same():

@@ -240,7 +240,7 @@ def test_bad_rows_are_errors_or_left_out(column, values, problem):
     assert (error.file, error.row, error.column) == ("a.csv", 12, column) and "`on_bad_row='skip'`" in str(error)
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y", "w").encode(chunk, True, bad)
-    assert bad.count == 1 and batch.numbers.tolist() == [11]
+    assert bad.tally.count == 1 and batch.numbers.tolist() == [11]
     assert n_rows(batch.rows) == len(batch.target) == len(batch.weight) == 1
 
 
@@ -248,8 +248,8 @@ def test_the_first_bad_row_is_reported_first_and_once():
     chunk = chunk_of({"x": [1.0, np.inf, np.inf], "y": [None, 1.0, None], "z": [0.0, 0.0, np.inf]})
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
-    assert bad.count == 3 and n_rows(batch.rows) == 0
-    assert [message.split(",")[1] for message in bad.first] == [" row 1", " row 2", " row 3"]
+    assert bad.tally.count == 3 and n_rows(batch.rows) == 0
+    assert [message.split(",")[1] for message in bad.tally.first] == [" row 1", " row 2", " row 3"]
 
 
 def test_a_bad_row_teaches_no_category():
@@ -264,7 +264,7 @@ def test_bad_rows_found_while_reading_keep_their_numbers():
     chunk = Columns(table, "a", 4, Position())
     bad = BadRows(skip=True)
     assert TableEncoder.infer(chunk).encode(chunk, True, bad).numbers.tolist() == [4, 9]
-    assert "row 7" in bad.first[0]
+    assert "row 7" in bad.tally.first[0]
 
 
 # -- prediction

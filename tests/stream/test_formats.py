@@ -157,7 +157,7 @@ def test_bad_rows_of_a_new_format_are_named_or_skipped(ltsv, tmp_path):
     with pytest.raises(DataError, match=r"a.ltsv, row 301: a field has no label"):
         list(read_tables([file], types={"age": pa.float64()}))
     chunks, bad = skipped([file], types={"age": pa.float64()})
-    assert bad.count == 2 and numbers(chunks) == [*range(1, 301), 303]
+    assert bad.tally.count == 2 and numbers(chunks) == [*range(1, 301), 303]
 
 
 def test_errors_name_a_new_format(ltsv, tmp_path):

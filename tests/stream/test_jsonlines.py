@@ -51,7 +51,7 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
         list(read_tables([file], types=types, block_size=block))
     assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
     chunks, bad = skipped([file], types=types, block_size=block)
-    assert numbers(chunks) == [1, 2, 4] and bad.count == 1
+    assert numbers(chunks) == [1, 2, 4] and bad.tally.count == 1
     assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
 
 
@@ -82,7 +82,7 @@ def test_json_files_may_lack_names_but_not_all(tmp_path):
 def test_null_between_objects_is_a_bad_row(tmp_path, start, space):
     file = text(tmp_path / "t.jsonl", f'{{"a": null, "s": "x null"}}\n{start}{space}null\n{{"a":\tnull,"s": "y"}}\n')
     chunks, bad = skipped([file], types={"a": pa.float64(), "s": pa.string()})
-    assert bad.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
+    assert bad.tally.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
 
 
 @given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))

@@ -110,10 +110,10 @@ def test_a_bad_line_hides_no_new_column(tmp_path, narrow):
     rows += ['{"x": 1, "o": 5}', '{"x": 1, "mixed": [1, "a"]}', '{"x": 7, "z": 2}']
     file, bad = text(tmp_path / "t.jsonl", "\n".join(rows) + "\n"), BadRows(skip=True)
     encoder, found = read([file], bad)
-    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.count == 5
+    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.tally.count == 5
     assert "hidden" not in [column.name for column in encoder.columns]
     for k, problem in enumerate(("'no number' is not a number", "'x' is not a number", "'a' is not a number")):
-        assert problem in bad.first[k]
+        assert problem in bad.tally.first[k]
 
 
 def test_later_files_may_have_further_columns(tmp_path):

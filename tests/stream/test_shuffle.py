@@ -140,7 +140,7 @@ def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buck
         pass
     bad = BadRows(skip=True)
     with shuffled(open_source(tmp_path / "bad.csv"), 0, bad) as found:
-        assert (len(rows_of(found)), bad.count) == (3000, 1)
+        assert (len(rows_of(found)), bad.tally.count) == (3000, 1)
     with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
         raise KeyboardInterrupt
 

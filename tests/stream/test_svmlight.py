@@ -155,7 +155,7 @@ def test_bad_rows(row, message):
     batch = encoded(text, bad=bad, encoder=encoder)
     assert by_name(encoder, batch) == [(1, {"1": 1}), (-1, {"2": 1})]
     assert batch.numbers.tolist() == [1, 4]
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @pytest.mark.parametrize("last", ["1 5", "1 5:", "1 5:1e", "1 5:-", "-"])
@@ -169,7 +169,7 @@ def test_a_long_number_in_a_bad_row_moves_no_other():
     text = f"1 1:{long}\n{long} 2:1e999 3:{long}1\n1 4:{long}2\n"
     bad = BadRows(skip=True)
     assert encoded(text, bad=bad).rows.values.tolist() == [float(long), float(long + "2")]
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @given(ROWS, st.integers(1, 80))

@@ -83,7 +83,7 @@ def test_rows_are_those_of_a_short_parser(lines, end):
     bad = BadRows(skip=True)
     batch = encoded(text, encoder=encoder, bad=bad)
     expected = [row for row in map(naive, lines) if row[0] is not None]
-    assert bad.count == len(lines) - len(expected)
+    assert bad.tally.count == len(lines) - len(expected)
     assert (batch.target.to_pylist() if expected else []) == [label for label, *_ in expected]
     assert batch.weight.tolist() == [weight for _, weight, *_ in expected]
     assert batch.tags == [tag for _, _, tag, _ in expected]
@@ -162,7 +162,7 @@ def test_bad_rows(row, message):
     assert by_name(encoder, batch) == [{"a": 1}, {"c": 1}]
     assert batch.numbers.tolist() == [1, 4]
     assert encoder.n_features == 3  # nothing of the bad row is learned
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @pytest.mark.parametrize("last", ["1 | a:", "1 | a:1e", "1", "1 2"])

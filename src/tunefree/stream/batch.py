@@ -161,61 +161,25 @@ Origin = Callable[[str, int], tuple[str, int]]  # from the file and number of a 
 
 @dataclass
 class BadRows:
-    """What happens to rows that cannot be used, and how many there were.
-
-    Parameters
-    ----------
-    skip : bool, default=False
-        Count such rows and leave them out; otherwise the first one raises a DataError.
-    skip_unlabelled : bool or None, default=False
-        Count rows without a label apart and leave them out; otherwise they are bad rows. None if that cannot be chosen.
-    tally : Tally
-        Those that were left out.
-    origin : callable, optional
-        From a file and the number of a row in it to those that the user knows, where rows were moved.
-    classes : tuple of str
-        Labels, as texts, that a row that can be used has one of; none if all labels can be used.
-    target : str, optional
-        The column of the labels.
-    loss : str, optional
-        Whose distribution the target of a row that can be used has.
-    names_columns : bool, default=False
-        Whether there are parameters that say what a column is, such as ``categorical``.
-    comparison : Comparison, optional
-        Of rows that are predicted with those that were learned; begun by their encoder.
-    """
+    """What happens to rows that cannot be used, and how many there were."""
 
     has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
 
-    skip: bool = False
+    skip: bool = False  # count such rows and leave them out; otherwise the first one raises a DataError
+    # Count rows without a label apart and leave them out; otherwise they are bad rows. None if it cannot be chosen.
     skip_unlabelled: bool | None = False
-    tally: Tally = field(default_factory=Tally)
-    origin: Origin = as_named
-    classes: tuple[str, ...] = ()
-    target: str | None = None
-    loss: str | None = None
-    names_columns: bool = False
-    comparison: Any = None
+    tally: Tally = field(default_factory=Tally)  # those that were left out
+    origin: Origin = as_named  # to the file and number that the user knows of a row, where rows were moved
+    classes: tuple[str, ...] = ()  # labels of rows that can be used, as texts; none if all can be used
+    target: str | None = None  # the column of the labels
+    loss: str | None = None  # whose distribution the target of a row that can be used has
+    names_columns: bool = False  # whether there are parameters that say what a column is, such as ``categorical``
+    comparison: Any = None  # of rows that are predicted with those that were learned; begun by their encoder
 
     def compare(self) -> None:
         """All rows are known: note how those that were predicted differ from those that were learned."""
         if self.comparison is not None:
             self.comparison.note(self)
-
-    @property
-    def count(self) -> int:
-        """How many rows were left out."""
-        return self.tally.count
-
-    @property
-    def unlabelled(self) -> int:
-        """How many rows without a label were left out, where these are counted apart."""
-        return self.tally.unlabelled
-
-    @property
-    def first(self) -> list[str]:
-        """The messages of the first five."""
-        return self.tally.first
 
     def report(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"

@@ -132,12 +132,7 @@ class WordForMissing(NamedTuple):
 
 class Faults(dict[int, Fault]):
     """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values.
-
-    Parameters
-    ----------
-    names_columns : bool, default False
-        Whether there are parameters that say what a column is, such as ``categorical``.
-    """
+    ``names_columns`` says whether there are parameters that say what a column is, such as ``categorical``."""
 
     def __init__(self, names_columns: bool = False) -> None:
         super().__init__()

@@ -76,7 +76,7 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
 
 
 def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
-    """The ids here of keys that another dictionary, which begins at the same id, :func:`save` has; by their ids there."""
+    """The ids here of the keys of another dictionary that begins at the same id, by their ids there."""
     if keys.bits:
         return np.arange(n_features(keys), dtype=np.int32)
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])

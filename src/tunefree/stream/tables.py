@@ -113,7 +113,7 @@ def read_tables(
             schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
             chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, how, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not bad.count:
+    if not rows and start == Position() and not bad.tally.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 

@@ -67,27 +67,13 @@ class Reason:
 
 @dataclass
 class Tally:
-    """Rows that could not be used, and rows that were used but are odd.
-
-    Parameters
-    ----------
-    count : int, default=0
-        How many there were.
-    unlabelled : int, default=0
-        How many lacked a label and were left out for it; these are counted here only.
-    first : list of str
-        The messages of the first five.
-    by_reason : dict
-        A :class:`Reason` by problem and column, in the order in which they were met.
-    by_oddity : dict
-        Likewise, of rows that were used although something about them is odd.
-    """
+    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met."""
 
     count: int = 0
-    unlabelled: int = 0
-    first: list[str] = field(default_factory=list)
-    by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)
-    by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)
+    unlabelled: int = 0  # rows that lacked a label and were left out for it; these are counted here only
+    first: list[str] = field(default_factory=list)  # the messages of the first five
+    by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)  # by problem and column
+    by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)  # likewise, of rows that were used
 
     def oddities(self) -> list[Reason]:
         """What is odd about rows that were used, the first met first."""
@@ -132,9 +118,8 @@ class Tally:
     @classmethod
     def of(cls, count: int, unlabelled: int, reasons: list[Reason], oddities: list[Reason]) -> Tally:
         """One that goes on from what was kept of another."""
-        return cls(
-            count, unlabelled, [], *({(each.problem, each.column): each for each in of} for of in (reasons, oddities))
-        )
+        by_reason, by_oddity = ({(each.problem, each.column): each for each in of} for of in (reasons, oddities))
+        return cls(count, unlabelled, [], by_reason, by_oddity)
 
     def copy(self) -> Tally:
         """A tally that goes on by itself."""

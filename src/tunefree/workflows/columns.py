@@ -257,9 +257,11 @@ def _unusable(bad: BadRows) -> list[str]:
     """Why rows of a sample cannot be used, and what is odd about others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
-    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
+    unlabelled = (
+        f"{bad.tally.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
+    )
     lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
-    return lines + ([unlabelled] if bad.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
+    return lines + ([unlabelled] if bad.tally.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:

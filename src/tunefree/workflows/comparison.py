@@ -277,7 +277,7 @@ def _one_pass(comparison: Comparison, encoder: Any, batches: Iterator[Batch], ba
                 _compile(comparison, contestant.name, batch, encoder.n_features)
         for contestant in comparison.contestants:
             contestant.learn(batch, encoder.n_features)
-        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
+        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.tally.count
         comparison.oddities = bad.tally.oddities()
         callback.step(comparison, batch)
 
