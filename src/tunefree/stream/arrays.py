@@ -66,14 +66,7 @@ def of_buffer(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
 
 
 def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an Arrow array of strings, and between which places of them each string lies.
-
-    Examples
-    --------
-    >>> places, data = bytes_of(pa.array(["new", "york"])[1:])
-    >>> places, data[places[0] : places[1]].tobytes()
-    (array([3, 7], dtype=int32), b'york')
-    """
+    """The bytes of an Arrow array of strings, and between which places of them each string lies."""
     _, offsets, data = strings.buffers()
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
@@ -104,6 +97,11 @@ def beyond_doubles(array: Any) -> bool:
     return bool(max(-ends["min"], ends["max"]) > 2**53)
 
 
+def nulled(array: Any, gone: Any) -> Any:
+    """An Arrow array; null where ``gone``, a boolean Arrow array, says so."""
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
+
+
 def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
     """Cast; elements that do not fit become null and their places are listed."""
     try:
@@ -112,7 +110,7 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
         failed = _unfit(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
-    return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
+    return nulled(array, of_booleans(mask)).cast(to, safe=safe), failed
 
 
 def plain_numbers(strings: Any) -> Any:

@@ -20,6 +20,7 @@ from tunefree.stream.arrays import (
     bytes_of,
     cast,
     is_missing,
+    nulled,
     of_booleans,
     of_strings,
     plain_numbers,
@@ -157,11 +158,9 @@ class Faults(dict[int, Fault]):
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            problem = f"{note.word!r} is taken for a missing value" + (
-                "" if note.is_quantity else " in columns of texts"
-            )
             # One line is enough for all columns of texts.
-            column = note.column if note.is_quantity else None
+            column, where = (note.column, "") if note.is_quantity else (None, " in columns of texts")
+            problem = f"{note.word!r} is taken for a missing value{where}"
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
@@ -376,7 +375,7 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
     gone = missing_strings(trimmed, words)
-    return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
+    return nulled(trimmed, of_booleans(gone)) if gone.any() else trimmed
 
 
 def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
@@ -396,7 +395,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
         faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
+        array = notation.numbers(nulled(strings, of_booleans(~here)))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -488,13 +487,7 @@ class Boolean(Category):
 
 
 def truths(strings: Array) -> Array:
-    """Strings without white space around them; true and false for words that say so.
-
-    Examples
-    --------
-    >>> truths(pa.array(["Yes", "F", "perhaps", None])).to_pylist()
-    ['true', 'false', 'perhaps', None]
-    """
+    """Strings without white space around them; true and false for words that say so."""
     words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
     return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
 
@@ -577,4 +570,4 @@ def _without(
         if odd is None or word in odd:
             places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
             faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
-    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
+    return nulled(strings, gone)

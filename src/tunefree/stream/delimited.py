@@ -52,13 +52,7 @@ codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end)) 
 
 def look_like_values(fields: list[str]) -> bool:
     """Whether the fields of a header may be values of a row: half of them are numbers, and not 2019, 2020, ..., or
-    most of them are empty.
-
-    Examples
-    --------
-    >>> look_like_values(["5.1", "3.5", "setosa"]), look_like_values(["id", "2019", "2020"])
-    (True, False)
-    """
+    most of them are empty."""
     numbers = [float(field) for field in fields if is_plain_number(field)]
     steps = {after - before for before, after in pairwise(numbers)}
     counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
@@ -308,15 +302,7 @@ class Swallowed(NamedTuple):
 
 
 def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values of a record batch that hold line ends, and of which each line looks like a row.
-
-    Examples
-    --------
-    >>> lines = "oops,yes", "2,b,no", "3,"
-    >>> table = pa.record_batch({"x": ["1.0"], "t": ["\\n".join(lines)], "y": ["no"]})
-    >>> rows_in_values(table, ",")
-    [Swallowed(row=0, column='t', lines=2)]
-    """
+    """Values of a record batch that hold line ends, and of which each line looks like a row."""
     suspects, names = [], table.schema.names
     for place, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):

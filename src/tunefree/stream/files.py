@@ -38,13 +38,7 @@ class Partition(NamedTuple):
 
 
 class TextFile(str):
-    """The name of a file of text, with what is said of the text.
-
-    Examples
-    --------
-    >>> TextFile("people.csv", encoding="latin-1").encoding, TextFile("people.csv").but(end=99).end
-    ('latin-1', 99)
-    """
+    """The name of a file of text, with what is said of the text."""
 
     encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int = LONGEST_LINE  # bytes

@@ -30,15 +30,7 @@ MOST_NUMBERED = 256  # rows that are looked at
 
 def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) -> list[str]:
     """Columns that are nothing but the index of a pandas frame, but for those that are ``kept``. ``first`` returns the
-    first rows, a RecordBatch; it is called only where an index has a name.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pa.Table.from_pandas(pd.DataFrame({"age": [39, 50, 38]}).sort_values("age"))
-    >>> index_columns(table.schema, lambda: table.to_batches()[0], [])
-    ['__index_level_0__']
-    """
+    first rows, a RecordBatch; it is called only where an index has a name."""
     unnamed = [name for name in schema.names if _UNNAMED.fullmatch(name)]
     named = [name for name in _listed(schema) if name not in unnamed and pa.types.is_integer(schema.field(name).type)]
     rows = first() if set(named) - set(kept) else None

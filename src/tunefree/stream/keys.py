@@ -128,13 +128,7 @@ def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray |
 
 @lru_cache(1 << 12)
 def hash_name(name: str, seed: int = 0) -> int:
-    """The key of one name; it can be the seed of the names below it (a column's or a namespace's).
-
-    Examples
-    --------
-    >>> hash_name("red", seed=hash_name("colour")) != hash_name("red", seed=hash_name("paint"))
-    True
-    """
+    """The key of one name; it can be the seed of the names below it (a column's or a namespace's)."""
     data = np.frombuffer(name.encode(), np.uint8)
     return int(hash_strings(np.array([0, len(data)]), data, seed)[0])
 

@@ -17,25 +17,12 @@ NamesOf = Callable[[np.ndarray], Any]  # the names of the features of some keys,
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
-    """The names of features that are made one at a time.
-
-    Examples
-    --------
-    >>> one_by_one(lambda k: f"hour={k}")(np.array([3, 5])).to_pylist()
-    ['hour=3', 'hour=5']
-    """
+    """The names of features that are made one at a time."""
     return lambda places: of_strings([name(k) for k in places.tolist()])
 
 
 def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Any:
-    """A prefix followed by parts of a text.
-
-    Examples
-    --------
-    >>> text = np.frombuffer(b"new york", np.uint8)
-    >>> of_slices("city=", text, np.array([0, 4]), np.array([8, 8])).to_pylist()
-    ['city=new york', 'city=york']
-    """
+    """A prefix followed by parts of a text."""
     front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
     ends = np.cumsum(sizes + len(front))
     names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)

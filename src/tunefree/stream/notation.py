@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans, to_numpy
+from tunefree.stream.arrays import is_missing, nulled, of_booleans, of_strings, text_at, to_booleans, to_numpy
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
@@ -56,14 +56,8 @@ _OTHERS = (
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
 _OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # of C, and of logs
-_FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
-    "%S": r"\d\d",
-    "%I": r"\d{1,2}",
-    "%p": "[AaPp][Mm]",
-    "%a": "[A-Za-z]{3}",
-    "%b": "[A-Za-z]{3}",
-    "%B": "[A-Za-z]{3,9}",
-}
+_FIELDS = dict.fromkeys(("%d", "%m", "%H", "%I"), r"\d{1,2}") | dict.fromkeys(("%y", "%M", "%S"), r"\d\d")
+_FIELDS |= {"%Y": r"\d{4}", "%p": "[AaPp][Mm]", "%a": "[A-Za-z]{3}", "%b": "[A-Za-z]{3}", "%B": "[A-Za-z]{3,9}"}
 _YEAR = r"\b(?:19|20)\d\d\b"
 _DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _UTC = r" ?(?:UTC|GMT|Z|[+-]00:?00)$"
@@ -105,9 +99,8 @@ class Notation(NamedTuple):
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
         present = without_signs(strings)
         plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
-        plain = pc.replace_substring_regex(
-            plain, rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2"
-        )
+        negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
+        plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
         behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
         plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
@@ -118,13 +111,7 @@ class Notation(NamedTuple):
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
     def text(self, number: float) -> str:
-        """A number in this notation.
-
-        Examples
-        --------
-        >>> Notation(",", ".", " kg").text(1234.5)
-        '1234,5 kg'
-        """
+        """A number in this notation."""
         return repr(number).replace(".", self.decimal) + self.unit
 
     def description(self) -> str:
@@ -191,7 +178,7 @@ def are_many(different: int, strings: int) -> bool:
 def without_signs(strings: Any) -> Any:
     """Strings; null where a sign says that the value is missing."""
     gone = stands_for_missing(strings)
-    return pc.if_else(of_booleans(gone), pa.nulls(len(strings), pa.string()), strings) if gone.any() else strings
+    return nulled(strings, of_booleans(gone)) if gone.any() else strings
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
@@ -352,15 +339,10 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
     known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
-    formats = (format for format in known if re.match(_date_pattern(format), one))
-    return next(
-        (
-            format
-            for format in formats
-            if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]
-        ),
-        None,
-    )
+    for format in (format for format in known if re.match(_date_pattern(format), one)):
+        if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]:
+            return format
+    return None
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
@@ -391,7 +373,7 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
     wrong = ~fits & ~is_missing(present)
-    return pc.if_else(of_booleans(fits), moments, pa.nulls(len(moments), moments.type)), np.flatnonzero(wrong).tolist()
+    return nulled(moments, of_booleans(~fits)), np.flatnonzero(wrong).tolist()
 
 
 def has_hours(format: str) -> bool:
@@ -400,13 +382,7 @@ def has_hours(format: str) -> bool:
 
 
 def as_iso(strings: Any) -> Any:
-    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC.
-
-    Examples
-    --------
-    >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
-    ['2024-02-29 10:00:00.123456Z']
-    """
+    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC."""
     is_odd = [
         pc.greater(pc.binary_length(strings), _LONGEST_ISO),
         *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
@@ -421,11 +397,8 @@ def as_iso(strings: Any) -> Any:
 
 @cache
 def _date_pattern(format: str) -> str:
-    return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), _escaped(format)) + "$"
-
-
-def _escaped(format: str) -> str:
-    return re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+    escaped = re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+    return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), escaped) + "$"
 
 
 class Note(NamedTuple):

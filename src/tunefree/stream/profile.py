@@ -130,23 +130,13 @@ class Profile:
     def save(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same profile."""
         counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
-        arrays: dict[str, np.ndarray] = {
-            "counts": counts,
-            "ranges": self.ranges,
-            "keys": self.keys,
-            "values": self.values,
-        }
+        arrays = {"counts": counts, "ranges": self.ranges, "keys": self.keys, "values": self.values}
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Profile:
-        """The profile of which :meth:`save` gave the arrays; one of no rows where there are none.
-
-        Raises
-        ------
-        ModelError
-            If they are not of so many columns.
-        """
+        """The profile of which :meth:`save` gave the arrays, one of no rows where there are none; a ModelError if they
+        are not of so many columns."""
         profile = cls(n_columns)
         if "profile.counts" in arrays:
             names = "counts", "ranges", "keys", "values"
@@ -223,8 +213,7 @@ class Comparison:
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
                         _add(self.unseen, place, category, count, file, int(numbers[row]))
-        profile = self.encoder.profile
-        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
+        self._look_outside(self.outside, observed, usual_ranges(self.encoder.profile), file, numbers)
         self._look_outside(self.beyond, observed, self._moments(), file, numbers)
 
     def _moments(self) -> list[tuple[float, float]]:
@@ -291,7 +280,10 @@ class Comparison:
 
     def _unseen_told(self, place: int, rows: _Rows) -> str:
         known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
-        examples = [_with_alike(value, known) for value in frequent[:MOST_NAMED]]
+        similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
+        examples = [
+            repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
+        ]
         if len(frequent) == 1:
             return f"a category that training never saw: {examples[0]}"
         beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
@@ -323,11 +315,6 @@ def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, 
     rows.count += count
     if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
         rows.by_value[value] = rows.by_value.get(value, 0) + count
-
-
-def _with_alike(value: str, known: list[str]) -> str:
-    similar = alike(value, known)
-    return repr(value) if similar is None else f"{value!r}, like {similar!r}"
 
 
 def _listed(names: list[str]) -> str:

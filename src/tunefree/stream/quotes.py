@@ -33,13 +33,6 @@ def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_
 
     Each quote changes between outside and inside, unless one leads inside that is not at the start of a field: then
     runs of quotes are told apart.
-
-    Examples
-    --------
-    >>> text = b'3.5" disk,"a' + bytes([LINE_END]) + b'b"'
-    >>> quotes = quotes_of(np.frombuffer(text, np.uint8), ",")
-    >>> quotes.hold(np.array([text.find(b"disk"), text.find(LINE_END)])), quotes.ends_inside
-    (array([False,  True]), False)
     """
     starts = (LINE_END, ord("\r"), *delimiters.encode())
     masks = np.zeros((2, -(-len(text) // 64)), "<u8")  # a bit for each byte: of quotes, and what a quote may follow
@@ -95,15 +88,7 @@ def _changes(text: np.ndarray, starts: Sequence[int], before: int, begins_inside
 
 
 def unescape(text: np.ndarray) -> None:
-    r"""Double the quotes that a backslash precedes, in the place of the backslash: \" becomes "".
-
-    Examples
-    --------
-    >>> text = np.frombuffer(bytearray(b'"a ' + bytes([BACKSLASH]) + b'"b"'), np.uint8)
-    >>> unescape(text)
-    >>> text.tobytes()
-    b'"a ""b"'
-    """
+    r"""Double the quotes that a backslash precedes, in the place of the backslash: \" becomes ""."""
     marks = np.flatnonzero(text[1:] == QUOTE)
     marks = marks[text[marks] == BACKSLASH]
     for place in marks.tolist():
@@ -115,13 +100,7 @@ def unescape(text: np.ndarray) -> None:
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
-    """How many lines of a text have another number of fields; blank ones are passed over.
-
-    Examples
-    --------
-    >>> misfits(np.frombuffer(b'1,"a, b"' + bytes([LINE_END]) + b"1,a, b", np.uint8), ",", 2)
-    1
-    """
+    """How many lines of a text have another number of fields; blank ones are passed over."""
     quotes = quotes_of(lines, delimiter)
     ends, signs = (np.flatnonzero(lines == byte) for byte in (LINE_END, ord(delimiter)))
     ends = ends[~quotes.hold(ends)]

@@ -60,13 +60,10 @@ class RowEncoder:
         self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
-        is_foreseen = not (notations_of(encoder) or encoder.na_values or encoder.notes or encoder.hash_bits)
-        is_foreseen = is_foreseen and not encoder.exposure
-        is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
-        is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
-        is_foreseen = is_foreseen and not (of_frames and ({*map(type, columns)} - _OF_FRAMES))
-        is_foreseen = is_foreseen and not (of_frames and any(column.since for column in columns))
-        self.names = frozenset(column.name for column in columns if is_foreseen)
+        unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
+        unforeseen += [encoder.ids.most is not None, _OF_WORDS & {column.kind for column in columns}]  # some forgotten
+        unforeseen += [{*map(type, columns)} - _OF_FRAMES, any(column.since for column in columns)] if of_frames else []
+        self.names = frozenset(column.name for column in columns if not any(unforeseen))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._take_limits()
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_booleans, of_strings, plain_numbers
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, nulled, of_booleans, of_strings, plain_numbers
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
@@ -86,13 +86,6 @@ class Inference:
     ``texts`` are columns of texts, beside those that look like texts. If not ``typed``, the source does not distinguish
     strings of digits from numbers. ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are
     distinguished.
-
-    Examples
-    --------
-    >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
-    >>> inference = Inference(arrays, "example", [], ColumnTypes(categorical=["zip"]))
-    >>> [(column.kind, column.description()) for column in map(inference.column, arrays)]
-    [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
     """
 
     def __init__(
@@ -118,19 +111,13 @@ class Inference:
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
-        known = column_types.notation is not None
-        self.continental = not known and is_continental(self.strings.values(), semicolons)
+        is_asked = column_types.notation is not None
+        self.continental = not is_asked and is_continental(self.strings.values(), semicolons)
         self.in_doubt = self.continental and not is_continental(self.strings.values())
         self.notes = list[Note]()
 
     def column(self, name: str) -> Any:
-        """The column of a name.
-
-        Raises
-        ------
-        DataError
-            If its type has no features, or is not what the user says.
-        """
+        """The column of a name; a DataError if its type has no features, or is not what the user says."""
         kind = family(self.arrays[name].type)
         if name in self.column_types.categorical:
             return Category(name, numbers=True)
@@ -176,9 +163,8 @@ class Inference:
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
         numbers = strings.filter(_fitting(strings, likeliest))
-        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(
-            pc.count_distinct(numbers).as_py(), len(numbers)
-        )
+        is_most = 2 * len(numbers) > len(strings) - strings.null_count
+        is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
@@ -247,9 +233,8 @@ class Inference:
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
-            problem = (
-                "no format of dates fits all its values" if format is None else f"no value is a date as in {format}"
-            )
+            none_fits, not_this = "no format of dates fits all its values", f"no value is a date as in {format}"
+            problem = none_fits if format is None else not_this
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, has_hours(format), format=format)
@@ -359,7 +344,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
+    return nulled(array, gone) if pc.any(gone).as_py() else array
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
@@ -438,9 +423,7 @@ def is_among(name: str, columns: Iterable[str]) -> bool:
 def _given(array: Array) -> Array:
     """The array; null where a value stands for a missing one."""
     array = blank_to_null(decoded(array))
-    if pa.types.is_floating(array.type):
-        return pc.if_else(pc.is_nan(array), pa.nulls(len(array), array.type), array)
-    return array
+    return nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
 
 
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental

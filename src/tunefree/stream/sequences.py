@@ -114,13 +114,7 @@ def _differ(strings: Array, share: float, pattern: str) -> bool:
 
 
 def is_long_text(strings: Array) -> bool:
-    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space.
-
-    Examples
-    --------
-    >>> is_long_text(pa.array(["the quick brown fox jumps over the lazy dog"])), is_long_text(pa.array(["New York"]))
-    (True, False)
-    """
+    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space."""
     value = strings[0].as_py()
     return len(value) >= _LONG and " " in value
 
@@ -206,14 +200,7 @@ class Vector(Column):
 
 
 def items_of(lists: Array) -> Items:
-    """The items of an array of lists.
-
-    Examples
-    --------
-    >>> items = items_of(pa.array([["a", "b"], None, [], ["c"]]))
-    >>> items.rows, items.places, items.values.to_pylist(), items.missing
-    (array([0, 0, 3]), array([0, 1, 0]), ['a', 'b', 'c'], array([False,  True, False, False]))
-    """
+    """The items of an array of lists."""
     lengths = to_numpy(pc.list_value_length(lists), 0).astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     rows = np.repeat(np.arange(len(lists)), lengths)
@@ -226,13 +213,7 @@ def longest(lists: Array) -> int:
 
 
 def flattened(batch: Any) -> Any:
-    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``.
-
-    Examples
-    --------
-    >>> flattened(pa.record_batch({"a": [{"b": 1, "c": {"d": "x"}}, None], "e": [1, 2]})).to_pydict()
-    {'a.b': [1, None], 'a.c.d': ['x', None], 'e': [1, 2]}
-    """
+    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``."""
     if not any(pa.types.is_struct(field.type) for field in batch.schema):
         return batch
     names: list[str] = []

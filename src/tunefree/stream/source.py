@@ -143,11 +143,6 @@ class Source:
 
         Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
         text before a position are not counted.
-
-        Examples
-        --------
-        >>> open_source({"age": list(range(100))}).places(2)
-        [Position(file=0, offset=0, row=0), Position(file=0, offset=50, row=50)]
         """
         lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):

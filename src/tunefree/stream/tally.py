@@ -22,13 +22,7 @@ _VALUES = re.compile(
 
 
 def reason_of(problem: str) -> str:
-    """What messages about different values have in common.
-
-    Examples
-    --------
-    >>> reason_of("'abc' is not a number"), reason_of("the row has 3 fields, the header 2")
-    ('… is not a number', 'the row has … fields, the header …')
-    """
+    """What messages about different values have in common."""
     return _VALUES.sub("…", problem)[:MOST_LETTERS]
 
 

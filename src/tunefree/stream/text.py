@@ -102,14 +102,7 @@ def read_sample(file: str) -> bytes:
 
 
 def whole_lines(window: bytes, delimiters: str = "") -> bytes:
-    """A sample of text up to its last line end (outside quotes); all of it where it has none, or the text ends sooner.
-
-    Examples
-    --------
-    >>> sample = b"name\\n" + b"cook\\n" * SAMPLE
-    >>> len(whole_lines(sample[:SAMPLE])) < SAMPLE, whole_lines(b"half a li")
-    (True, b'half a li')
-    """
+    """A sample of text up to its last line end (outside quotes); all of it where it has none, or the text ends sooner."""
     if len(window) < SAMPLE // 2:
         return window
     has_quotes = delimiters and b'"' in window
@@ -118,13 +111,7 @@ def whole_lines(window: bytes, delimiters: str = "") -> bytes:
 
 
 def holds_line_ends(lines: bytes, delimiters: str) -> bool:
-    """Whether quotes of whole lines of text hold line ends.
-
-    Examples
-    --------
-    >>> holds_line_ends(b'1,"a, b"\\n3.5" disk\\n', ","), holds_line_ends(b'1,"a\\nb"\\n', ",")
-    (False, True)
-    """
+    """Whether quotes of whole lines of text hold line ends."""
     return b'"' in lines and _find_ends(np.frombuffer(lines, np.uint8), delimiters).lines < lines.count(b"\n")
 
 
@@ -192,13 +179,7 @@ def _holds_names(comment: str, lines: list[str]) -> bool:
 
 
 def delimiter_counts(header: str) -> dict[str, int]:
-    """How often a line has each delimiter, outside quotes.
-
-    Examples
-    --------
-    >>> delimiter_counts('"price, EUR";"width, m";3.5" disk,weight')
-    {',': 1, ';': 2, '\\t': 0, '|': 0}
-    """
+    """How often a line has each delimiter, outside quotes."""
     bare = _QUOTED.sub("", header)
     return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
 

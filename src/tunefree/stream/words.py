@@ -93,17 +93,7 @@ class Counts(NamedTuple):
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
     """Count the words and pairs of texts that lie one after the other in UTF-8, as Arrow keeps them: text i is
-    ``data[offsets[i] : offsets[i + 1]]``. The seed is that of the keys.
-
-    Examples
-    --------
-    >>> text = np.frombuffer("To be, or not TO BE: a 中国".encode(), np.uint8)
-    >>> words = count_words(np.array([0, len(text)]), text, seed=0)
-    >>> [words.text[start:stop].tobytes().decode() for start, stop in words.places][:5]
-    ['to', 'be', 'to be', 'or', 'be or']
-    >>> words.counts[:5].tolist(), words.text.tobytes().decode()
-    ([2.0, 2.0, 2.0, 1.0, 1.0], 'to be or not to be 中 国 ')
-    """
+    ``data[offsets[i] : offsets[i + 1]]``. The seed is that of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them
