@@ -41,7 +41,7 @@ def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as writer:
         writer.write_batch(batch)
     whole = path.read_bytes()
-    assert as_bytes(true, dtype) in whole and sum(c.table.num_rows for c in read_tables([str(path)])) == len(array)
+    assert as_bytes(true, dtype) in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
     path.write_bytes(whole.replace(as_bytes(true, dtype), as_bytes(false, dtype)))
     with pytest.raises(DataError, match=r"t.arrows: this is not a whole Arrow file \("):
         list(read_tables([str(path)]))

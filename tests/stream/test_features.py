@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
 from tunefree.stream.arrays import cast
-from tunefree.stream.batch import BadRows, Columns, Position, row_numbers, with_row_numbers
+from tunefree.stream.batch import BadRows, Chunk, Position, row_numbers, with_row_numbers
 from tunefree.stream.columns import (
     Faults,
     family,
@@ -261,7 +261,7 @@ def test_a_bad_row_teaches_no_category():
 
 def test_bad_rows_found_while_reading_keep_their_numbers():
     table = with_row_numbers(pa.record_batch({"x": [1.0, np.inf, 3.0]}), np.array([4, 7, 9]))
-    chunk = Columns(table, "a", 4, Position())
+    chunk = Chunk(table, "a", 4, Position())
     bad = BadRows(skip=True)
     assert TableEncoder.infer(chunk).encode(chunk, True, bad).numbers.tolist() == [4, 9]
     assert "row 7" in bad.tally.first[0]

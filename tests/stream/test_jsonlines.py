@@ -24,8 +24,8 @@ def test_json_values(tmp_path):
     file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
     chunks = list(read_tables([file]))
     assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
-    assert chunks[0].table.schema.field("d").type == pa.string()
-    assert chunks[0].table.column("a").to_pylist() == [1.0, 2.5, None]
+    assert chunks[0].data.schema.field("d").type == pa.string()
+    assert chunks[0].data.column("a").to_pylist() == [1.0, 2.5, None]
 
 
 @pytest.mark.parametrize(

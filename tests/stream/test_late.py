@@ -48,7 +48,7 @@ def read(files, bad=None, encoder=None, **options):
     rows, bad = [], bad or BadRows()
     for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
         encoder = encoder or TableEncoder.infer(
-            chunk._replace(table=chunk.table.select(["x"])), typed=not files[0].endswith(".csv")
+            chunk._replace(data=chunk.data.select(["x"])), typed=not files[0].endswith(".csv")
         )
         rows += named_rows(encoder, encoder.encode(chunk, True, bad))
     return encoder, rows

@@ -239,9 +239,9 @@ def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tm
     path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
     with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise `max_line_bytes`"):
         list(open_source(path, max_line_bytes=2_500_000).chunks())
-    assert sum(chunk.table.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
+    assert sum(chunk.data.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
     with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and"):
         open_source(path, max_line_bytes=0)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
     (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()
-    assert chunk.table.to_pydict()["y"] == ["é"]
+    assert chunk.data.to_pydict()["y"] == ["é"]

@@ -64,7 +64,7 @@ def test_what_is_nested_has_one_type(tmp_path):
     path = tmp_path / "nested.jsonl"
     path.write_bytes(b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":2},"y":0}\n')
     bad = BadRows(skip=True)
-    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.table.to_pylist()]
+    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
     assert [row["n.a"] for row in rows] == [1, 2]
     assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2

@@ -47,7 +47,7 @@ def people():
 
 
 def rows_of(source):
-    return [row for chunk in source.chunks() for row in chunk.table.to_pylist()]
+    return [row for chunk in source.chunks() for row in chunk.data.to_pylist()]
 
 
 def write(table, path):
@@ -161,6 +161,6 @@ def test_columns_that_are_named_are_read_as_without_shuffling(tmp_path):
     source = open_source(file)
     encoder, chunks = blank_encoder(source, Plan(target="id", categorical=("zip",)), BadRows())
     with shuffled(source, 1, None, chunks, encoder) as found:
-        columns = next(found.chunks()).table.to_pydict()
+        columns = next(found.chunks()).data.to_pydict()
     assert sorted(columns["zip"]) == [f"0{k}1" for k in range(9)]
     assert sorted(columns["id"]) == [str(2**53 + k) for k in range(9)]

@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tunefree.core.errors import DataError
 from tunefree.stream import svmlight
-from tunefree.stream.batch import BadRows, Lines, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.text import read_lines
 
@@ -29,9 +29,9 @@ ROWS = st.lists(
 )
 
 
-def chunk(text: str | bytes, row: int = 1) -> Lines:
+def chunk(text: str | bytes, row: int = 1) -> Chunk:
     data = text.encode() if isinstance(text, str) else text
-    return Lines(np.frombuffer(data, np.uint8), "data.svm", row, Position())
+    return Chunk(np.frombuffer(data, np.uint8), "data.svm", row, Position())
 
 
 def encoded(text, learning=True, encoder=None, bad=None):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import BadRows, Lines, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.text import read_lines
 from tunefree.stream.vw import VWEncoder
 
@@ -58,9 +58,9 @@ def naive(line: str) -> tuple[float | None, float, str, dict[str, float]]:
     return label, weight, tag, row
 
 
-def chunk(text: str | bytes) -> Lines:
+def chunk(text: str | bytes) -> Chunk:
     data = text.encode() if isinstance(text, str) else text
-    return Lines(np.frombuffer(data, np.uint8), "data.vw", 1, Position())
+    return Chunk(np.frombuffer(data, np.uint8), "data.vw", 1, Position())
 
 
 def encoded(text, learning=True, encoder=None, bad=None):

@@ -141,13 +141,13 @@ def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[
     for chunk in chunks:
         if rows is None:
             yield chunk
-        elif chunk.table.num_rows <= rows:
+        elif chunk.data.num_rows <= rows:
             yield chunk
-            rows -= chunk.table.num_rows
+            rows -= chunk.data.num_rows
             if not rows:
                 return
         else:
-            yield chunk._replace(table=chunk.table.slice(0, rows))
+            yield chunk._replace(data=chunk.data.slice(0, rows))
             return
 
 

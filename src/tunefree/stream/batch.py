@@ -29,30 +29,22 @@ class Position(NamedTuple):
     row: int = 0  # rows of this file that come before (a header is not a row)
 
 
-class Lines(NamedTuple):
-    """A chunk of text: whole lines."""
+class Chunk(NamedTuple):
+    """Rows of a file that follow each other: whole lines of text, or a table."""
 
-    data: np.ndarray  # (bytes,) uint8, read-only; only the last line of a file may lack its line end
-    file: str  # name of the file, for messages
-    row: int  # number of the first row, counted from 1
-    position: Position  # where the next chunk starts
-
-
-class Columns(NamedTuple):
-    """A chunk of a table."""
-
-    table: Any  # pyarrow.RecordBatch
+    # (bytes,) uint8, read-only, of which only the last line of a file may lack its line end; or pyarrow.RecordBatch
+    data: Any
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
     optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
-    is_utf8: bool = False  # whether its strings were checked
+    is_utf8: bool = False  # whether the strings of a table were checked
 
 
 class Converted(NamedTuple):
     """Rows of a chunk that can be used: what columns make of their cells, and what is no feature."""
 
-    chunk: Columns
+    chunk: Chunk
     n_rows: int  # with those that cannot be used
     values: list[Any]
     target: Any
@@ -227,10 +219,10 @@ SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
 
 def row_numbers(chunk: Any) -> np.ndarray:
     """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
-    carried = (chunk.table.schema.metadata or {}).get(_ROWS)
+    carried = (chunk.data.schema.metadata or {}).get(_ROWS)
     if carried is not None:
         return np.frombuffer(carried, np.int64)
-    return np.arange(chunk.row, chunk.row + chunk.table.num_rows, dtype=np.int64)
+    return np.arange(chunk.row, chunk.row + chunk.data.num_rows, dtype=np.int64)
 
 
 def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
@@ -238,9 +230,9 @@ def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
 
 
-def unique_names(chunk: Columns) -> list[str]:
+def unique_names(chunk: Chunk) -> list[str]:
     """Names of the columns of a chunk; a DataError if two are the same."""
-    names = chunk.table.schema.names
+    names = chunk.data.schema.names
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")

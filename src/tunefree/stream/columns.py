@@ -27,7 +27,7 @@ from tunefree.stream.arrays import (
     to_booleans,
     to_numpy,
 )
-from tunefree.stream.batch import UNLABELLED, BadRows, Columns, row_numbers, with_row_numbers
+from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
@@ -144,7 +144,7 @@ class Faults(dict[int, Fault]):
         for row in rows:
             self.setdefault(int(row), Fault(column, problem(int(row))))
 
-    def without(self, chunk: Columns, bad: BadRows) -> Columns:
+    def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
         """Report bad rows in their order; the chunk without them."""
         numbers = row_numbers(chunk)
         for row in sorted(self):
@@ -152,7 +152,7 @@ class Faults(dict[int, Fault]):
             report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
         keep = np.ones(len(numbers), bool)
         keep[list(self)] = False
-        return chunk._replace(table=with_row_numbers(chunk.table.filter(of_booleans(keep)), numbers[keep]))
+        return chunk._replace(data=with_row_numbers(chunk.data.filter(of_booleans(keep)), numbers[keep]))
 
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""

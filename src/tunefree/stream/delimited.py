@@ -23,7 +23,7 @@ from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
-from tunefree.stream.batch import SEMICOLONS, BadRows, Columns, Lines, Position, with_row_numbers
+from tunefree.stream.batch import SEMICOLONS, BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import Fault
 from tunefree.stream.files import display_name
 from tunefree.stream.notation import PLAIN_NUMBER, is_plain_number
@@ -103,7 +103,7 @@ def csv_sample(file: str, options: Options) -> Any:
     return table.replace_schema_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else table
 
 
-def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
+def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
     """The chunks of one file from a position on."""
     header, row = csv_header(file, options), start.row
     if row == 0:
@@ -112,7 +112,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     for lines in read_lines([file], start, options.block_size, **how):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
-        yield Columns(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
+        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
 
 
 def csv_header(file: str, options: Options) -> Header:
@@ -201,7 +201,7 @@ def _guess_delimiter(header: str, file: str, below: bytes) -> str:
     return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
 
 
-def _rows_of(lines: Lines, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
+def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text that can be read, and how many rows it holds with the others, which are reported."""
     is_open = lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside
     table, unfit, is_legible = _parsed(b"\n" if is_open else lines.data, header, lines.file)

@@ -25,7 +25,7 @@ from tunefree.stream.batch import (
     UNLABELLED,
     BadRows,
     Batch,
-    Columns,
+    Chunk,
     Converted,
     row_numbers,
     unique_names,
@@ -98,9 +98,9 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
         raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
 
 
-def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
+def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
     """A column of a chunk; texts that are no UTF-8 are faults."""
-    array = chunk.table.column(name)
+    array = chunk.data.column(name)
     return array if chunk.is_utf8 else valid_utf8(array, name, faults)
 
 
@@ -171,10 +171,10 @@ def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any
     return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
 
 
-def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
+def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
     """The names of the rows' groups (n,)."""
     group = str(encoder.group)
-    check_name("group", group, chunk.table.schema.names, chunk.file)
+    check_name("group", group, chunk.data.schema.names, chunk.file)
     plain = blank_to_null(decoded(present_of(encoder, column_of(chunk, group, faults), group, faults)))
     if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
         remedy = "name a column of numbers or texts"
@@ -185,17 +185,17 @@ def _groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
 
 
 def _numbers_of(
-    encoder: Any, chunk: Columns, faults: Faults, role: str, learning: bool, bad: BadRows
+    encoder: Any, chunk: Chunk, faults: Faults, role: str, learning: bool, bad: BadRows
 ) -> np.ndarray | None:
     """The weights or exposures of rows (n,); None where no column has them, or rows that are not learned lack it."""
-    n, name = chunk.table.num_rows, getattr(encoder, role)
+    n, name = chunk.data.num_rows, getattr(encoder, role)
     if name is None:
         return None
-    if not learning and name not in chunk.table.schema.names:
+    if not learning and name not in chunk.data.schema.names:
         if n and not faults:  # a chunk with faults comes again
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
-    check_name(role, name, chunk.table.schema.names, chunk.file)
+    check_name(role, name, chunk.data.schema.names, chunk.file)
     array = without(column_of(chunk, name, faults), encoder.na_values)
     notation = encoder.notations.get(name)
     numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
@@ -233,7 +233,7 @@ class TableEncoder:
     --------
     >>> from tunefree.stream.batch import Position
     >>> table = pa.record_batch({"age": [39, None], "job": ["clerk", "cook"], "rich": ["no", "yes"]})
-    >>> chunk = Columns(table, "example", 1, Position())
+    >>> chunk = Chunk(table, "example", 1, Position())
     >>> encoder = TableEncoder.infer(chunk, target="rich")
     >>> batch = encoder.encode(chunk, True, BadRows())
     >>> batch.rows.numbers.tolist(), batch.rows.codes.tolist(), batch.target.to_pylist()
@@ -277,7 +277,7 @@ class TableEncoder:
     @classmethod
     def infer(
         cls,
-        chunk: Columns,
+        chunk: Chunk,
         target: str | None = None,
         weight: str | None = None,
         ignore: Iterable[str] = (),
@@ -311,7 +311,7 @@ class TableEncoder:
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
-        semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
+        semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
@@ -401,7 +401,7 @@ class TableEncoder:
             types[self.group] = pa.string()
         return types
 
-    def encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+    def encode(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """Rows, target and weights of a chunk, which holds the encoder's columns in any order; those that came later
         may be missing.
 
@@ -414,7 +414,7 @@ class TableEncoder:
         if learning and self.further is not None:
             known = [*self._roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.table, known, chunk.file, chunk.row, gone, self.typed)
+            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, gone, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -422,22 +422,22 @@ class TableEncoder:
             self.columns = before  # a chunk that is refused leaves no trace
             raise
 
-    def convert(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Converted:
+    def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
         faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = _numbers_of(self, chunk, faults, "weight", learning, bad) if labelled else None
-        weight = np.ones(chunk.table.num_rows) if weight is None else weight
+        weight = np.ones(chunk.data.num_rows) if weight is None else weight
         # an estimator learns rows whose targets, groups and exposures it has beside the table
         has_exposure = labelled or not learning
         exposure = _numbers_of(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
         groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
-            return usable._replace(n_rows=chunk.table.num_rows)
+            return usable._replace(n_rows=chunk.data.num_rows)
         faults.note_all(bad, chunk.file, row_numbers(chunk))
-        return Converted(chunk, chunk.table.num_rows, values, target, weight, exposure, groups)
+        return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
     def encode_converted(self, of_chunk: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
@@ -452,11 +452,11 @@ class TableEncoder:
         forgotten = self.ids.take_forgotten()
         return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
 
-    def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
+    def prepare(self, chunk: Chunk, labelled: bool) -> tuple[Chunk, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
         return chunk, labelled
 
-    def finish(self, prepared: tuple[Columns, bool], learning: bool, bad: BadRows) -> Batch:
+    def finish(self, prepared: tuple[Chunk, bool], learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
         chunk, labelled = prepared
         return self.encode(chunk, learning, bad, labelled)
@@ -492,7 +492,7 @@ class TableEncoder:
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
-    def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
+    def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names, absent = unique_names(chunk), self._absent(chunk)
         here = set(names)
@@ -504,7 +504,7 @@ class TableEncoder:
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
-        arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
+        arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
@@ -516,15 +516,15 @@ class TableEncoder:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
 
-    def _absent(self, chunk: Columns) -> list[str]:
+    def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
-        present = set(chunk.table.schema.names)
+        present = set(chunk.data.schema.names)
         return [column.name for column in self.columns if not (column.since or column.name in present)]
 
-    def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
+    def _convert_target(self, chunk: Chunk, faults: Faults, labelled: bool) -> Any:
         if labelled and self.target is not None:
-            check_name("target", self.target, chunk.table.schema.names, chunk.file)
-        if self.target is None or self.target not in chunk.table.schema.names:
+            check_name("target", self.target, chunk.data.schema.names, chunk.file)
+        if self.target is None or self.target not in chunk.data.schema.names:
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
         array = target_of_texts(self, array, faults)
@@ -546,9 +546,9 @@ class TableEncoder:
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _rows(
-        self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
+        self, converted: Sequence[Any], chunk: Chunk, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
-        n = chunk.table.num_rows
+        n = chunk.data.num_rows
         parts = [column.parts_since(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):

@@ -49,12 +49,12 @@ class Triplets(NamedTuple):
 class _Unknown(NamedTuple):
     """Keys that have no id, and where each appears first."""
 
+    sources: list[tuple[int, Codes | Words]]
     rows: np.ndarray
     places: np.ndarray
     keys: np.ndarray
     numbers: np.ndarray  # of the source of each
     members: np.ndarray  # place of each in it
-    sources: list[tuple[int, Codes | Words]]
 
 
 class Forgotten(NamedTuple):
@@ -112,7 +112,7 @@ class FeatureIds:
         Rows of a weight (n,) of 0 are no evidence that features will come again.
         """
         is_limited = learning and self.most is not None
-        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), []
+        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
 
         def part_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
             part_of_codes = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
@@ -362,7 +362,8 @@ def _unknown(
     numbers = np.zeros(0, np.int64)
     parts, start = [(numbers, numbers, np.zeros(0, np.uint64), numbers, numbers)], 0
     n_codes = sum(len(part.keys) for _, part in codes)
-    for source, (_, part) in enumerate([*codes, *words]):
+    sources: list[tuple[int, Codes | Words]] = [*codes, *words]
+    for source, (_, part) in enumerate(sources):
         is_new = known[start : start + len(part.keys)] == 0
         if isinstance(part, Codes):
             at, first = _first_rows(part.places, is_new)
@@ -372,7 +373,7 @@ def _unknown(
             first, place = rows[start - n_codes + at], places[start - n_codes + at]
         parts.append((first, place, part.keys[at], np.full(len(at), source), at))
         start += len(part.keys)
-    return _Unknown(*map(np.concatenate, zip(*parts, strict=True)), [*codes, *words])
+    return _Unknown(sources, *map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:

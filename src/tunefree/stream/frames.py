@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded
 from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import rows_of_a_chunk
@@ -38,11 +38,11 @@ def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) 
     return [name for name in [*unnamed, *named] if name not in kept]
 
 
-def without_index(chunk: Columns, index: list[str], bad: BadRows, remedy: str) -> Columns:
+def without_index(chunk: Chunk, index: list[str], bad: BadRows, remedy: str) -> Chunk:
     """A chunk without such columns, which are noted; ``remedy`` says what keeps a column, with a place for its name."""
     for name in index:
-        bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.table.num_rows, remedy.format(name))
-    return chunk._replace(table=chunk.table.drop_columns(index)) if index else chunk
+        bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy.format(name))
+    return chunk._replace(data=chunk.data.drop_columns(index)) if index else chunk
 
 
 def _listed(schema: Any) -> list[str]:
@@ -69,7 +69,7 @@ def read_frame(
     name: str = "the table",
     bad: BadRows | None = None,
     kept: Collection[str] = (),
-) -> Iterator[Columns]:
+) -> Iterator[Chunk]:
     """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
     A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
@@ -92,9 +92,9 @@ def read_frame(
         raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
     for batch in batches:
         row += batch.num_rows
-        chunk = Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
+        chunk = Chunk(batch, name, row - batch.num_rows + 1, Position(0, row, row))
         chunk = without_index(chunk, index, bad or BadRows(), "`numeric={!r}` keeps it")
-        yield chunk._replace(table=flattened(chunk.table))
+        yield chunk._replace(data=flattened(chunk.data))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
 

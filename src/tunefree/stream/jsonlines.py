@@ -20,7 +20,7 @@ from pyarrow import json as arrow_json
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
-from tunefree.stream.batch import BadRows, Columns, Lines, Position, with_row_numbers
+from tunefree.stream.batch import BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import MISSING, family
 from tunefree.stream.files import display_name
 from tunefree.stream.notation import SIGNS_OF_MISSING, is_plain_number
@@ -118,7 +118,7 @@ def _exact_type(numbers: Any) -> Any:
     return pa.float64()
 
 
-def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
+def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
     """The chunks of one file from a position on."""
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
@@ -126,10 +126,10 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
-        yield Columns(batch, lines.file, row - count, position, optional=True, is_utf8=True)
+        yield Chunk(batch, lines.file, row - count, position, optional=True, is_utf8=True)
 
 
-def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
+def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Chunk:
     """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add; a
     DataError if a value is not of the type of its column."""
     flat = [flattened(part) for part in objects]
@@ -139,7 +139,7 @@ def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file:
         to = types[name] if name in types else _type_of(name, values, file)
         if to is not None:
             arrays[name] = _array(name, values, to, file)
-    return Columns(pa.record_batch(arrays), file, 1, Position())
+    return Chunk(pa.record_batch(arrays), file, 1, Position())
 
 
 def flattened(value: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     return pa.array(fitted, to)
 
 
-def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
+def _parse_block(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """The rows of a block, with the columns of a schema and those that they add; and how many with the bad ones."""
     try:
         batch = _parse(lines.data, schema)
@@ -241,7 +241,7 @@ def _without_nulls(arrow_type: Any) -> Any:
     return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
-def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
+def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []

@@ -129,8 +129,13 @@ class Profile:
 
     def save(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same profile."""
-        counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
-        arrays = {"counts": counts, "ranges": self.ranges, "keys": self.keys, "values": self.values}
+        counts: np.ndarray = np.append([self.rows, self.capacity], self.present).astype(np.int64)
+        arrays: dict[str, np.ndarray] = {
+            "counts": counts,
+            "ranges": self.ranges,
+            "keys": self.keys,
+            "values": self.values,
+        }
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
 
     @classmethod

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, nulled, of_booleans, of_strings, plain_numbers
-from tunefree.stream.batch import Columns
+from tunefree.stream.batch import Chunk
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
     LIKE_DATES,
@@ -431,11 +431,11 @@ _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
 
 
-def strings_of(sample: Columns, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
+def strings_of(sample: Chunk, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
     """Those of some columns of a sample that are strings, null where a value is missing."""
     return {
         name: without_words(without(array, tuple(na_values)), name, (), Faults())
-        for name, array in zip(sample.table.schema.names, sample.table.columns, strict=True)
+        for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True)
         if name in names and family(array.type) == "string"
     }
 
@@ -499,7 +499,7 @@ class FileNotation:
         return format
 
 
-def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
+def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
     """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them,
     by a sample of its rows; without, only what the user says counts. A DataError if that is a date of what is no column
     of dates."""

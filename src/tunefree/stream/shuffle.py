@@ -23,7 +23,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.arrays import bytes_of, of_numbers
-from tunefree.stream.batch import BadRows, Lines, row_numbers
+from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
 from tunefree.stream.quotes import LINE_END
@@ -96,7 +96,7 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
 
 def _size(chunk: Any) -> int:
     """Bytes of a chunk."""
-    return len(chunk.data) if isinstance(chunk, Lines) else int(chunk.table.nbytes)
+    return len(chunk.data) if isinstance(chunk.data, np.ndarray) else int(chunk.data.nbytes)
 
 
 def _rows_of(chunk: Any) -> tuple[Any, np.ndarray]:
@@ -104,13 +104,13 @@ def _rows_of(chunk: Any) -> tuple[Any, np.ndarray]:
 
     Dictionaries of strings, which differ from chunk to chunk, are decoded.
     """
-    if isinstance(chunk, Lines):
+    if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1
         buffers = [None, pa.py_buffer(np.append(0, ends)), pa.py_buffer(data)]
         lines = pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
         return pa.Table.from_arrays([lines], names=["line"]), chunk.row + np.arange(len(ends))
-    names, arrays = chunk.table.schema.names, chunk.table.columns
+    names, arrays = chunk.data.schema.names, chunk.data.columns
     arrays = [_plain(array) if family(array.type) == "string" else array for array in arrays]
     return pa.Table.from_arrays(arrays, names=names), row_numbers(chunk)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.stream import formats
+from tunefree.stream import formats, frames, tables
 from tunefree.stream.batch import BadRows, Position, as_named
 from tunefree.stream.byte_stream import open_text
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
@@ -99,8 +99,6 @@ class Source:
         errors if ``bad`` is None."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
-        from tunefree.stream import frames, tables
-
         if self.format is None:
             return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).named)
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
@@ -109,8 +107,6 @@ class Source:
         """Rows that say more about the columns than the first chunk does; None where that says as much."""
         if self.kind != formats.TABLE or self.format is None:
             return None
-        from tunefree.stream import tables
-
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **of_columns: Any) -> Any:

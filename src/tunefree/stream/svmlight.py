@@ -71,10 +71,10 @@ class SvmlightEncoder(tokens.LineEncoder):
 
     Examples
     --------
-    >>> from tunefree.stream.batch import BadRows, Lines, Position
+    >>> from tunefree.stream.batch import BadRows, Chunk, Position
     >>> text = np.frombuffer(b"+1 7:0.5 9:2 # a comment\\n-1 9:1\\n", np.uint8)
     >>> encoder = SvmlightEncoder()
-    >>> batch = encoder.encode(Lines(text, "example", 1, Position()), learning=True, bad=BadRows())
+    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
     >>> batch.target.to_pylist(), batch.rows.features.tolist(), batch.rows.values.tolist()
     ([1.0, -1.0], [1, 2, 2], [0.5, 2.0, 1.0])
     >>> encoder.names()

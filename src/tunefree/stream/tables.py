@@ -23,7 +23,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream import formats
-from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
@@ -71,7 +71,7 @@ class TableReader(NamedTuple):
     """
 
     schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
-    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
+    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Chunk]]  # (file, start, schema, options, bad)
     length: Callable[[str], int] = lambda file: 0  # (file) -> rows
     sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
     optional: bool = False
@@ -87,7 +87,7 @@ def read_tables(
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     bad: BadRows | None = None,
     **options: Any,
-) -> Iterator[Columns]:
+) -> Iterator[Chunk]:
     """Read tables as chunks, with fields of :class:`Options`.
 
     If the name of the ``format`` is None, it is recognised by the first file's extension; standard input is CSV. A
@@ -109,21 +109,21 @@ def read_tables(
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, how, bad):
-            rows += chunk.table.num_rows
-            schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
-            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, how, bad)
+            rows += chunk.data.num_rows
+            schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
+            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, how, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 
-def sample_of(files: Sequence[str], format: str | None, options: Options) -> Columns | None:
+def sample_of(files: Sequence[str], format: str | None, options: Options) -> Chunk | None:
     """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
     reader = _reader_of(files, format)
     sample = reader.sample(files[0], options)
     if sample is None:
         return None
-    chunk = Columns(flattened(sample), display_name(files[0]), 1, Position())
+    chunk = Chunk(flattened(sample), display_name(files[0]), 1, Position())
     return with_partitions(chunk, files[0], options, BadRows())
 
 
@@ -173,7 +173,7 @@ def _broad(arrow_type: Any) -> str:
     return {"category": "string"}.get(family(arrow_type), family(arrow_type))
 
 
-def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -> Columns:
+def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
     """A chunk with columns of the partitions that its file lies in, as far as these are of use; ``bad`` counts the rows
     that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
     its column."""
@@ -181,11 +181,11 @@ def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -
         is_ignored = options.grows and partition.name in options.as_written
         if is_ignored or not (partition.varies or partition.name in options.named):
             continue
-        if partition.name in chunk.table.schema.names:
+        if partition.name in chunk.data.schema.names:
             _check_equal(chunk, partition)
             continue
-        values = pa.repeat(_value(partition, options, file), chunk.table.num_rows)
-        chunk = chunk._replace(table=chunk.table.append_column(partition.name, values))
+        values = pa.repeat(_value(partition, options, file), chunk.data.num_rows)
+        chunk = chunk._replace(data=chunk.data.append_column(partition.name, values))
         if options.grows and partition.name != options.target:
             remedy = f"`ignore={partition.name!r}` leaves it out"
             bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
@@ -205,9 +205,9 @@ def _value(partition: Partition, options: Options, file: str) -> Any:
         raise DataError(problem, display_name(file), column=partition.name, remedy=remedy) from None
 
 
-def _check_equal(chunk: Columns, partition: Partition) -> None:
+def _check_equal(chunk: Chunk, partition: Partition) -> None:
     """Raise a DataError if a column of a chunk differs from what the path says."""
-    values = decoded(chunk.table.column(partition.name))
+    values = decoded(chunk.data.column(partition.name))
     different = values if pa.types.is_nested(values.type) else values.unique()
     unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]
     if unequal:

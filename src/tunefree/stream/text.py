@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import Lines, Position
+from tunefree.stream.batch import Chunk, Position
 from tunefree.stream.byte_stream import ByteStream, open_text
 from tunefree.stream.files import display_name
 from tunefree.stream.notation import is_plain_number
@@ -43,7 +43,7 @@ def read_lines(
     delimiters: str = "",
     header: bool = False,
     escaped: bool = False,
-) -> Iterator[Lines]:
+) -> Iterator[Chunk]:
     """Read texts as chunks of whole lines, from a position on; a chunk's ``position`` gives the chunks that follow it.
 
     A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own, up to 64 MiB or as the file's
@@ -102,7 +102,7 @@ def read_sample(file: str) -> bytes:
 
 
 def whole_lines(window: bytes, delimiters: str = "") -> bytes:
-    """A sample of text up to its last line end (outside quotes); all of it where it has none, or the text ends sooner."""
+    """A sample of text up to its last line end outside quotes; all of it where it has none, or the text ends sooner."""
     if len(window) < SAMPLE // 2:
         return window
     has_quotes = delimiters and b'"' in window
@@ -216,7 +216,7 @@ def line_after(file: str, offset: int, delimiters: str) -> int:
         return start if offset < start < (text.size or 0) else 0
 
 
-def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Lines]:
+def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Chunk]:
     if begin.offset:
         text.skip_to(begin.offset)
     elif text.offset:
@@ -234,7 +234,7 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str,
             return
         first, rows = rows + 1, rows + ends.lines
         data.flags.writeable = False
-        yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
+        yield Chunk(data, text.name, first, Position(begin.file, text.offset, rows))
 
 
 def _header_of(text: ByteStream, delimiters: str) -> tuple[Start, int]:

@@ -14,7 +14,7 @@ from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.batch import BadRows, Batch, Chunk
 from tunefree.stream.keys import load, mix
 from tunefree.stream.tally import Reason, Tally
 from tunefree.stream.text import count_line_ends
@@ -73,7 +73,7 @@ class Scratch:
 class Prepared(NamedTuple):
     """A chunk that is tokenized, before its features are looked up."""
 
-    lines: Lines
+    lines: Chunk
     data: np.ndarray  # (bytes,) the text, terminated
     output: Output
     scratch: Scratch  # in use for as long as the output
@@ -95,7 +95,7 @@ class LineEncoder:
         self.keys = dictionary.create(bits=hash_bits)
         self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+    def encode(self, lines: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out.
 
         Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
@@ -103,7 +103,7 @@ class LineEncoder:
         """
         return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
 
-    def prepare(self, lines: Lines, labelled: bool) -> Prepared:
+    def prepare(self, lines: Chunk, labelled: bool) -> Prepared:
         """The part of :meth:`encode` that does not depend on other chunks."""
         data = terminated(lines.data)
         try:

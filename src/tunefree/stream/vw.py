@@ -77,10 +77,10 @@ class VWEncoder(tokens.LineEncoder):
 
     Examples
     --------
-    >>> from tunefree.stream.batch import BadRows, Lines, Position
+    >>> from tunefree.stream.batch import BadRows, Chunk, Position
     >>> text = np.frombuffer(b"1 2.0 'first|size:2 height:1.5 width\\n-1 |size width:3\\n", np.uint8)
     >>> encoder = VWEncoder()
-    >>> batch = encoder.encode(Lines(text, "example", 1, Position()), learning=True, bad=BadRows())
+    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
     >>> batch.rows.features.tolist(), batch.rows.values.tolist(), batch.weight.tolist(), batch.tags
     ([1, 2, 2], [3.0, 2.0, 3.0], [2.0, 1.0], ['first', ''])
     >>> encoder.names()

@@ -239,13 +239,13 @@ def _read(
         for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types(), na_values=encoder.na_values)):
             if rows == 0 or number == chunks:
                 return read, False, []
-            numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
-            chunk = chunk._replace(table=with_row_numbers(chunk.table.slice(0, rows), numbers))
+            numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
+            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, rows), numbers))
             batch = of_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
-            read.append((chunk.table, np.isin(numbers, batch.numbers), batch.target))
+            read.append((chunk.data, np.isin(numbers, batch.numbers), batch.target))
             if encoder.target is not None:
                 target_of(reading.task, batch)  # which has an error for what a training cannot learn
-            rows -= chunk.table.num_rows
+            rows -= chunk.data.num_rows
             if is_cut:
                 return read, False, []
     except DataError as error:
