@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -218,9 +218,10 @@ _MIXED = "mixed"
 def zone_of(strings: Array) -> str | None:
     """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
     strings = as_iso(strings)
-    patterns: dict[str | None, str] = {None: _DATE + "$", "UTC": _DATE + _ZONE + "$"}
-    fits: Callable[[str], bool] = lambda pattern: pc.all(pc.match_substring_regex(strings, pattern)).as_py()  # noqa: E731
-    return next((zone for zone, pattern in patterns.items() if fits(pattern)), _MIXED)
+    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
+        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
+            return zone
+    return _MIXED
 
 
 def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:

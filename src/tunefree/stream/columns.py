@@ -70,14 +70,6 @@ class Words(NamedTuple):
     names: NamesOf  # of the features of the keys
 
 
-class Categories(NamedTuple):
-    """The categories that a column holds in the rows of a chunk."""
-
-    places: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
-    values: Array  # of strings: the list
-    keys: np.ndarray  # (k + 1,) uint64: those of the categories, and the last one of a missing one
-
-
 class Bags(NamedTuple):
     """The words of each row of a chunk. They take more memory than texts, so they are asked for piece by piece."""
 
@@ -243,12 +235,7 @@ class Number(Column):
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self,
-        name: str,
-        decimal: str | None = None,
-        thousands: str = "",
-        unit: str = "",
-        na_values: Sequence[str] = (),
+        self, name: str, decimal: str | None = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands, unit)
@@ -298,12 +285,7 @@ class Category(Column):
     def options(self) -> dict[str, Any]:
         return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
-    def convert(self, array: Array, faults: Faults) -> Categories:
-        """The categories of the rows."""
-        index, values = self.encoded(array, faults)
-        return Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name))))
-
-    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
@@ -313,14 +295,15 @@ class Category(Column):
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
 
-    def parts(self, converted: Categories, learning: bool) -> Parts:
-        index, values, keys = converted
+    def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
+        index, values = converted
         missing = index < 0
         index = np.where(missing, np.int32(len(values)), index)
 
         def feature(k: int) -> str:
             return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
+        keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
         codes = Codes(index, keys, one_by_one(feature))
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
@@ -473,10 +456,10 @@ class Boolean(Category):
     def options(self) -> dict[str, Any]:
         return {"words": True} if self.words else {}
 
-    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
             return to_numpy(array.cast(pa.int32()), -1), _BOTH
-        index, values = super().encoded(array, faults)
+        index, values = super().convert(array, faults)
         encoded = truths(values).dictionary_encode()
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:

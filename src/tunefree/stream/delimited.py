@@ -147,7 +147,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         remedy = "write a line feed at the end of each line, such as by tr '\\r' '\\n'"
         raise DataError("its lines end with carriage returns alone", display_name(file), remedy=remedy)
     try:
-        fields = _fields(text, delimiter)
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise _unreadable(file, error) from None
     names = [field.strip() or f"unnamed {place}" for place, field in enumerate(fields, 1)]
@@ -173,10 +173,6 @@ def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row != fields]
     columns = list(zip(*(row for row in rows if len(row) == len(fields)), strict=True))
     return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
 
 
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:

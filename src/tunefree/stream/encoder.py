@@ -20,16 +20,7 @@ import pyarrow as pa
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_numbers
-from tunefree.stream.batch import (
-    SEMICOLONS,
-    UNLABELLED,
-    BadRows,
-    Batch,
-    Chunk,
-    Converted,
-    row_numbers,
-    unique_names,
-)
+from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
     QUANTITIES,
@@ -54,14 +45,7 @@ from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import ids_of
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.schema import (
-    Further,
-    Inference,
-    is_among,
-    is_number,
-    values_of_texts,
-    without,
-)
+from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
 from tunefree.stream.sequences import Bag, Text, Vector
 
 
@@ -118,7 +102,7 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
 
 def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
     """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
-    index, values = Category(encoder.target).encoded(present_of(encoder, array, encoder.target, Faults()), faults)
+    index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
 
     def problem(row: int) -> str:
         text = array[row].as_py()
@@ -151,7 +135,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
         present = blank_to_null(array, NULLS).drop_null()[:1]
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
     if kind == "boolean":
-        index, words = Boolean(name).encoded(array, faults)
+        index, words = Boolean(name).convert(array, faults)
         return words.take(of_numbers(index, index < 0)).cast(pa.bool_())
     if kind not in ("number", INTEGER):
         return array
@@ -365,7 +349,8 @@ class TableEncoder:
     def categories(self, column: int) -> list[str]:
         """The categories that a column has had, by its number."""
         stem = f"{self.columns[column].name}="
-        return [name.removeprefix(stem) for name in self.ids.names_of(column) if name.startswith(stem)]
+        names = self.ids.names.of(np.flatnonzero(self.ids.names.columns() == column)).to_pylist()
+        return [name.removeprefix(stem) for name in names if name.startswith(stem)]
 
     @property
     def n_features(self) -> int:

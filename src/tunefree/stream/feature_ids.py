@@ -278,10 +278,6 @@ class FeatureIds:
         kept = kept[counts[kept] > 0]
         return (self.keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
 
-    def names_of(self, column: int) -> list[str]:
-        """The names of the features that come from a column."""
-        return self.names.of(np.flatnonzero(self.names.columns() == column)).to_pylist()
-
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""
         arrays = {"keys": dictionary.save(self.keys), **self.names.save()}

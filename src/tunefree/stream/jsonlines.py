@@ -246,29 +246,24 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
     for number, text in enumerate(texts, row):
-        record, problem = _read(text)
-        column = None
-        if not problem:
-            try:
-                whole = _grown(schema, _schema_of(record, schema))
-                record = {field.name: _fitted(record, field, na_values) for field in whole}
-            except _UnfitError as error:
-                column, problem = error.column, str(error)
-        if problem:
-            bad.report(problem, lines.file, number, column)
-        else:
-            schema = whole
-            good.append(record)
-            numbers.append(number)
+        try:
+            record = _read(text)
+            whole = _grown(schema, _schema_of(record, schema))
+            good.append({field.name: _fitted(record, field, na_values) for field in whole})
+        except _UnfitError as error:
+            bad.report(str(error), lines.file, number, error.column)
+            continue
+        schema = whole
+        numbers.append(number)
     arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
     batch = pa.record_batch(arrays, schema=schema)
     return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
 
 
 class _UnfitError(ValueError):
-    """A value that is not of the type of its column."""
+    """A line that is no object, or a value that is not of the type of its column."""
 
-    def __init__(self, column: str, problem: str) -> None:
+    def __init__(self, column: str | None, problem: str) -> None:
         super().__init__(problem)
         self.column = column
 
@@ -320,19 +315,19 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
     return fitted(record.get(field.name), field.type)
 
 
-def _read(text: bytes) -> tuple[dict[str, Any], str]:
-    """The object on a line, or the problem."""
+def _read(text: bytes) -> dict[str, Any]:
+    """The object on a line."""
     if is_too_deep(text):
-        return {}, _TOO_DEEP
+        raise _UnfitError(None, _TOO_DEEP)
     try:
         record = _DECODER.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except UnicodeDecodeError:
-        return {}, "the line is not text in UTF-8"
+        raise _UnfitError(None, "the line is not text in UTF-8") from None
     except ValueError as error:
-        return {}, f"the line is not JSON ({error})"
+        raise _UnfitError(None, f"the line is not JSON ({error})") from None
     if not isinstance(record, dict):
-        return {}, "the line is not a JSON object"
-    return record, ""
+        raise _UnfitError(None, "the line is not a JSON object")
+    return record
 
 
 def _shown(value: Any) -> str:
@@ -345,9 +340,12 @@ def _sample_of(window: bytes, file: str) -> Any:
     of them as tells the types."""
     with suppress(pa.ArrowInvalid, UnicodeDecodeError):
         return _parse(window, None)
-    records = [(line, record) for line in window.split(b"\n") if (record := _read(line)[0])]
-    lines = [line for line, _ in records]
-    agreeing = [json.dumps(record).encode() for record in _without_strings([record for _, record in records])]
+    lines, records = list[bytes](), list[dict[str, Any]]()
+    for line in window.split(b"\n"):
+        with suppress(_UnfitError):
+            records += [record] if (record := _read(line)) else []
+            lines += [line] if record else []
+    agreeing = [json.dumps(record).encode() for record in _without_strings(records)]
     # Where types differ otherwise, those of the first line hold.
     for sample in (b"\n".join(lines), b"\n".join(agreeing), *lines[:MOST_TRIED]):
         with suppress(pa.ArrowInvalid, UnicodeDecodeError):

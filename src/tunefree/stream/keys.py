@@ -46,13 +46,8 @@ def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
     """
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
-    size = _slots_for(capacity)
+    size = max(_FIRST_SLOTS, 1 << max(2 * capacity - 1, 0).bit_length())
     return Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), 0, first, bits)
-
-
-def _slots_for(n: int) -> int:
-    """Slots of a dictionary of n keys."""
-    return max(_FIRST_SLOTS, 1 << max(2 * n - 1, 0).bit_length())
 
 
 def n_features(keys: Keys) -> int:
@@ -107,13 +102,7 @@ def save(keys: Keys) -> np.ndarray:
 
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
-    """The dictionary whose keys were saved, of which some places (f,) may be free.
-
-    Raises
-    ------
-    ModelError
-        If a key is among them twice.
-    """
+    """The dictionary whose keys were saved; some places (f,) may be free. A ModelError if a key is there twice."""
     if free is None or not len(free):
         keys, _ = lookup(create(first), known)
         if keys.count < len(known):

@@ -76,13 +76,7 @@ class Layout(NamedTuple):
         return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
 
     def code_source(self, code_column: int) -> tuple[str, int]:
-        """The name of what a column of codes of a table tells, and its part.
-
-        Parameters
-        ----------
-        code_column : int
-            As in ``code_columns`` of a :class:`tunefree.core.rows.Block`.
-        """
+        """The name of what a column of codes tells, numbered as in :class:`tunefree.core.rows.Block`, and its part."""
         column = self.columns[code_column // MOST_CODES]
         name = column.code_names()[code_column % MOST_CODES]
         if self.parts[-1].kind == HASHED:

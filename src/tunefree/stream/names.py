@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
 from tunefree.stream.arrays import bytes_of, of_numbers, of_strings
 
@@ -23,12 +23,11 @@ def one_by_one(name: Callable[[int], str]) -> NamesOf:
 
 def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Any:
     """A prefix followed by parts of a text."""
-    front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
-    ends = np.cumsum(sizes + len(front))
-    names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    copy_parts(front, np.zeros_like(sizes), np.full_like(sizes, len(front)), ends - sizes - len(front), names)
-    copy_parts(text, starts, sizes, ends - sizes, names)
-    return _strings(names, ends)
+    sizes = stops - starts
+    ends = np.cumsum(sizes)
+    places = np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+    nothing, separator = (pa.scalar(part, pa.large_string()) for part in ("", prefix))
+    return pc.binary_join_element_wise(nothing, _strings(text[places], ends), separator)
 
 
 def in_order(parts: list[Any], order: np.ndarray) -> Any:
@@ -40,20 +39,6 @@ def _strings(text: np.ndarray, ends: np.ndarray) -> Any:
     """Names that lie one after the other in UTF-8, and where each ends, as an Arrow array."""
     buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
     return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
-
-
-@compiled
-def copy_parts(
-    text: Annotated[np.ndarray, "uint8[bytes]"],
-    starts: Annotated[np.ndarray, "int64[parts]"],
-    sizes: Annotated[np.ndarray, "int64[parts]"],
-    places: Annotated[np.ndarray, "int64[parts]"],
-    written: Annotated[np.ndarray, "uint8[written]"],
-) -> None:
-    """Copy parts of a text to some places."""
-    for k in range(len(starts)):
-        for i in range(sizes[k]):
-            written[places[k] + i] = text[starts[k] + i]
 
 
 class FeatureNames:

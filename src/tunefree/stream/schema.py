@@ -68,7 +68,6 @@ from tunefree.stream.sequences import (
     Text,
     Vector,
     is_long_text,
-    longest,
     looks_like_short_text,
     looks_like_text,
     may_be_text,
@@ -77,7 +76,7 @@ from tunefree.stream.sequences import (
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
-_TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
+_TRUTHS = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
 
 
 class Inference:
@@ -284,8 +283,8 @@ def _codes_of(numbers: Any, texts: Any) -> str:
 
 
 def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
-    """A target of codes: integers that are distinguished; numbers, if there are too many for classes, as of amounts
-    that are filled up with zeros; else texts."""
+    """A target of codes: distinguished integers; numbers, if they are too many for classes, as amounts with zeros in
+    front; else texts."""
     strings = blank_to_null(texts, NULLS)
     if codes == ZEROS:
         return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
@@ -299,17 +298,13 @@ def _values_of(strings: Any) -> Any:
     if numbers is None:
         strings_or_null = blank_to_null(strings, NULLS)
         present = strings_or_null.drop_null()
-        if len(present) and _are_true_or_false(present):
+        if len(present) and all(pc.all(pc.is_in(part, value_set=_TRUTHS)).as_py() for part in (present[:1], present)):
             return pc.utf8_lower(strings_or_null).cast(pa.bool_())
         numbers = plain_numbers(strings_or_null)
     if numbers is None:
         return strings
     is_nothing = pc.is_null(numbers, nan_is_null=True)
     return pa.nulls(len(strings)) if pc.all(is_nothing, min_count=0).as_py() else numbers
-
-
-def _are_true_or_false(strings: Any) -> bool:
-    return all(pc.all(pc.is_in(part, value_set=_TRUE_AND_FALSE)).as_py() for part in (strings[:1], strings))
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:
@@ -366,7 +361,7 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "moment": lambda name, array: _timestamp_of_type(name, array.type),
     "time": lambda name, _: TimeOfDay(name),
     "strings": lambda name, _: Bag(name),
-    "numbers": lambda name, lists: Vector(name, longest(lists)),
+    "numbers": lambda name, lists: Vector(name, pc.max(pc.list_value_length(lists)).as_py() or 0),
 }
 
 
@@ -391,7 +386,8 @@ class Further:
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
                 continue
-            array = _given(without(valid_utf8(table.column(name), name, Faults()), na_values))
+            array = blank_to_null(decoded(without(valid_utf8(table.column(name), name, Faults()), na_values)))
+            array = nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
@@ -420,24 +416,9 @@ def is_among(name: str, columns: Iterable[str]) -> bool:
     return any(name == column or name.startswith(f"{column}.") for column in columns)
 
 
-def _given(array: Array) -> Array:
-    """The array; null where a value stands for a missing one."""
-    array = blank_to_null(decoded(array))
-    return nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
-
-
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
 _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
-
-
-def strings_of(sample: Chunk, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
-    """Those of some columns of a sample that are strings, null where a value is missing."""
-    return {
-        name: without_words(without(array, tuple(na_values)), name, (), Faults())
-        for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True)
-        if name in names and family(array.type) == "string"
-    }
 
 
 class FileNotation:
@@ -511,7 +492,15 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
     asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
-    strings = None if sample is None else strings_of(sample, asked, adapted.na_values)
+    strings = (
+        None
+        if sample is None
+        else {
+            name: without_words(without(array, adapted.na_values), name, (), Faults())
+            for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True)
+            if name in asked and family(array.type) == "string"
+        }
+    )
     file = FileNotation(strings, trained, column_types.notation)
     adapted.columns = [_of_file(column, file, formats) for column in adapted.columns]
     if formats:

@@ -1,6 +1,4 @@
-"""Text columns: words and pairs of neighbouring words, with logarithmic counts.
-
-Columns of lists: lists of strings are bags of words, lists of numbers are numbered columns."""
+"""Columns of texts and lists: texts and lists of strings are bags of words, lists of numbers are numbered columns."""
 
 from __future__ import annotations
 
@@ -205,11 +203,6 @@ def items_of(lists: Array) -> Items:
     starts = np.cumsum(lengths) - lengths
     rows = np.repeat(np.arange(len(lists)), lengths)
     return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
-
-
-def longest(lists: Array) -> int:
-    """The length of the longest list, 0 if there is none."""
-    return pc.max(pc.list_value_length(lists)).as_py() or 0
 
 
 def flattened(batch: Any) -> Any:

@@ -1,16 +1,11 @@
-"""What a file format of tables provides. One of text whose lines are rows has an encoder instead
-(:class:`tunefree.stream.tokens.LineEncoder`).
-
-Files of tables as chunks of constant size, whatever their format.
+"""Files of tables as chunks, whatever their format, and what a format of tables provides for that.
 
 A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
 Reading from the position of a chunk gives exactly what follows it.
 
-
-Columns whose values are names of folders, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``.
-
-A name that has one value in all files tells nothing of their rows, and becomes a column only where it is asked for: by
-a model that knows it, or by an option. So files may lie wherever they like.
+Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
+is the same in all files tells nothing of their rows, and becomes a column only where it is asked for: by a model that
+knows it, or by an option. So files may lie wherever they like.
 """
 
 from __future__ import annotations
@@ -29,6 +24,9 @@ from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.sequences import flattened
 from tunefree.stream.text import BLOCK_SIZE
+
+CHUNK_ROWS = 32768
+_CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
 
 
 class Options(NamedTuple):
@@ -75,10 +73,6 @@ class TableReader(NamedTuple):
     length: Callable[[str], int] = lambda file: 0  # (file) -> rows
     sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
     optional: bool = False
-
-
-CHUNK_ROWS = 32768
-_CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
 
 
 def read_tables(
@@ -150,9 +144,9 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
-        if name not in columns and optional:
-            continue
         if name not in columns:
+            if optional:
+                continue
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
         expected, here = _broad(schema.field(name).type), _broad(columns[name])
         if "null" not in {expected, here} and expected != here:
@@ -162,9 +156,8 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
 
 def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
     """A schema with further columns; those whose type is null are not known yet."""
-    further = [
-        (name, type) for name, type in columns.items() if name not in schema.names and not pa.types.is_null(type)
-    ]
+    unknown = {name: type for name, type in columns.items() if name not in schema.names}
+    further = [(name, type) for name, type in unknown.items() if not pa.types.is_null(type)]
     return pa.schema([*schema, *further]) if further else schema
 
 

@@ -136,11 +136,12 @@ class LineEncoder:
             if is_unlabelled and bad.skip_unlabelled:
                 bad.report_unlabelled(problem, lines.file, lines.row + line)
                 continue
-            if is_binary(data, place):
+            shown, is_binary = token(data, place)
+            if is_binary:
                 is_unlabelled = False
                 problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
             report = bad.report_unlabelled if is_unlabelled else bad.report
-            report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
+            report(problem.format(shown), lines.file, lines.row + line, None, remedy)
 
     def _look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
         """Count the features of rows to predict that are not known."""
@@ -235,20 +236,13 @@ def terminated(data: np.ndarray) -> np.ndarray:
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def token(data: np.ndarray, place: int) -> str:
-    """The token that starts at a place, as a message shows it."""
-    text = data[place : place + 200].tobytes().split(b"\n")[0]
-    words = text.split()
-    word = words[0] if words else b""
-    shown = word.decode("ascii", "backslashreplace")
-    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
-    return repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")
-
-
-def is_binary(data: np.ndarray, place: int) -> bool:
-    """Whether a token holds control characters, which text does not."""
+def token(data: np.ndarray, place: int) -> tuple[str, bool]:
+    """The token that starts at a place, as a message shows it, and whether it holds control characters, as no text."""
     word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
-    return any(byte < BLANK or byte == 127 for byte in word)
+    letters = word.decode("ascii", "backslashreplace")
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in letters)
+    shown = repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")
+    return shown, any(byte < BLANK or byte == 127 for byte in word)
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:

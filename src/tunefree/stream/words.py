@@ -61,17 +61,13 @@ def forms(size: int = 4) -> np.ndarray:
     for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
         kind = unicodedata.category(chr(code))
         if kind[0] in "LNM" or code == ord("_"):
-            table[code] = (code if kind == "Lo" else _folded(chr(code))) | (int(MARK) if kind[0] == "M" else 0)
+            lower = chr(code).casefold()
+            letter = lower if len(lower) == 1 else chr(code).lower()[0]  # its own case if both would be several
+            table[code] = (code if kind == "Lo" else ord(letter)) | (int(MARK) if kind[0] == "M" else 0)
     for first, last in _WITHOUT_SPACES:
         block = table[first : last + 1]
         block[(block != 0) & (block & MARK == 0)] |= ALONE
     return table
-
-
-def _folded(character: str) -> int:
-    """The code of what stands for a character of either case; its own if that would be several characters."""
-    folded = character.casefold()
-    return ord(folded if len(folded) == 1 else character.lower()[0])
 
 
 _SPACE = np.uint8(32)
