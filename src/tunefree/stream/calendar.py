@@ -24,10 +24,10 @@ from tunefree.stream.columns import (
     decoded,
     family,
     missing_name,
+    one_by_one,
     words_of,
 )
 from tunefree.stream.keys import hash_name
-from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import as_iso, dates_in
 
 MICROSECONDS_A_DAY = 86_400_000_000

@@ -29,7 +29,6 @@ from tunefree.stream.arrays import (
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import hash_name, hash_strings
-from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
@@ -42,6 +41,29 @@ LIKE_DATES = "values that look like dates, such as"
 QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
+
+
+NamesOf = Callable[[np.ndarray], Any]  # the names of the features of some keys, by the places of the keys
+
+
+def one_by_one(name: Callable[[int], str]) -> NamesOf:
+    """The names of features that are made one at a time."""
+    return lambda places: of_strings([name(k) for k in places.tolist()])
+
+
+def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Any:
+    """A prefix followed by parts of a text."""
+    sizes = stops - starts
+    ends = np.cumsum(sizes)
+    places = np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+    nothing, separator = (pa.scalar(part, pa.large_string()) for part in ("", prefix))
+    return pc.binary_join_element_wise(nothing, array_of_names(text[places], ends), separator)
+
+
+def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
+    """Names that lie one after the other in UTF-8, and where each ends, as an Arrow array."""
+    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
+    return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
 
 
 class Codes(NamedTuple):

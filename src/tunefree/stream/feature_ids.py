@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, together
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import of_strings
-from tunefree.stream.columns import Bags, Codes, Words, as_number
-from tunefree.stream.names import FeatureNames, in_order
+from tunefree.stream.arrays import bytes_of, of_numbers, of_strings
+from tunefree.stream.columns import Bags, Codes, Words, array_of_names, as_number
 
 MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
@@ -389,3 +390,78 @@ def _first_rows(places: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.
 
 def _join(arrays: Sequence[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype), *arrays])
+
+
+def in_order(parts: list[Any], order: np.ndarray) -> Any:
+    """Several arrays of names as one; name ``order[k]`` of all, one array after the other, becomes name k."""
+    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).take(of_numbers(order))
+
+
+class FeatureNames:
+    """Names of features in the order of their ids, and the columns they come from."""
+
+    def __init__(self) -> None:
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, names: Any, columns: np.ndarray) -> None:
+        """Add names at the end."""
+        places, text = bytes_of(names)
+        ends = places[1:] - (places[0] - len(self._text))
+        self._ends.frombytes(ends.astype(np.int64).tobytes())
+        self._text += text[places[0] : places[-1]].tobytes()
+        self._columns.frombytes(columns.astype(np.intc).tobytes())
+
+    def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
+        """Have other names at some places."""
+        order, of_columns = np.arange(len(self)), self.columns()
+        order[places], of_columns[places] = len(self) + np.arange(len(places)), columns
+        changed = in_order([self._names(), names], order)
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
+        self.add(changed, of_columns)
+
+    def of(self, places: np.ndarray) -> Any:
+        """The names at some places."""
+        return in_order([self._names()], places)
+
+    def to_list(self) -> list[str]:
+        """All names."""
+        names: list[str] = self._names().to_pylist()
+        return names
+
+    def _names(self) -> Any:
+        return array_of_names(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
+
+    def columns(self) -> np.ndarray:
+        """The number of the column of each."""
+        return np.array(self._columns, np.int32)
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same names."""
+        text, ends = np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64)
+        return {"names": text, "name_ends": ends, "name_columns": self.columns()}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
+        """The names that were saved; a ModelError if they are no texts."""
+        text, ends = arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64)
+        check_names(text, ends)
+        names = cls()
+        names.add(array_of_names(text, ends), arrays["name_columns"])
+        return names
+
+
+def check_names(text: np.ndarray, ends: np.ndarray) -> None:
+    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
+    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
+    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
+        raise ModelError("the names of features do not end with their text")
+    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        cut = np.ones(1, bool)
+    if cut.any():
+        raise ModelError("a name of a feature is not text in UTF-8")

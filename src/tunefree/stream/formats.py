@@ -116,13 +116,7 @@ def names() -> list[str]:
 
 
 def titles() -> list[str]:
-    """What help texts call the formats, in alphabetical order.
-
-    Examples
-    --------
-    >>> titles()
-    ['Arrow/Feather', 'CSV', 'JSON lines', 'Parquet', 'svmlight', 'Vowpal Wabbit']
-    """
+    """What help texts call the formats, in alphabetical order."""
     return sorted((format.title for format in _formats), key=str.lower)
 
 

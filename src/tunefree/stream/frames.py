@@ -100,14 +100,7 @@ def read_frame(
 
 
 def check_has_columns(frame: Any, name: str) -> None:
-    """Raise a DataError of what holds values, but has no rows and columns.
-
-    Examples
-    --------
-    >>> check_has_columns([{"age": 39}], "X")
-    Traceback (most recent call last):
-    tunefree.core.errors.DataError: X: a list of records is no table; pass pandas.DataFrame(X)
-    """
+    """Raise a DataError of what holds values, but has no rows and columns."""
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")

@@ -186,15 +186,6 @@ def notation_of(strings: Any, continental: bool = False, known: Notation | None 
 
     Whole numbers, with nothing to tell them from codes, have one only if it is ``known``, and then no other is asked
     for. Where other columns have decimal commas (``continental``), ``1,234`` is no thousand, and ``1.234`` is one.
-
-    Examples
-    --------
-    >>> for strings in (["1,5", "2"], ["1,500", "2"], ["$1 500.20", "-"], ["5", "x"]):
-    ...     print(notation_of(pa.array(strings)))
-    Notation(decimal=',', thousands='.', unit='')
-    Notation(decimal='.', thousands=',', unit='')
-    Notation(decimal='.', thousands=' ', unit='')
-    None
     """
     possible = _possible(strings) if known is None else [known]
     if not possible:
@@ -325,11 +316,6 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     """The format of dates, as strptime has it, in which all strings are written; None if there is none.
 
     Where both the day and the month may come first, the month does unless ``days_first``.
-
-    Examples
-    --------
-    >>> date_format_of(pa.array(["12.3.2024", "1.10.2024"])), date_format_of(pa.array(["2/29/2024", "-"]))
-    ('%d.%m.%Y', '%m/%d/%Y')
     """
     one = _first(strings)  # excludes most formats
     if not _DIGIT.search(one):

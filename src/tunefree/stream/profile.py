@@ -347,11 +347,6 @@ def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
     """A bound on the probability that so many of some rows, or more, have what so many of all rows have.
 
     Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
-
-    Examples
-    --------
-    >>> round(tail(1, 1, 0, 999), 6), tail(5, 10, 50, 100)
-    (0.001, 1.0)
     """
     if count * other_rows <= other_count * rows:
         return 1.0

@@ -63,15 +63,7 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.sequences import (
-    Bag,
-    Text,
-    Vector,
-    is_long_text,
-    looks_like_short_text,
-    looks_like_text,
-    may_be_text,
-)
+from tunefree.stream.sequences import DISTINCT, Bag, Text, Vector, are_of_words, is_long_text, looks_like_text
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
@@ -181,7 +173,7 @@ class Inference:
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and looks_like_short_text(strings) and not look_nearly_like_dates(strings):
+        if column is None and are_of_words(strings, DISTINCT, 3) and not look_nearly_like_dates(strings):
             return Text(name)
         return self._category(name) if column is None else column
 
@@ -211,7 +203,7 @@ class Inference:
             doubt = RARE_WORD, rare
         elif look_nearly_like_dates(strings):
             doubt = LIKE_DATES, strings.drop_null()[0].as_py()
-        elif may_be_text(strings):
+        elif are_of_words(strings, 0.5, 2):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)
 
@@ -248,13 +240,6 @@ def values_of_texts(
     Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
     other columns have decimal commas, or may have them. Of the target integers beyond 2^53 are distinguished, and it is
     a number in spite of leading zeros if it has too many different ones for classes.
-
-    Examples
-    --------
-    >>> texts = {"age": ["39", "NA"], "zip": ["01234", "10115"], "rich": ["true", "false"], "price": ["2.5", "x"]}
-    >>> arrays = {name: pa.array(values) for name, values in texts.items()}
-    >>> {name: str(array.type) for name, array in values_of_texts(arrays, ColumnTypes(), False).items()}
-    {'age': 'double', 'zip': 'string', 'rich': 'bool', 'price': 'string'}
     """
     values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
     others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))

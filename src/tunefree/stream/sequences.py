@@ -19,15 +19,16 @@ from tunefree.stream.columns import (
     Words,
     blank_to_null,
     decoded,
+    of_slices,
+    one_by_one,
     string_keys,
 )
 from tunefree.stream.keys import hash_name
-from tunefree.stream.names import of_slices, one_by_one
 from tunefree.stream.words import count_words
 
 _SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
-_FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
-_OF_THREE_WORDS, _OF_TWO_WORDS = r"\p{L}{2,}.*\s.*\s", r"\p{L}{2,}.*\s"
+_FEWEST, _LONG, DISTINCT = 20, 40.0, 0.8
+_OF_WORDS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
 class Text(Column):
@@ -62,53 +63,22 @@ class Text(Column):
 
 def looks_like_text(strings: Array) -> bool:
     """Whether strings are texts: in the first 4096 rows, at least 20 of them, 40 characters or more on average,
-    80 per cent of them different from each other, and with a space in most.
-
-    Examples
-    --------
-    >>> looks_like_text(pa.array([f"the quick brown fox number {i} jumps over the dog" for i in range(30)]))
-    True
-    >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
-    False
-    """
+    80 per cent of them different from each other, and with a space in most."""
     present = strings[:_SAMPLE].drop_null()
     if len(present) < _FEWEST:
         return False
     long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
-    different = pc.count_distinct(present).as_py() >= _DISTINCT * len(present)
+    different = pc.count_distinct(present).as_py() >= DISTINCT * len(present)
     return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
 
 
-def looks_like_short_text(strings: Array) -> bool:
-    """Whether strings that are neither numbers nor dates are texts though they are short: of the first 4096 rows, at
-    least 20 of them, 80 per cent different from each other, and most of three words or more.
-
-    Examples
-    --------
-    >>> looks_like_short_text(pa.array([f"Mr. John {i} Smith" for i in range(30)]))
-    True
-    >>> looks_like_short_text(pa.array([f"row {i}" for i in range(30)]))
-    False
-    """
-    return _differ(strings, _DISTINCT, _OF_THREE_WORDS)
-
-
-def may_be_text(strings: Array) -> bool:
-    """Whether strings that are taken for categories may be texts: most are different, and of two words or more.
-
-    Examples
-    --------
-    >>> may_be_text(pa.array([f"James Smith {i}" for i in range(30)])), may_be_text(pa.array(["New York"] * 30))
-    (True, False)
-    """
-    return _differ(strings, 0.5, _OF_TWO_WORDS)
-
-
-def _differ(strings: Array, share: float, pattern: str) -> bool:
+def are_of_words(strings: Array, share: float, words: int) -> bool:
+    """Whether strings may be texts though they are short: of the first 4096 rows, at least 20 of them, at least a share
+    different from each other, and most of so many words or more, which are two or three."""
     present = strings[:_SAMPLE].drop_null()
     if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
         return False
-    return bool(pc.mean(pc.match_substring_regex(present, pattern).cast(pa.int8())).as_py() > 0.5)
+    return bool(pc.mean(pc.match_substring_regex(present, _OF_WORDS[words]).cast(pa.int8())).as_py() > 0.5)
 
 
 def is_long_text(strings: Array) -> bool:

@@ -11,7 +11,6 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.tokens import (
     LINE_END,
-    LONG,
     NOT_A_NUMBER,
     NOT_FINITE,
     OK,
@@ -20,12 +19,12 @@ from tunefree.stream.tokens import (
     Longs,
     Output,
     byte_at,
-    exact_value,
+    ends_token,
     first_slot,
-    is_blank,
+    read_any,
     read_digits,
-    read_number,
     read_short,
+    read_value,
     skip_blanks,
     skip_line,
     table_mask,
@@ -150,18 +149,12 @@ class SvmlightEncoder(tokens.LineEncoder):
         return encoder
 
 
-def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _HASH  # compiled, "in" is a loop
-
-
 def _read_label(data, place, longs):
     """(label, place of what follows, kind of error)"""
-    label, stop, kind = read_number(data, place)
-    if kind == LONG:
-        label, kind = exact_value(place, longs)
+    label, stop, kind = read_any(data, place, longs)
     if kind == NOT_FINITE:
         kind = _LABEL_NOT_FINITE
-    elif kind != TOO_LARGE and (kind != OK or not _ends_token(byte_at(data, stop))):
+    elif kind != TOO_LARGE and (kind != OK or not ends_token(byte_at(data, stop), _HASH)):
         kind = _LABELS if kind == OK and byte_at(data, stop) == _COMMA else _LABEL
     return label, stop, kind
 
@@ -178,7 +171,7 @@ def _skip_query(data, place):
         stop = place + 4
         while byte_at(data, stop) >= 48 and byte_at(data, stop) < 58:
             stop += 1
-        kind = OK if stop > place + 4 and _ends_token(byte_at(data, stop)) else _QUERY
+        kind = OK if stop > place + 4 and ends_token(byte_at(data, stop), _HASH) else _QUERY
         place = stop if kind == OK else place
     return place, kind
 
@@ -186,7 +179,7 @@ def _skip_query(data, place):
 def _index_error(digits, byte):
     """The kind of error of an index, followed by a byte, that is not one followed by a colon."""
     if byte != _COLON or digits == 0:
-        return _COLON_MISSING if digits > 0 and _ends_token(byte) else _INDEX
+        return _COLON_MISSING if digits > 0 and ends_token(byte, _HASH) else _INDEX
     return _OVERFLOW
 
 
@@ -203,12 +196,9 @@ def _read_entries(data, place, k, output, longs, largest):
             break
         start = stop + 1
         value, stop = read_short(data, start)
-        if not _ends_token(byte_at(data, stop)) or stop == start:
-            value, stop, kind = read_number(data, start)
-            if kind == LONG:
-                value, kind = exact_value(start, longs)
-            if kind != OK or not _ends_token(byte_at(data, stop)):
-                kind = NOT_A_NUMBER if kind == OK else kind
+        if not ends_token(byte_at(data, stop), _HASH) or stop == start:
+            value, stop, kind = read_value(data, start, longs, _HASH)
+            if kind != OK:
                 break
         ascending &= index >= next_index
         next_index = index + np.uint64(1)

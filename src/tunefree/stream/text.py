@@ -51,17 +51,6 @@ def read_lines(
     ``delimiters``; a quote that is never closed, or not within the longest line, holds its own line only. With a
     ``header`` the first line of each file is no row. Quotes that a backslash precedes are doubled if they are
     ``escaped``. Rows are lines counted from 1, blank ones included. A byte-order mark is left out.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
-    ...     for chunk in read_lines([str(path)], block_size=4, header=True):
-    ...         print(chunk.row, bytes(chunk.data), chunk.position)
-    1 b'1,2\\n' Position(file=0, offset=8, row=1)
-    2 b'3,4\\n' Position(file=0, offset=12, row=2)
     """
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)

@@ -424,7 +424,28 @@ def _product(a, b):
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def exact_value(place, longs):
+def ends_token(byte, mark):
+    """Whether a byte ends a token, where a mark does besides blanks and the line end."""
+    return is_blank(byte) or byte == LINE_END or byte == mark  # compiled, "in" is a loop
+
+
+def read_any(data, place, longs):
+    """As :func:`read_number`, of numbers that need more than double arithmetic too."""
+    value, stop, kind = read_number(data, place)
+    if kind == LONG:
+        value, kind = _exact_value(place, longs)
+    return value, stop, kind
+
+
+def read_value(data, start, longs, mark):
+    """Any number that a token ends with: (value, place of what follows, kind of error)."""
+    value, stop, kind = read_any(data, start, longs)
+    if kind == OK and not ends_token(byte_at(data, stop), mark):
+        kind = NOT_A_NUMBER
+    return value, stop, kind
+
+
+def _exact_value(place, longs):
     """(value, kind) of a number that needs more than double arithmetic: the first run notes it, the second knows it."""
     i = longs.places[0] + 1
     value, kind = 0.0, OK

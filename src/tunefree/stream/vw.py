@@ -21,7 +21,6 @@ from tunefree.stream.keys import finish, fold, load
 from tunefree.stream.tokens import (
     BLANK,
     LINE_END,
-    LONG,
     NOT_A_NUMBER,
     NOT_FINITE,
     OK,
@@ -31,12 +30,12 @@ from tunefree.stream.tokens import (
     Output,
     byte_at,
     bytes_before,
+    ends_token,
     equal,
-    exact_value,
-    is_blank,
     less,
-    read_number,
+    read_any,
     read_short,
+    read_value,
     skip_blanks,
     skip_line,
 )
@@ -165,10 +164,6 @@ def _names_of(data: np.ndarray, ids: np.ndarray, places: np.ndarray, first: int,
     return names
 
 
-def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _BAR  # compiled, "in" is a loop
-
-
 def _read_name(data, place, seed):
     """The key of a name that ends at a control character, blank, colon or bar: (key, place of what follows)."""
     key, start = seed, place
@@ -185,16 +180,6 @@ def _read_name(data, place, seed):
     return finish(key, place - start), place
 
 
-def _read_long_value(data, start, longs):
-    """Any number after a colon: (value, place of what follows, kind of error)."""
-    value, stop, kind = read_number(data, start)
-    if kind == LONG:
-        value, kind = exact_value(start, longs)
-    if kind == OK and not _ends_token(byte_at(data, stop)):
-        kind = NOT_A_NUMBER
-    return value, stop, kind
-
-
 def _find_bar(data, place):
     while byte_at(data, place) != _BAR and byte_at(data, place) != LINE_END:
         place += 1
@@ -202,7 +187,7 @@ def _find_bar(data, place):
 
 
 def _end_of_word(data, place):
-    while not _ends_token(byte_at(data, place)):
+    while not ends_token(byte_at(data, place), _BAR):
         place += 1
     return place
 
@@ -220,9 +205,7 @@ def _read_head(data, place, bar, numbers, longs):
         elif count == 3 or tag_stop > 0:
             kind = _MANY
         else:
-            value, end, kind = read_number(data, place)
-            if kind == LONG:
-                value, kind = exact_value(place, longs)
+            value, end, kind = read_any(data, place, longs)
             if kind == NOT_A_NUMBER or (kind == OK and end != stop):
                 kind = _NUMBER
             numbers[count] = value
@@ -254,9 +237,9 @@ def _read_features(data, place, k, output, longs):
         if byte_at(data, stop) == _COLON and stop > start:
             begin = stop + 1
             value, stop = read_short(data, begin)
-            if not _ends_token(byte_at(data, stop)) or stop == begin:
-                value, stop, kind = _read_long_value(data, begin, longs)
-        elif not _ends_token(byte_at(data, stop)) or (stop == start and not opens):
+            if not ends_token(byte_at(data, stop), _BAR) or stop == begin:
+                value, stop, kind = read_value(data, begin, longs, _BAR)
+        elif not ends_token(byte_at(data, stop), _BAR) or (stop == start and not opens):
             kind = _NAME
         if kind != OK:
             break

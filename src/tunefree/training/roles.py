@@ -92,7 +92,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     if not of_arrays:
         return None
     if column.kind in (Category.kind, Boolean.kind):
-        texts = [labels.take(of_numbers(index, index < 0)) for index, labels, _ in of_arrays]
+        texts = [labels.take(of_numbers(index, index < 0)) for index, labels in of_arrays]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
         codes = codes.dictionary_encode().indices
         return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)
