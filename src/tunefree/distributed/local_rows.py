@@ -14,10 +14,9 @@ from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.tally import Reason, Tally
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import labels_of, target_of, task_of

@@ -153,16 +153,13 @@ def errors_of(name: str) -> Iterator[None]:
         raise DataError("there is no such file", name, remedy="check the path") from None
     except PermissionError:
         raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
-    except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
-        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
     except UnicodeError as error:
-        remedy = "name its `encoding`, such as utf-8 or latin-1"
         problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
-        raise DataError(problem, name, remedy=remedy) from None
-    except OSError as error:
-        if error.errno is None:  # from a decompressor, not from the system
-            raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
-        raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+        raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
+    except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # from the system, not from a decompressor
+            raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
 
 
 def standard_input(name: str = "-", patience: float | None = None) -> ByteStream:

@@ -189,10 +189,7 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
 
 
 def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone.
-
-    No white space is around them.
-    """
+    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
     present = strings.drop_null()
     if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
@@ -202,10 +199,7 @@ def looks_like_dates(strings: Array) -> bool:
 
 
 def looks_like_times(strings: Array) -> bool:
-    """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without.
-
-    No white space is around them.
-    """
+    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
     present = strings.drop_null()
     if not len(present) or not re.match(_TIME, text_at(present, 0)):
         return False
@@ -235,9 +229,8 @@ def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
 
 def _shown(array: Array, row: int) -> str:
     """An element as text, in whatever range it lies."""
-    return (
-        repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])
-    )
+    is_text = pa.types.is_string(array.type)
+    return repr(array[row].as_py()) if is_text else str(array[row : row + 1].cast(pa.string())[0])
 
 
 def _integers(array: Array) -> np.ndarray:

@@ -498,13 +498,7 @@ def truths(strings: Array) -> Array:
 
 
 def looks_like_booleans(strings: Array) -> bool:
-    """Whether strings are words for true and false, both of them.
-
-    Examples
-    --------
-    >>> looks_like_booleans(pa.array(["Yes", "no", None])), looks_like_booleans(pa.array(["Y", "N", "U"]))
-    (True, False)
-    """
+    """Whether strings are words for true and false, both of them."""
     words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
     if words.null_count > strings.slice(0, 1).null_count:
         return False

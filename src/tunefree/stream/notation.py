@@ -301,13 +301,7 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
 
 
 def decimal_marks(strings: Any) -> set[str]:
-    """The decimal marks with which all strings are numbers.
-
-    Examples
-    --------
-    >>> [sorted(decimal_marks(pa.array(strings))) for strings in (["1.5", "2"], ["1.500", "2"], ["x"])]
-    [['.'], [',', '.'], []]
-    """
+    """The decimal marks with which all strings are numbers."""
     present = without_signs(strings).drop_null()
     return {notation.decimal for notation in _possible(strings) if notation.fits_all(present)}
 
@@ -332,13 +326,7 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
-    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month.
-
-    Examples
-    --------
-    >>> look_nearly_like_dates(pa.array(["Mon Apr  3 09:59:27 2023"])), look_nearly_like_dates(pa.array(["2019-A7"]))
-    (True, False)
-    """
+    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month."""
     present = strings[: 16 * _FIRST].drop_null()
     counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
     return min(counts) > 0.9 * len(present)

@@ -32,10 +32,8 @@ TOGETHER = 64  # rows that came one by one and are looked at together
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
-_BEYOND = (
-    "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and intervals need"
-    " not hold"
-)
+_BEYOND = "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and"
+_BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
 
@@ -129,13 +127,8 @@ class Profile:
 
     def save(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same profile."""
-        counts: np.ndarray = np.append([self.rows, self.capacity], self.present).astype(np.int64)
-        arrays: dict[str, np.ndarray] = {
-            "counts": counts,
-            "ranges": self.ranges,
-            "keys": self.keys,
-            "values": self.values,
-        }
+        counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
+        arrays = {"counts": counts} | {name: getattr(self, name) for name in ("ranges", "keys", "values")}
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
 
     @classmethod
@@ -218,16 +211,13 @@ class Comparison:
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
                         _add(self.unseen, place, category, count, file, int(numbers[row]))
-        self._look_outside(self.outside, observed, usual_ranges(self.encoder.profile), file, numbers)
-        self._look_outside(self.beyond, observed, self._moments(), file, numbers)
-
-    def _moments(self) -> list[tuple[float, float]]:
-        """For each column of dates its range in training; that of others is infinite."""
-        columns, ranges = self.encoder.columns, self.encoder.profile.ranges.tolist()
-        return [
+        columns, profile = self.encoder.columns, self.encoder.profile
+        moments = [
             (low, high) if column.kind == Timestamp.kind and low <= high else (-np.inf, np.inf)
-            for column, (low, high) in zip(columns, ranges, strict=False)
+            for column, (low, high) in zip(columns, profile.ranges.tolist(), strict=False)
         ]
+        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
+        self._look_outside(self.beyond, observed, moments, file, numbers)
 
     def _look_outside(
         self,
@@ -377,23 +367,12 @@ def most_by_chance(n: int, n_columns: int, level: float) -> float:
 
     The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
     2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).
-
-    Examples
-    --------
-    >>> round(most_by_chance(512, 10, 1e-3), 3)
-    0.141
     """
     return math.sqrt(math.log(math.e * n_columns / level) / n)
 
 
 def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
-    """The largest difference of the empirical distribution functions of two samples.
-
-    Examples
-    --------
-    >>> largest_difference(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.5
-    """
+    """The largest difference of the empirical distribution functions of two samples."""
     points = np.unique(np.concatenate([first, second]))
     below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
     return float(np.abs(below[0] - below[1]).max())

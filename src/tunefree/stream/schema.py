@@ -477,16 +477,10 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
     asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
-    strings = (
-        None
-        if sample is None
-        else {
-            name: without_words(without(array, adapted.na_values), name, (), Faults())
-            for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True)
-            if name in asked and family(array.type) == "string"
-        }
-    )
-    file = FileNotation(strings, trained, column_types.notation)
+    columns = () if sample is None else zip(sample.data.schema.names, sample.data.columns, strict=True)
+    texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
+    texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
+    file = FileNotation(None if sample is None else texts, trained, column_types.notation)
     adapted.columns = [_of_file(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"

@@ -264,19 +264,19 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
-    format = formats.by_extension(file) or (formats.named("csv") if delimiter else formats.by_line(_first_line(file)))
-    if is_table and (format is None or format.kind != formats.TABLE) and not formats.by_extension(file):
-        format = formats.named("csv")
+    format = formats.by_extension(file)
+    if format is None and not delimiter:
+        with closing(open_text(file)) as text:  # it stays to be read
+            line = bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
+        format = formats.by_line(line)
+        if format is not None and is_table and format.kind != formats.TABLE:
+            format = None
+    if format is None and (delimiter or is_table):
+        return "csv"
     if format is None:
         remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
     return format.name
-
-
-def _first_line(file: str) -> str:
-    """The first line of a text, without white space around it; it stays to be read."""
-    with closing(open_text(file)) as text:
-        return bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
 
 
 def _rows_of(table: Any) -> int:

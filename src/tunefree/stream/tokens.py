@@ -14,9 +14,8 @@ from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch, Chunk
+from tunefree.stream.batch import BadRows, Batch, Chunk, Reason, Tally
 from tunefree.stream.keys import load, mix
-from tunefree.stream.tally import Reason, Tally
 from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.

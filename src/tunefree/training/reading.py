@@ -22,12 +22,11 @@ from tunefree.core.rows import table
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
-from tunefree.stream.batch import BadRows, Batch, Chunk, Position, row_numbers
+from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
-from tunefree.stream.tally import Tally
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, check_classes, target_of, task_of
 from tunefree.training.usable_targets import closed_classes, of_usable_targets

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
-from tunefree.stream.batch import BadRows, Position, row_numbers, with_row_numbers
+from tunefree.stream.batch import BadRows, Position, Tally, row_numbers, with_row_numbers
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
 from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
-from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import (
     FEWEST_ROWS,
