@@ -1,6 +1,4 @@
-"""Where the header of a table of delimited text begins: behind comments, blank lines, and a line for Excel.
-
-Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
+"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
 
 Which of these are numbers, dates or missing values is decided in one place, for all formats:
 :mod:`tunefree.stream.schema`.

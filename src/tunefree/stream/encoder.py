@@ -448,7 +448,10 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        header: dict[str, Any] = {"columns": [_described(column) for column in self.columns]}
+        described = [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns]
+        for column, description in zip(self.columns, described, strict=True):
+            description |= {"since": column.since} if column.since else {}
+        header: dict[str, Any] = {"columns": described}
         header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
         header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
         header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
@@ -571,12 +574,6 @@ class TableEncoder:
             drawn = self.profile.drawn(place)
             if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
-
-
-def _described(column: Any) -> dict[str, Any]:
-    """What makes a column again."""
-    since = {"since": column.since} if column.since else {}
-    return {"name": column.name, "kind": column.kind, **column.options(), **since}
 
 
 def _restored(kind: str, since: int = 0, **options: Any) -> Any:

@@ -199,7 +199,8 @@ def _of_matrix(frame: np.ndarray, name: str) -> _Frame:
         remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
         raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
     names = [f"x{place}" for place in range(frame.shape[1])]
-    return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, _from_numpy)
+    array = of_numbers if frame.dtype == np.float64 else _as_array
+    return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, array)
 
 
 def _of_series(column: Any) -> Any:
@@ -216,10 +217,6 @@ def _of_series(column: Any) -> Any:
 def _as_array(column: Any) -> Any:
     """A chunk of a column; a pyarrow.ChunkedArray as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
-
-
-def _from_numpy(column: np.ndarray) -> Any:
-    return of_numbers(column) if column.dtype == np.float64 else pa.array(column, from_pandas=True)
 
 
 def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:

@@ -1,6 +1,7 @@
-"""How deep JSON is nested: parsers recurse, and a line of brackets alone would end the process.
+"""JSON lines as chunks of a table, parsed by Arrow block by block.
 
-JSON lines as chunks of a table, parsed by Arrow block by block."""
+Parsers recurse, and a line of brackets alone would end the process: so it is looked first how deep values are nested.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +42,9 @@ def is_too_deep(data: Any) -> bool:
     letters = np.frombuffer(data, np.uint8)
     if len(letters) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
         return False
-    return (
-        _deepest(letters) > MOST_NESTED and _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
-    )
+    if _deepest(letters) <= MOST_NESTED:
+        return False
+    return _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
 
 
 def _deepest(data: np.ndarray) -> int:

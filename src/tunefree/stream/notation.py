@@ -29,6 +29,7 @@ SIGNS_OF_MISSING = (
     *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )
 _SIGNS = of_strings(SIGNS_OF_MISSING)
+ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
 MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
@@ -234,9 +235,6 @@ def _first(strings: Any) -> str:
     return text_at(rest, 0) if len(rest) else ""
 
 
-ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"
-
-
 def codes_in(strings: Any) -> str:
     """What makes codes of strings that look like numbers: leading zeros, or digits that float64 loses; else nothing.
 
@@ -262,13 +260,7 @@ def is_whole(strings: Any) -> bool:
 
 
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
-    """The notation in which most of the strings are numbers.
-
-    Examples
-    --------
-    >>> likeliest_notation(pa.array(["1,5", "gone", "2,5"]))
-    Notation(decimal=',', thousands='.', unit='')
-    """
+    """The notation in which most of the strings are numbers."""
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
     counted = pc.value_counts(strings)

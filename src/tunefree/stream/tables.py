@@ -148,7 +148,8 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
             if optional:
                 continue
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
-        expected, here = _broad(schema.field(name).type), _broad(columns[name])
+        kinds = [family(kind) for kind in (schema.field(name).type, columns[name])]
+        expected, here = ("string" if kind == "category" else kind for kind in kinds)
         if "null" not in {expected, here} and expected != here:
             problem = f"{columns[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
@@ -159,11 +160,6 @@ def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
     unknown = {name: type for name, type in columns.items() if name not in schema.names}
     further = [(name, type) for name, type in unknown.items() if not pa.types.is_null(type)]
     return pa.schema([*schema, *further]) if further else schema
-
-
-def _broad(arrow_type: Any) -> str:
-    """The family of a type, in which categories count as strings."""
-    return {"category": "string"}.get(family(arrow_type), family(arrow_type))
 
 
 def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:

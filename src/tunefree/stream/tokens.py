@@ -1,6 +1,4 @@
-"""What the tokenizers of svmlight and Vowpal Wabbit text share: numbers, errors, and sparse rows from keys.
-
-Features of lines that are predicted and that training never saw: they are left out, which is told of many."""
+"""What svmlight and Vowpal Wabbit text share: the encoder of lines, numbers, and features that training never saw."""
 
 from __future__ import annotations
 
@@ -20,6 +18,10 @@ from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
+
+MOST_TOLD = 3  # features by name
+FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
+SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
 
 PADDING = 16
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
@@ -507,11 +509,6 @@ def merge_entries(
         pointers[i + 1] = kept
         start = stop
     return kept
-
-
-MOST_TOLD = 3  # features by name
-FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
-SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
 
 
 class UnknownFeatures:

@@ -1,6 +1,4 @@
-"""What characters are to words: which belong to words, which are words by themselves, and which are taken as equal.
-
-Words of texts and pairs of neighbouring words, counted in each text.
+"""Words of texts and pairs of neighbouring words, counted in each text.
 
 A word is two or more letters, digits, marks or low lines, in lower case; what is shorter is left out. That is what
 scikit-learn's vectorisers count, but for marks, which these take for separators (most vowels of Hindi are marks). In
@@ -24,22 +22,11 @@ ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the mar
 MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
 CODE = np.uint32(0x1FFFFF)  # of the character that stands for it
 _ASSIGNED = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # others are surrogates, or no words
-# Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer; kana; ideographs
-_WITHOUT_SPACES = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3005, 0x3007),
-    (0x3041, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9D),
-    (0x20000, 0x323AF),
+_WITHOUT_SPACES = (  # first and last characters of scripts that are written so
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai and Lao, Myanmar, Khmer
+    *((0x3005, 0x3007), (0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9D)),  # kana
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)),  # ideographs
 )
-
-
 _LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # code of so many bytes in UTF-8
 
 
