@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def buckets(monkeypatch):
     """Small buckets, as if the data were larger than the memory."""
-    monkeypatch.setattr(shuffle, "HELD", 4_000)
+    monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 4_000)
     monkeypatch.setattr(shuffle, "BUCKET", 8_000)
 
 
@@ -92,7 +92,7 @@ def test_tables_in_memory_and_few_rows():
 @pytest.mark.parametrize("small", [False, True], ids=["one bucket", "buckets"])
 def test_every_order_is_equally_likely(monkeypatch, small):
     if small:
-        monkeypatch.setattr(shuffle, "HELD", 0)
+        monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 0)
         monkeypatch.setattr(shuffle, "UNKNOWN", 3)
     source, counts = open_source({"x": [0.0, 1.0, 2.0, 3.0]}), Counter()
     for seed in range(240):

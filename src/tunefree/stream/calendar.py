@@ -35,6 +35,7 @@ _MICROSECONDS_AN_HOUR = 3_600_000_000
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
+_MIXED = "mixed"
 
 
 class Instants(NamedTuple):
@@ -204,9 +205,6 @@ def looks_like_times(strings: Array) -> bool:
     if not len(present) or not re.match(_TIME, text_at(present, 0)):
         return False
     return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
-
-
-_MIXED = "mixed"
 
 
 def zone_of(strings: Array) -> str | None:

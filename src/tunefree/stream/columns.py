@@ -41,9 +41,23 @@ LIKE_DATES = "values that look like dates, such as"
 QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
+NamesOf = Callable[[np.ndarray], Array]  # the names of the features of some keys, by the places of the keys
 
-
-NamesOf = Callable[[np.ndarray], Any]  # the names of the features of some keys, by the places of the keys
+_FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
+    "null": (pa.types.is_null,),
+    "boolean": (pa.types.is_boolean,),
+    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    "string": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "moment": (pa.types.is_date, pa.types.is_timestamp),
+    "time": (pa.types.is_time,),
+    "duration": (pa.types.is_duration,),
+}
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_BOTH = _WORDS[:2]
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_DIGITS = {8, 9}
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
@@ -429,19 +443,6 @@ def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
     return strings
 
 
-_FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
-    "null": (pa.types.is_null,),
-    "boolean": (pa.types.is_boolean,),
-    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
-    "string": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    "moment": (pa.types.is_date, pa.types.is_timestamp),
-    "time": (pa.types.is_time,),
-    "duration": (pa.types.is_duration,),
-}
-_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
-
-
 @lru_cache(maxsize=256)
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
@@ -449,18 +450,12 @@ def family(arrow_type: Any) -> str:
     Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
     """
     if pa.types.is_dictionary(arrow_type):
-        of_values = family(arrow_type.value_type)
-        of_values = "nested" if of_values in _OF_LISTS.values() else of_values
-        return of_values if of_values in ("string", "nested") else "category"
+        value_family = family(arrow_type.value_type)
+        value_family = "nested" if value_family in _OF_LISTS.values() else value_family
+        return value_family if value_family in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
-
-
-_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
-_BOTH = _WORDS[:2]
-_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
-_DIGITS = {8, 9}
 
 
 class Boolean(Category):

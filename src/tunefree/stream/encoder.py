@@ -48,6 +48,23 @@ from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
 from tunefree.stream.sequences import Bag, Text, Vector
 
+ROLES = ("target", "weight", "group", "exposure")
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
+_COLUMNS: dict[str, Callable[..., Any]] = {
+    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
+}
+MOST_CODES = 16  # of one column
+_MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
+TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
+_ABSENT = {
+    "weight": "the column of weights is missing: rows count equally",
+    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
+}
+_WRONG = {
+    "weight": "the weight is {}, not a finite number from 0",
+    "exposure": "the exposure is {:g}, not a finite number above 0",
+}
+
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
     """Which of some unknown columns may be those that are absent, as a question; empty where none may be.
@@ -61,19 +78,6 @@ def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
     return ", ".join(f"{other!r} is not known: did you mean {name!r}?" for other, name in pairs if other is not None)
-
-
-ROLES = ("target", "weight", "group", "exposure")
-INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
-TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
-_ABSENT = {
-    "weight": "the column of weights is missing: rows count equally",
-    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
-}
-_WRONG = {
-    "weight": "the weight is {}, not a finite number from 0",
-    "exposure": "the exposure is {:g}, not a finite number above 0",
-}
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
@@ -187,13 +191,6 @@ def _numbers_of(
     is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
     faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
     return numbers
-
-
-_COLUMNS: dict[str, Callable[..., Any]] = {
-    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
-}
-MOST_CODES = 16  # of one column
-_MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 
 
 class TableEncoder:

@@ -191,9 +191,9 @@ class FeatureIds:
             new = np.flatnonzero(known == 0)
             known[new] = self._lookup(keys[new])
         for place, (_, column) in enumerate(codes):
-            of_column = known[start : start + len(column.keys)]
-            ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
-            start += len(of_column)
+            ids_by_key = known[start : start + len(column.keys)]
+            ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
+            start += len(ids_by_key)
         entries = Triplets(
             rows[order], known[start:][order], _join([part.values for _, part in words], np.float64)[order]
         )
@@ -222,9 +222,9 @@ class FeatureIds:
         """The names of some of the keys, and their columns."""
         sources, members = unknown.numbers[chosen], unknown.members[chosen]
         by_source = np.argsort(sources, kind="stable")
-        of_sources = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
+        names_by_source = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
         columns = np.array([column for column, _ in unknown.sources], np.int32)
-        return in_order(of_sources, np.argsort(by_source)), columns[sources]
+        return in_order(names_by_source, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
         """Know the features of another dictionary, of which these are the arrays, too, after one's own and in its
@@ -310,9 +310,9 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
     Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
     on where batches are cut.
     """
-    held_rows, held_places = np.nonzero(codes)
-    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(held_rows, codes[held_rows, held_places])])
-    values = np.concatenate([words.values, np.ones(len(held_rows))])
+    code_rows, code_places = np.nonzero(codes)
+    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(code_rows, codes[code_rows, code_places])])
+    values = np.concatenate([words.values, np.ones(len(code_rows))])
     from_words = np.arange(len(pairs)) < len(words.ids)
     order = np.argsort(pairs, kind="stable")
     starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
@@ -321,7 +321,7 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
     alone = ~from_words[order] & ~moved
     leave = order[moved & ~from_words[order]] - len(words.ids)
     codes = codes.copy()
-    codes[held_rows[leave], held_places[leave]] = 0
+    codes[code_rows[leave], code_places[leave]] = 0
     keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
     sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
     kept = pairs[order][starts][keep]
@@ -416,11 +416,11 @@ class FeatureNames:
 
     def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
         """Have other names at some places."""
-        order, of_columns = np.arange(len(self)), self.columns()
-        order[places], of_columns[places] = len(self) + np.arange(len(places)), columns
+        order, columns_by_place = np.arange(len(self)), self.columns()
+        order[places], columns_by_place[places] = len(self) + np.arange(len(places)), columns
         changed = in_order([self._names(), names], order)
         self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
-        self.add(changed, of_columns)
+        self.add(changed, columns_by_place)
 
     def of(self, places: np.ndarray) -> Any:
         """The names at some places."""

@@ -89,13 +89,13 @@ def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
     """The partitions that each of some files lies in, by their paths."""
     folders = [_named_folders(file) for file in files]
     texts: dict[str, set[str | None]] = {}
-    for of_file in folders:
-        for name, text in of_file.items():
+    for folder in folders:
+        for name, text in folder.items():
             texts.setdefault(name, set()).add(text)
-    numbers = {name for name, of_name in texts.items() if all(map(_NUMBER.fullmatch, of_name - {None}))}  # type: ignore[arg-type]
+    numbers = {name for name, values in texts.items() if all(map(_NUMBER.fullmatch, values - {None}))}  # type: ignore[arg-type]
     return [
-        tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in of_file.items())
-        for of_file in folders
+        tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in folder.items())
+        for folder in folders
     ]
 
 

@@ -35,6 +35,23 @@ _BRACKETS, _OTHER_BITS = 0x7F, 0x26  # what brackets, Y, y and _ become with the
 _LINE_END = 10
 _SHORT = 1 << 12  # bytes, of which brackets are counted first
 _TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+MOST_TRIED = 100  # of the first lines, for a schema
+MOST_SHOWN = 200  # letters of a value in a message
+_LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
+# Whether there may be one, by two bytes before each null: 28 times as quick, as the pattern starts with a letter.
+_PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
+_MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
+_TOO_DEEP = "the line is nested too deeply"
+_HALF_A_PAIR = "half of a surrogate pair is no letter"
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "strings": ("a list of strings", lambda value: isinstance(value, list)),
+    "numbers": ("a list of numbers", lambda value: isinstance(value, list)),
+    "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
+}
+_PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
 
 
 def is_too_deep(data: Any) -> bool:
@@ -57,25 +74,6 @@ def _deepest(data: np.ndarray) -> int:
     depth, ends = np.cumsum(_STEPS[places], dtype=np.int64), places == _LINE_END
     before = np.concatenate([[0], depth[ends]])  # each line
     return int((depth - before[np.cumsum(ends)]).max())
-
-
-MOST_TRIED = 100  # of the first lines, for a schema
-MOST_SHOWN = 200  # letters of a value in a message
-_LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
-# Whether there may be one, by two bytes before each null: 28 times as quick, as the pattern starts with a letter.
-_PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
-_MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
-_TOO_DEEP = "the line is nested too deeply"
-_HALF_A_PAIR = "half of a surrogate pair is no letter"
-
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
-    "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "string": ("a string", lambda value: isinstance(value, str)),
-    "strings": ("a list of strings", lambda value: isinstance(value, list)),
-    "numbers": ("a list of numbers", lambda value: isinstance(value, list)),
-    "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
-}
 
 
 def is_json(line: str) -> bool:
@@ -161,9 +159,6 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
     except _UnfitError as error:
         raise DataError(str(error), file, row, error.column, "correct the row") from None
     return None if _is_empty(arrow_type) else _widened(arrow_type)
-
-
-_PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
 
 
 def _array(name: str, values: list[Any], to: Any, file: str) -> Any:

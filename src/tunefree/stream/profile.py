@@ -46,11 +46,11 @@ class Seen(NamedTuple):
     value: float  # whose distribution is compared; NaN where there is none
 
 
-def observed_of(of_rows: Sequence[Sequence[Seen]]) -> list[Observed]:
+def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
     """What columns hold in some rows, of what each holds in each row."""
     observed = []
-    for of_column in zip(*of_rows, strict=True):
-        missing, numbers, values = map(np.array, zip(*of_column, strict=True))
+    for seen_by_column in zip(*seen_by_row, strict=True):
+        missing, numbers, values = map(np.array, zip(*seen_by_column, strict=True))
         values_of = None if np.isnan(values).all() else values.__getitem__
         observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
     return observed
@@ -187,8 +187,8 @@ class Comparison:
 
     def _look(self) -> None:
         """Add the rows that wait."""
-        of_rows, self._waiting = self._waiting, []
-        self.add(observed_of(of_rows), [], self.first[0], np.ones(len(of_rows), np.int64))
+        seen_by_row, self._waiting = self._waiting, []
+        self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
     def add(
         self,
@@ -244,7 +244,7 @@ class Comparison:
             self._look()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for place, rows in self.unseen.items():
-            bad.note(self._unseen_told(place, rows), rows.file, rows.row, names[place], rows.count)
+            bad.note(self._unseen_message(place, rows), rows.file, rows.row, names[place], rows.count)
         beyond = {place: rows for place, rows in self.beyond.items() if self._is_no_chance(place, rows.count)}
         for problem, odd in (
             (_BEYOND, {k: rows for k, rows in beyond.items() if k not in self.outside}),
@@ -273,7 +273,7 @@ class Comparison:
         chance = (count + 1) * (m / (n + m)) ** count
         return chance * len(self.encoder.columns) <= LEVEL
 
-    def _unseen_told(self, place: int, rows: _Rows) -> str:
+    def _unseen_message(self, place: int, rows: _Rows) -> str:
         known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [

@@ -73,8 +73,8 @@ class RowEncoder:
         self._rows, ranges = profile.rows, usual_ranges(profile) if self.of_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
         self._limits = [
-            within if type(column) is Number and not column.since else (1.0, 0.0)
-            for column, within in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
+            limit if type(column) is Number and not column.since else (1.0, 0.0)
+            for column, limit in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
         ]
 
     def follow(self, encoder: Any) -> RowEncoder:
@@ -93,14 +93,14 @@ class RowEncoder:
 
     def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
         """The block of rows, and what each column holds in each of them; None if something is not foreseen."""
-        of_rows = list[list[_Features]]()
+        encoded = list[list[_Features]]()
         for row in rows:
-            of_rows.append([])
+            encoded.append([])
             for place, (name, *_) in enumerate(self._described):
                 if (features := self._features(place, row.get(name, _ABSENT))) is None:
                     return None
-                of_rows[-1].append(features)
-        return _block_of(of_rows), [[features.seen for features in of_row] for of_row in of_rows]
+                encoded[-1].append(features)
+        return _block_of(encoded), [[features.seen for features in row] for row in encoded]
 
     def _features(self, place: int, value: Any) -> _Features | None:
         """What a column makes of a value; None if it is not foreseen."""
@@ -125,8 +125,10 @@ class RowEncoder:
             return _NOTHING if column.since else None
         try:
             types = {column.name: self._types[column.name]}
-            of_json = [{column.name: value}], types, ""
-            chunk = next(read_frame({column.name: [value]})) if self.of_frames else read_objects(*of_json)
+            if self.of_frames:
+                chunk = next(read_frame({column.name: [value]}))
+            else:
+                chunk = read_objects([{column.name: value}], types, "")
         except DataError:
             return None
         array = present_of(self.encoder, column_of(chunk, column.name, faults), column.name, faults)
@@ -136,7 +138,7 @@ class RowEncoder:
         parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
-        located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]
+        located = [[(place, part) for part in some] for some in (parts.codes, parts.bags)]
         ids, words = self.encoder.ids.of_chunk(1, *located, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
@@ -145,11 +147,11 @@ class RowEncoder:
         if self.of_frames and observed.missing[0]:
             return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
-        of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
+        value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
         codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
-        numbers = [float(of_rows[0]) for of_rows in parts.numbers]
+        numbers = [float(array[0]) for array in parts.numbers]
         entries = list(zip(words.features.tolist(), words.values.tolist(), strict=True))
-        return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
+        return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, value_compared))
 
 
 def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
@@ -173,14 +175,14 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
     return encoded[0]
 
 
-def _block_of(of_rows: Sequence[Sequence[_Features]]) -> Block:
+def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
     """The block of rows, of what the columns make of the values of each."""
-    numbers = np.array([[number for features in row for number in features.numbers] for row in of_rows])
-    codes = [dict(code for features in row for code in features.codes) for row in of_rows]
+    numbers = np.array([[number for features in row for number in features.numbers] for row in encoded])
+    codes = [dict(code for features in row for code in features.codes) for row in encoded]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
-    ids = np.array([[of_row.get(source, 0) for source in sources] for of_row in codes], np.int32)
-    words, entries = None, [[pair for features in row for pair in features.entries] for row in of_rows]
+    ids = np.array([[row.get(source, 0) for source in sources] for row in codes], np.int32)
+    words, entries = None, [[pair for features in row for pair in features.entries] for row in encoded]
     if any(entries):
-        of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
-        words = sparse([0, *accumulate(map(len, entries))], of_entries, values)
+        features_of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
+        words = sparse([0, *accumulate(map(len, entries))], features_of_entries, values)
     return table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)

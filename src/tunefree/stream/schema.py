@@ -69,6 +69,9 @@ _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _TRUTHS = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
+_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
+_NOTHING = pa.nulls(0, pa.string())
+_ISO = "YYYY-MM-DD"
 
 
 class Inference:
@@ -399,11 +402,6 @@ class Further:
 def is_among(name: str, columns: Iterable[str]) -> bool:
     """Whether a column, or a struct that it is a part of, is among some."""
     return any(name == column or name.startswith(f"{column}.") for column in columns)
-
-
-_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
-_NOTHING = pa.nulls(0, pa.string())
-_ISO = "YYYY-MM-DD"
 
 
 class FileNotation:

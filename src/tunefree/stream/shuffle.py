@@ -30,7 +30,9 @@ from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
-HELD = 1 << 26  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
+MOST_IN_MEMORY = (
+    1 << 26
+)  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
 BUCKET = 1 << 27  # bytes of a bucket to aim at
 MOST_BUCKETS = 1024
 UNKNOWN = 64  # buckets where nothing tells how many bytes there are
@@ -71,9 +73,9 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
     for chunk in chunks:
         first.append(chunk)
         total += _size(chunk)
-        if total > HELD:
+        if total > MOST_IN_MEMORY:
             break
-    count = 1 if total <= HELD else _count(source)
+    count = 1 if total <= MOST_IN_MEMORY else _count(source)
     files = [folder / f"{number:04d}.rows" for number in range(count)]
     waiting: list[list[tuple[Any, np.ndarray]]] = [[] for _ in files]
     total = 0
@@ -87,7 +89,7 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
             if start < stop:
                 waiting[bucket].append((rows.slice(start, stop - start), origins[start:stop]))
         total += _size(chunk)
-        if total > HELD:
+        if total > MOST_IN_MEMORY:
             _flush(waiting, files)
             total = 0
     _flush(waiting, files)

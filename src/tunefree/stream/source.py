@@ -109,12 +109,12 @@ class Source:
             return None
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
-    def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **of_columns: Any) -> Any:
+    def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk, as ``TableEncoder.infer`` does."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **of_columns)
-        if any(value for value in of_columns.values() if value != ColumnTypes()):
+            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)
+        if any(value for value in column_options.values() if value != ColumnTypes()):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
@@ -233,8 +233,10 @@ def open_source(
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     name = format or _format_of(files[0], is_table, delimiter)
-    is_text, of_csv = formats.named(name).text, ("delimiter", "escape")
-    idle = (of_csv if name in WITHOUT_DELIMITER else ()) if is_text else (*of_csv, "encoding", "max_line_bytes")
+    is_text, csv_options = formats.named(name).text, ("delimiter", "escape")
+    idle = (
+        (csv_options if name in WITHOUT_DELIMITER else ()) if is_text else (*csv_options, "encoding", "max_line_bytes")
+    )
     _refuse([option for option in idle if passed[option]], f"has no effect on {name} files")
     return Source(files, name, None, delimiter, column_types, typed=formats.named(name).typed)
 

@@ -45,8 +45,8 @@ class Options(NamedTuple):
     @property
     def named(self) -> set[str]:
         """Columns that a model knows, or that a user names."""
-        of_user = () if self.column_types is None else (*self.column_types.numeric, *self.column_types.as_written(()))
-        return {*self.types, *self.as_written, *of_user, *([] if self.target is None else [self.target])}
+        types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
+        return {*self.types, *self.as_written, *types.numeric, *types.as_written(()), *target}
 
 
 class TableReader(NamedTuple):
@@ -91,15 +91,15 @@ def read_tables(
     """
     reader = _reader_of(files, format)
     how = Options(**options)
-    schema = of_first = reader.schema(files[0], how)
+    schema = first_schema = reader.schema(files[0], how)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
             known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
-            of_file = reader.schema(file, known)
-            columns = dict(zip(of_file.names, of_file.types, strict=True))
-            _check_columns(of_first, columns, reader.optional, file, files[0])
+            file_schema = reader.schema(file, known)
+            columns = dict(zip(file_schema.names, file_schema.types, strict=True))
+            _check_columns(first_schema, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, how, bad):

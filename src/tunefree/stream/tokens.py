@@ -19,7 +19,7 @@ from tunefree.stream.text import count_line_ends
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
-MOST_TOLD = 3  # features by name
+MOST_EXAMPLES = 3  # features by name
 FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
 SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
 
@@ -526,7 +526,7 @@ class UnknownFeatures:
         unknown, sizes = np.flatnonzero(ids == 0), np.diff(ends, prepend=0)
         self.entries, self.unknown = self.entries + len(ids), self.unknown + len(unknown)
         self.is_seen[ids] = True
-        for entry in unknown[: MOST_TOLD + 1].tolist() if len(self.examples) <= MOST_TOLD else ():
+        for entry in unknown[: MOST_EXAMPLES + 1].tolist() if len(self.examples) <= MOST_EXAMPLES else ():
             self.examples.setdefault(name_of(entry))
         counts = np.bincount(np.searchsorted(ends, unknown, side="right"), minlength=len(ends))
         for problem, is_odd in ((SOME, counts > 0), (NOTHING, (counts == sizes) & (sizes > 0))):
@@ -535,9 +535,9 @@ class UnknownFeatures:
 
     def note(self, bad: BadRows) -> None:
         """Note what is odd about all rows."""
-        examples, absent = list(self.examples)[:MOST_TOLD], np.flatnonzero(~self.is_seen[1:]) + 1
+        examples, absent = list(self.examples)[:MOST_EXAMPLES], np.flatnonzero(~self.is_seen[1:]) + 1
         some = SOME.format(", ".join(examples))
-        if 0 < len(absent) <= MOST_TOLD:
+        if 0 < len(absent) <= MOST_EXAMPLES:
             some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
         for reason in self.rows.oddities():
             if reason.problem == NOTHING:
