@@ -19,7 +19,7 @@ from pyarrow import parquet
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from tunefree.stream.arrays import bytes_of
-from tunefree.stream.batch import BadRows, Lines, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.vw import VWEncoder
 from tunefree.stream.words import count_words
@@ -58,7 +58,7 @@ def vw_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
 def measure(name: str, encoder: type, chunks: list[bytes], runs: int) -> None:
     """Print the rate of passes over the chunks, each with a new encoder."""
     size, rates, bad = sum(map(len, chunks)), [], BadRows()
-    lines = [Lines(np.frombuffer(chunk, np.uint8), "generated", 1, Position()) for chunk in chunks]
+    lines = [Chunk(np.frombuffer(chunk, np.uint8), "generated", 1, Position()) for chunk in chunks]
     encoder().encode(lines[0], True, bad)
     for _ in range(runs):
         fresh, entries_read = encoder(), 0

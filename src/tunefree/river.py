@@ -67,7 +67,7 @@ def _finite(name: Any, value: Any) -> float:
 class _Columns:
     """The columns of rows so far, and their features: one for a number, one for each value of a category.
 
-    As in tables (:mod:`tunefree.stream.late`), the dense numbers are those of the first row; later ones are sparse.
+    As in tables (:mod:`tunefree.stream.schema`), the dense numbers are those of the first row; later ones are sparse.
     """
 
     def __init__(self) -> None:

@@ -105,14 +105,14 @@ def test_headers_of_files_that_were_joined_are_still_left_out(tmp_path):
 def test_a_target_or_a_delimiter_says_that_text_is_a_table(tmp_path, content, options):
     (tmp_path / "a.txt").write_text(content)
     (chunk,) = open_source(tmp_path / "a.txt", **options).chunks()
-    assert [text.strip() for text in chunk.table.column(0).to_pylist()] == ["1", "2"]
+    assert [text.strip() for text in chunk.data.column(0).to_pylist()] == ["1", "2"]
 
 
 @pytest.mark.parametrize("rows", [["1;2,5;3,5", "4;5,5;6"], ["1;2;3", "4;5;6"]])
 def test_rows_tell_the_delimiter_of_a_header_that_holds_two(tmp_path, rows):
     (tmp_path / "a.csv").write_text("\n".join(["id;width, in;height, in", *rows]) + "\n")
     (chunk,) = open_source(tmp_path / "a.csv").chunks()
-    assert chunk.table.schema.names == ["id", "width, in", "height, in"]
+    assert chunk.data.schema.names == ["id", "width, in", "height, in"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def read(folder, lines, skip=False, **options):
     path, bad = folder / "a.csv", BadRows(skip=skip)
     path.write_text("\n".join(lines) + "\n")
     chunks = read_tables([TextFile(str(path), longest_line=1 << 12)], "csv", bad=bad, **options)
-    return [tuple(record.values()) for chunk in chunks for record in chunk.table.to_pylist()], bad.tally
+    return [tuple(record.values()) for chunk in chunks for record in chunk.data.to_pylist()], bad.tally
 
 
 def with_row(number, line):
@@ -123,7 +123,7 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
     path, bad = tmp_path / "a.csv", BadRows()
     path.write_text("\n".join(ESCAPED) + "\n")
     (chunk,) = tunefree.open_source(path, escape=escape).chunks(bad=bad)
-    assert set(chunk.table["part"].to_pylist()) == {part}
+    assert set(chunk.data["part"].to_pylist()) == {part}
     remedies = [note.remedy for note in bad.tally.oddities()]
     assert remedies == ([] if escape else ["`escape='quote'` reads backslashes as letters"])
     options = ["--escape", escape] if escape else []

@@ -23,7 +23,6 @@ READING = (*LEARNING, "predict", "explain", "evaluate", "report")
 COMMANDS = {
     "cli/display/": (),  # checked by their own commands' tests
     "cli/": (),  # docstrings and names of options
-    "stream/inference.py": LEARNING,
     "stream/keys.py": LEARNING,
     "training/whole_groups.py": ("train",),
     "stream/": READING,
@@ -65,9 +64,9 @@ OF_TRAINING = {
     "stream/frames.py": {"numeric"},  # of frames, which commands do not read
     "stream/columns.py": {"categorical"},
     "stream/feature_ids.py": {"hash_bits", "memory_limit"},  # where rows are learned
-    "stream/features.py": {"categorical", "numeric"},
-    "stream/partitions.py": {"ignore"},  # noted in training only
-    "stream/roles.py": {"classes"},
+    "stream/encoder.py": {"categorical", "classes", "numeric"},
+    "stream/schema.py": {"ignore", "numeric", "text"},  # where columns are inferred
+    "stream/tables.py": {"ignore"},  # noted in training only
     "stream/svmlight.py": {"hash_bits"},
     "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
     "training/resuming.py": {"save_every", "earlier"},

@@ -17,11 +17,11 @@ from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
-from tunefree.stream import lines, sampling, tables
+from tunefree.stream import tables, text
 from tunefree.stream.batch import BadRows
-from tunefree.stream.contract import Options
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.tables import Options
 
 LEARNER = ("--learner", "scinol2")
 N = 600
@@ -33,8 +33,7 @@ LABELS = np.where(rng.random(N) < 1 / (1 + np.exp(-2 * X)), "yes", "no")
 @pytest.fixture
 def small_samples(monkeypatch):
     """Types come of 4,096 bytes, half of them from places all over a file."""
-    for module in (lines, sampling):
-        monkeypatch.setattr(module, "SAMPLE", 4096)
+    monkeypatch.setattr(text, "SAMPLE", 4096)
 
 
 def write(path, z, rows=N):
@@ -315,8 +314,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
 
-    for module in (lines, sampling):
-        monkeypatch.setattr(module, "SAMPLE", 1024)
+    monkeypatch.setattr(text, "SAMPLE", 1024)
     data = write(tmp_path / "d.csv.gz", z)
     data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere
     monkeypatch.setattr(tables, "Options", partial(Options, block_size=700))

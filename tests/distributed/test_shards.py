@@ -80,7 +80,7 @@ def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
         cut_up = shards_of(source, [count_range(*arguments) for arguments in ranges], Cut(1, size))
         starts = [piece.start for shard in cut_up for piece in shard.pieces]
         chunks = [next(source.chunks(start)) for start in starts]
-        assert [chunk.row for chunk in chunks] == [int(chunk.table["x"][0].as_py()) + 1 for chunk in chunks]
+        assert [chunk.row for chunk in chunks] == [int(chunk.data["x"][0].as_py()) + 1 for chunk in chunks]
         assert len(starts) > 10 and all(piece.file.escape == escape for shard in cut_up for piece in shard.pieces)
 
 

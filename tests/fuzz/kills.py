@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.model_files.plan import Plan
-from tunefree.stream import lines, source, tables
+from tunefree.stream import source, tables, text
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
@@ -44,7 +44,7 @@ def target(suffix: str, folder: Path) -> Any:
     data, output = written(suffix, folder), folder / "model"
     checkpoint = folder / "model.checkpoint"
 
-    source.read_lines = partial(lines.read_lines, block_size=BLOCK)
+    source.read_lines = partial(text.read_lines, block_size=BLOCK)
     tables.read_tables = partial(tables.read_tables, block_size=BLOCK)
 
     def attempt() -> None:

@@ -129,4 +129,4 @@ def outcome(path: Path, known: Any = None) -> str:
 
 
 def _ignored(first: object) -> list[str]:
-    return ["n"] if hasattr(first, "table") and "n" in first.table.schema.names else []
+    return ["n"] if hasattr(first.data, "schema") and "n" in first.data.schema.names else []

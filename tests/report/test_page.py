@@ -25,8 +25,8 @@ from tunefree.report.document import Chart, Note, Table
 from tunefree.report.formats import digits
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
+from tunefree.stream.batch import Tally
 from tunefree.stream.source import open_source
-from tunefree.stream.tally import Tally
 from tunefree.training.roles import LEAK_OF_TARGET
 from tunefree.training.training import train
 from tunefree.workflows.findings import ODD, findings

@@ -8,9 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.chunks import row_numbers
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.batch import BadRows, Chunk, Position, row_numbers
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.tables import read_tables
 
 DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
@@ -18,7 +17,7 @@ DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].
 
 def chunk_of(columns, first=1, file="test"):
     batch = columns if isinstance(columns, pa.RecordBatch) else pa.record_batch(columns)
-    return Columns(batch, file, first, Position(0, first + batch.num_rows - 1, first + batch.num_rows - 1))
+    return Chunk(batch, file, first, Position(0, first + batch.num_rows - 1, first + batch.num_rows - 1))
 
 
 def encoded(columns, **options):
@@ -51,7 +50,7 @@ def text(path, content):
 
 
 def records(chunks):
-    return [record for chunk in chunks for record in chunk.table.to_pylist()]
+    return [record for chunk in chunks for record in chunk.data.to_pylist()]
 
 
 def numbers(chunks):

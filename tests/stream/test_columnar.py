@@ -10,7 +10,7 @@ import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 
@@ -41,7 +41,7 @@ def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as writer:
         writer.write_batch(batch)
     whole = path.read_bytes()
-    assert as_bytes(true, dtype) in whole and sum(c.table.num_rows for c in read_tables([str(path)])) == len(array)
+    assert as_bytes(true, dtype) in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
     path.write_bytes(whole.replace(as_bytes(true, dtype), as_bytes(false, dtype)))
     with pytest.raises(DataError, match=r"t.arrows: this is not a whole Arrow file \("):
         list(read_tables([str(path)]))
@@ -66,7 +66,7 @@ def read(path):
         chunks = source.chunks(bad=bad)
         first = next(chunks)
         encoder = TableEncoder.infer(first, "y")
-        return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) + bad.count
+        return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) + bad.tally.count
     except DataError as error:
         return str(error)
 
@@ -100,4 +100,4 @@ def test_text_that_is_not_utf8_costs_its_row_only(tmp_path):
     chunk = next(read_tables([path]))
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
-    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.first[0]
+    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.tally.first[0]

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
-from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import Category, Number
-from tunefree.stream.contract import Options
+from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.delimited import csv_header
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.source import open_source
-from tunefree.stream.tables import read_tables
+from tunefree.stream.tables import Options, read_tables
 from tunefree.training.reading import begin
 
 from .tabular import numbers, records, skipped, text
@@ -37,8 +35,8 @@ def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
         batches = [encoder.encode(chunk, True, bad) for chunk in chunks]
         assert [int(number) for batch in batches for number in batch.numbers] == [1, 3, 7]
         assert [float(row[0]) for batch in batches for row in batch.rows.numbers] == [1, 3, 7]
-        assert bad.count == 4
-        assert sorted(message.split(": ", 1)[1].split(";")[0] for message in bad.first) == [
+        assert bad.tally.count == 4
+        assert sorted(message.split(": ", 1)[1].split(";")[0] for message in bad.tally.first) == [
             "'four' is not a number (`na_values` says what stands for a missing one)",
             "'maybe' is neither true nor false",
             "the row has 2 fields, the header 3",
@@ -86,7 +84,7 @@ def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
     chunks, bad = skipped([file], block_size=block)
     held = [line for line in lines if line]
     good = [place for place, line in enumerate(held, 1) if line in ("1,a", "x,b", ",e")]
-    assert numbers(chunks) == good and bad.count == len(held) - len(good)
+    assert numbers(chunks) == good and bad.tally.count == len(held) - len(good)
 
 
 def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
@@ -103,7 +101,7 @@ def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_
     file = text(tmp_path / "t.csv", "\n".join(lines) + "\n")
     chunks, bad = skipped([file], block_size=block)
     assert [record["s"] for record in records(chunks)] == ["a", "b", "s"] and numbers(chunks) == [1, 3, 6]
-    assert bad.count == 0
+    assert bad.tally.count == 0
     assert [(oddity.problem, oddity.rows, oddity.row) for oddity in bad.tally.oddities()] == [
         ("comments before the header are left out", 2, 0),
         ("a line that repeats the header is left out", 3, 2),

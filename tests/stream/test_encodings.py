@@ -18,7 +18,7 @@ PLAIN = {"name": ["José", "Zoë", "Łukasz"], "price": ["1", "2", "3"]}
 
 def read(source, start=None):
     chunks = list(source.chunks(*([] if start is None else [start])))
-    return {name: [value for chunk in chunks for value in chunk.table[name].to_pylist()] for name in PLAIN}
+    return {name: [value for chunk in chunks for value in chunk.data[name].to_pylist()] for name in PLAIN}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1250"])
@@ -51,8 +51,8 @@ def test_reading_goes_on_in_the_middle_of_what_is_turned_into_utf_8(tmp_path):
     first, *rest = source.chunks()
     assert len(rest) > 1
     again = list(source.chunks(first.position))
-    assert [chunk.table for chunk in again] == [chunk.table for chunk in rest]
-    assert sum(chunk.table.num_rows for chunk in [first, *again]) == 400_000
+    assert [chunk.data for chunk in again] == [chunk.data for chunk in rest]
+    assert sum(chunk.data.num_rows for chunk in [first, *again]) == 400_000
 
 
 def test_json_svmlight_and_standard_input(tmp_path, monkeypatch):

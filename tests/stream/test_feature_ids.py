@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tunefree.stream import feature_ids
 from tunefree.stream.batch import BadRows
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.feature_ids import Triplets, sum_duplicates
-from tunefree.stream.features import TableEncoder
 
 from .tabular import chunk_of, encoded, raw_rows
 
@@ -150,7 +150,7 @@ def test_cuts_change_nothing(rows, cuts, hash_bits, data):
     assert numbers == expected.numbers.tolist() and weights == expected.weight.tolist()
     assert targets == expected.target.to_pylist()
     assert bytes_of(many) == bytes_of(one) and many.names() == one.names()
-    assert (bads.count, bads.first) == (bad.count, bad.first)
+    assert (bads.tally.count, bads.tally.first) == (bad.tally.count, bad.tally.first)
 
 
 def test_a_restored_encoder_is_the_same():

@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
 from tunefree.stream.arrays import cast
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.chunks import row_numbers, with_row_numbers
+from tunefree.stream.batch import BadRows, Chunk, Position, row_numbers, with_row_numbers
 from tunefree.stream.columns import (
     Faults,
     family,
 )
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.sequences import looks_like_text
 from tunefree.stream.tables import read_tables
-from tunefree.stream.texts import looks_like_text
 
 from .tabular import DATA, chunk_of, encoded, named_rows
 
@@ -241,7 +240,7 @@ def test_bad_rows_are_errors_or_left_out(column, values, problem):
     assert (error.file, error.row, error.column) == ("a.csv", 12, column) and "`on_bad_row='skip'`" in str(error)
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y", "w").encode(chunk, True, bad)
-    assert bad.count == 1 and batch.numbers.tolist() == [11]
+    assert bad.tally.count == 1 and batch.numbers.tolist() == [11]
     assert n_rows(batch.rows) == len(batch.target) == len(batch.weight) == 1
 
 
@@ -249,8 +248,8 @@ def test_the_first_bad_row_is_reported_first_and_once():
     chunk = chunk_of({"x": [1.0, np.inf, np.inf], "y": [None, 1.0, None], "z": [0.0, 0.0, np.inf]})
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
-    assert bad.count == 3 and n_rows(batch.rows) == 0
-    assert [message.split(",")[1] for message in bad.first] == [" row 1", " row 2", " row 3"]
+    assert bad.tally.count == 3 and n_rows(batch.rows) == 0
+    assert [message.split(",")[1] for message in bad.tally.first] == [" row 1", " row 2", " row 3"]
 
 
 def test_a_bad_row_teaches_no_category():
@@ -262,10 +261,10 @@ def test_a_bad_row_teaches_no_category():
 
 def test_bad_rows_found_while_reading_keep_their_numbers():
     table = with_row_numbers(pa.record_batch({"x": [1.0, np.inf, 3.0]}), np.array([4, 7, 9]))
-    chunk = Columns(table, "a", 4, Position())
+    chunk = Chunk(table, "a", 4, Position())
     bad = BadRows(skip=True)
     assert TableEncoder.infer(chunk).encode(chunk, True, bad).numbers.tolist() == [4, 9]
-    assert "row 7" in bad.first[0]
+    assert "row 7" in bad.tally.first[0]
 
 
 # -- prediction

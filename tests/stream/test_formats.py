@@ -127,7 +127,7 @@ def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_pat
     file = text(tmp_path / name, gzip.compress(CONTENT.encode()) if name.endswith(".gz") else CONTENT)
     source = tunefree.open_source(file, format)
     assert (source.format, source.kind) == ("ltsv", "table")
-    found = [record for chunk in source.chunks() for record in chunk.table.to_pylist()]
+    found = [record for chunk in source.chunks() for record in chunk.data.to_pylist()]
     assert found == [{"age": age, "job": job, "rich": rich} for age, job, rich in PEOPLE]
     assert source.progress()(next(source.chunks()).position) == (None if name.endswith(".gz") else 1.0)
 
@@ -157,7 +157,7 @@ def test_bad_rows_of_a_new_format_are_named_or_skipped(ltsv, tmp_path):
     with pytest.raises(DataError, match=r"a.ltsv, row 301: a field has no label"):
         list(read_tables([file], types={"age": pa.float64()}))
     chunks, bad = skipped([file], types={"age": pa.float64()})
-    assert bad.count == 2 and numbers(chunks) == [*range(1, 301), 303]
+    assert bad.tally.count == 2 and numbers(chunks) == [*range(1, 301), 303]
 
 
 def test_errors_name_a_new_format(ltsv, tmp_path):

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
 
 COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i": [1, 2, 3, 4, 5]}
@@ -61,7 +61,7 @@ FRAMES = {
 def records(chunks):
     found = []
     for chunk in chunks:
-        for record in chunk.table.to_pylist():
+        for record in chunk.data.to_pylist():
             found += [{name: None if value != value else value for name, value in record.items()}]
     return found
 
@@ -101,14 +101,14 @@ def test_arrays_of_two_dimensions(n, d, chunk_rows, start):
     chunks = list(read_frame(values, Position(0, start, start), chunk_rows))
     found = [list(record.values()) for record in records(chunks)]
     assert found == values[start:].tolist()
-    assert all(chunk.table.schema.names == [f"x{k}" for k in range(d)] for chunk in chunks)
+    assert all(chunk.data.schema.names == [f"x{k}" for k in range(d)] for chunk in chunks)
     assert [chunk.row for chunk in chunks] == list(range(start + 1, n + 1, chunk_rows))
 
 
 def test_arrays_keep_their_types():
-    table = next(read_frame(np.array([[True, False]]))).table
+    table = next(read_frame(np.array([[True, False]]))).data
     assert table.schema.types == [pa.bool_()] * 2
-    table = next(read_frame(np.array([["a", 1.5], [None, np.nan]], object))).table
+    table = next(read_frame(np.array([["a", 1.5], [None, np.nan]], object))).data
     assert table.to_pydict() == {"x0": ["a", None], "x1": [1.5, None]}
 
 
@@ -143,13 +143,13 @@ def test_what_is_no_table_is_an_error(frame, problem):
 
 def test_what_is_masked_is_missing():
     masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[True, False], [False, False]])
-    assert next(read_frame(masked)).table.to_pandas().isna().to_numpy().tolist() == masked.mask.tolist()
-    assert next(read_frame({"a": masked[:, 0]})).table.to_pydict() == {"a": [None, 3.0]}
+    assert next(read_frame(masked)).data.to_pandas().isna().to_numpy().tolist() == masked.mask.tolist()
+    assert next(read_frame({"a": masked[:, 0]})).data.to_pydict() == {"a": [None, 3.0]}
 
 
 def test_intervals_of_pandas_are_categories():
     frame = pd.DataFrame({"a": pd.cut([1.0, 2.0, np.nan], 2)})
-    assert next(read_frame(frame)).table.to_pydict() == {"a": ["(0.999, 1.5]", "(1.5, 2.0]", None]}
+    assert next(read_frame(frame)).data.to_pydict() == {"a": ["(0.999, 1.5]", "(1.5, 2.0]", None]}
 
 
 def test_two_columns_of_one_name_are_an_error():
@@ -169,7 +169,7 @@ def test_pandas_dates_and_time_zones():
 def test_neither_pandas_nor_polars_nor_sklearn_is_imported_unless_asked_for():
     program = (
         "import sys, numpy as np; from tunefree.stream.frames import read_frame; "
-        "from tunefree.stream.features import TableEncoder; TableEncoder.infer(next(read_frame(np.ones((2, 2))))); "
+        "from tunefree.stream.encoder import TableEncoder; TableEncoder.infer(next(read_frame(np.ones((2, 2))))); "
         "print([name for name in ('pandas', 'polars', 'sklearn') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

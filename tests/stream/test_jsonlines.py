@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
-from tunefree.stream.nesting import is_too_deep
+from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, is_too_deep
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
@@ -25,8 +24,8 @@ def test_json_values(tmp_path):
     file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
     chunks = list(read_tables([file]))
     assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
-    assert chunks[0].table.schema.field("d").type == pa.string()
-    assert chunks[0].table.column("a").to_pylist() == [1.0, 2.5, None]
+    assert chunks[0].data.schema.field("d").type == pa.string()
+    assert chunks[0].data.column("a").to_pylist() == [1.0, 2.5, None]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
         list(read_tables([file], types=types, block_size=block))
     assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
     chunks, bad = skipped([file], types=types, block_size=block)
-    assert numbers(chunks) == [1, 2, 4] and bad.count == 1
+    assert numbers(chunks) == [1, 2, 4] and bad.tally.count == 1
     assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
 
 
@@ -83,7 +82,7 @@ def test_json_files_may_lack_names_but_not_all(tmp_path):
 def test_null_between_objects_is_a_bad_row(tmp_path, start, space):
     file = text(tmp_path / "t.jsonl", f'{{"a": null, "s": "x null"}}\n{start}{space}null\n{{"a":\tnull,"s": "y"}}\n')
     chunks, bad = skipped([file], types={"a": pa.float64(), "s": pa.string()})
-    assert bad.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
+    assert bad.tally.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
 
 
 @given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))

@@ -10,9 +10,9 @@ import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
-from tunefree.stream.lists import flattened
+from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import read_tables
 
 from .tabular import chunk_of, encoded, named_rows, text
@@ -48,7 +48,7 @@ def read(files, bad=None, encoder=None, **options):
     rows, bad = [], bad or BadRows()
     for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
         encoder = encoder or TableEncoder.infer(
-            chunk._replace(table=chunk.table.select(["x"])), typed=not files[0].endswith(".csv")
+            chunk._replace(data=chunk.data.select(["x"])), typed=not files[0].endswith(".csv")
         )
         rows += named_rows(encoder, encoder.encode(chunk, True, bad))
     return encoder, rows
@@ -62,9 +62,9 @@ def without_words(rows):
 @pytest.fixture
 def narrow(monkeypatch):
     """The columns of JSON are found from the first line alone."""
-    from tunefree.stream import jsonlines, lines
+    from tunefree.stream import jsonlines, text
 
-    monkeypatch.setattr(jsonlines, "read_sample", lambda file: lines.read_sample(file).split(b"\n")[0] + b"\n")
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: text.read_sample(file).split(b"\n")[0] + b"\n")
 
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
@@ -110,10 +110,10 @@ def test_a_bad_line_hides_no_new_column(tmp_path, narrow):
     rows += ['{"x": 1, "o": 5}', '{"x": 1, "mixed": [1, "a"]}', '{"x": 7, "z": 2}']
     file, bad = text(tmp_path / "t.jsonl", "\n".join(rows) + "\n"), BadRows(skip=True)
     encoder, found = read([file], bad)
-    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.count == 5
+    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.tally.count == 5
     assert "hidden" not in [column.name for column in encoder.columns]
     for k, problem in enumerate(("'no number' is not a number", "'x' is not a number", "'a' is not a number")):
-        assert problem in bad.first[k]
+        assert problem in bad.tally.first[k]
 
 
 def test_later_files_may_have_further_columns(tmp_path):

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream import lines
+from tunefree.stream import byte_stream
 from tunefree.stream.batch import Position
 from tunefree.stream.files import TextFile
-from tunefree.stream.lines import SAMPLE, read_beginning, read_lines, whole_lines
 from tunefree.stream.source import open_source
+from tunefree.stream.text import SAMPLE, read_beginning, read_lines, whole_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -198,7 +198,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr(lines.os, "stat", refuse)
+    monkeypatch.setattr(byte_stream.os, "stat", refuse)
     with pytest.raises(DataError, match="not permitted; change its permissions"):
         list(read_lines([str(tmp_path / "a")]))
 
@@ -239,9 +239,9 @@ def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tm
     path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
     with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise `max_line_bytes`"):
         list(open_source(path, max_line_bytes=2_500_000).chunks())
-    assert sum(chunk.table.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
+    assert sum(chunk.data.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
     with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and"):
         open_source(path, max_line_bytes=0)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
     (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()
-    assert chunk.table.to_pydict()["y"] == ["é"]
+    assert chunk.data.to_pydict()["y"] == ["é"]

@@ -57,17 +57,17 @@ def test_odd_lines_cost_their_row(tmp_path, case):
     path = tmp_path / case
     path.write_bytes(content)
     found, bad = encoded(path)
-    assert found == good and any(problem in message for message in bad.first), bad.first
+    assert found == good and any(problem in message for message in bad.tally.first), bad.tally.first
 
 
 def test_what_is_nested_has_one_type(tmp_path):
     path = tmp_path / "nested.jsonl"
     path.write_bytes(b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":2},"y":0}\n')
     bad = BadRows(skip=True)
-    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.table.to_pylist()]
+    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
     assert [row["n.a"] for row in rows] == [1, 2]
-    assert "row 2, column 'n': 's' is not a number" in bad.first[0]
-    assert "row 3, column 'n': [1] is not as in the rows before" in bad.first[1] and bad.count == 2
+    assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
+    assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
 
 
 @pytest.mark.parametrize("delimiter", [";;", "\n", "é", '"'])

@@ -9,7 +9,7 @@ import pytest
 from tunefree.compiled import functions
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of
-from tunefree.stream.batch import BadRows, Lines, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.vw import VWEncoder
 from tunefree.stream.words import count_words
@@ -25,7 +25,7 @@ VW += ["1 | a", "| a a", "2", "1 1 1 | a", "1 -1 |f x", "1 |:3 a", ""]
 def encoded(cls, lines, **options):
     encoder, bad = cls(**options), BadRows(skip=True)
     text = np.frombuffer("\n".join(lines).encode(), np.uint8)
-    batch = encoder.encode(Lines(text, "data", 1, Position()), learning=True, bad=bad)
+    batch = encoder.encode(Chunk(text, "data", 1, Position()), learning=True, bad=bad)
     reasons = [str(reason) for reason in bad.tally.reasons()]
     return batch.rows, batch.target.to_pylist(), batch.weight, batch.numbers, batch.tags, encoder.state(), reasons
 

@@ -10,8 +10,8 @@ import pytest
 
 from tunefree.core.errors import ModelError
 from tunefree.stream import profile
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.profile import Profile, tail
 
 N = 1200
@@ -29,11 +29,11 @@ def table(seed, n=N):
 
 def pieces(batch, size):
     for start in range(0, batch.num_rows, size):
-        yield Columns(batch.slice(start, size), "a.csv", start + 1, Position())
+        yield Chunk(batch.slice(start, size), "a.csv", start + 1, Position())
 
 
 def learned(batch, size=N, **options):
-    encoder = TableEncoder.infer(Columns(batch, "a.csv", 1, Position()), **options)
+    encoder = TableEncoder.infer(Chunk(batch, "a.csv", 1, Position()), **options)
     for chunk in pieces(batch, size):
         encoder.encode(chunk, True, BadRows())
     return encoder
@@ -124,7 +124,7 @@ def test_a_missing_value_is_no_category():
 def test_shards_that_are_joined_have_the_profile_of_all_rows():
     batch = table(0, 3000)
     whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))
-    joined = TableEncoder.infer(Columns(batch, "a.csv", 1, Position()))
+    joined = TableEncoder.infer(Chunk(batch, "a.csv", 1, Position()))
     for own in (first, second):
         joined.absorb(*own.state())
     assert joined.profile.rows == 3000
@@ -136,9 +136,7 @@ def test_shards_that_are_joined_have_the_profile_of_all_rows():
 
 def test_columns_that_come_later_are_missing_before():
     encoder = learned(pa.record_batch({"a": np.arange(50.0)}))
-    encoder.encode(
-        Columns(pa.record_batch({"a": [1.0, 2.0], "b": ["x", "y"]}), "b.csv", 1, Position()), True, BadRows()
-    )
+    encoder.encode(Chunk(pa.record_batch({"a": [1.0, 2.0], "b": ["x", "y"]}), "b.csv", 1, Position()), True, BadRows())
     assert encoder.profile.present.tolist() == [52, 2]
     assert oddities(encoder, pa.record_batch({"a": [3.0], "b": ["X"]})) == [
         "column 'b': a category that training never saw: 'X', like 'x' (1 row, the first: a.csv, row 1)"
@@ -179,11 +177,11 @@ def test_what_is_new_has_the_features_of_an_average():
     encoder = learned(batch)
     names = encoder.names()
     rows = {"x": [3.0, None, 5.0], "job": ["cook", "pilot", None], "day": ["2024-05-06", "2030-01-01", None]}
-    found = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), False, BadRows()).rows
+    found = encoder.encode(Chunk(pa.record_batch(rows), "a.csv", 1, Position()), False, BadRows()).rows
     assert found.numbers[:, 0].tolist() == [3.0, 49.5, 5.0]
     named = [(names[feature], value) for feature, value in zip(found.features, found.values.tolist(), strict=True)]
     entries = [named[start:stop] for start, stop in itertools.pairwise(found.pointers.tolist())]
     average = [("job=cook", 0.75), ("job=clerk", 0.25)]
     assert entries == [[], average, average]
-    again = encoder.encode(Columns(pa.record_batch(rows), "a.csv", 1, Position()), True, BadRows()).rows
+    again = encoder.encode(Chunk(pa.record_batch(rows), "a.csv", 1, Position()), True, BadRows()).rows
     assert not len(again.features) and again.numbers[:, 0].tolist() == [3.0, 0.0, 5.0]

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows, Refused
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import Further
 from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
+from tunefree.stream.schema import Further
 
 N = 300
 

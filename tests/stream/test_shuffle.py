@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def buckets(monkeypatch):
     """Small buckets, as if the data were larger than the memory."""
-    monkeypatch.setattr(shuffle, "HELD", 4_000)
+    monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 4_000)
     monkeypatch.setattr(shuffle, "BUCKET", 8_000)
 
 
@@ -47,7 +47,7 @@ def people():
 
 
 def rows_of(source):
-    return [row for chunk in source.chunks() for row in chunk.table.to_pylist()]
+    return [row for chunk in source.chunks() for row in chunk.data.to_pylist()]
 
 
 def write(table, path):
@@ -92,7 +92,7 @@ def test_tables_in_memory_and_few_rows():
 @pytest.mark.parametrize("small", [False, True], ids=["one bucket", "buckets"])
 def test_every_order_is_equally_likely(monkeypatch, small):
     if small:
-        monkeypatch.setattr(shuffle, "HELD", 0)
+        monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 0)
         monkeypatch.setattr(shuffle, "UNKNOWN", 3)
     source, counts = open_source({"x": [0.0, 1.0, 2.0, 3.0]}), Counter()
     for seed in range(240):
@@ -140,7 +140,7 @@ def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buck
         pass
     bad = BadRows(skip=True)
     with shuffled(open_source(tmp_path / "bad.csv"), 0, bad) as found:
-        assert (len(rows_of(found)), bad.count) == (3000, 1)
+        assert (len(rows_of(found)), bad.tally.count) == (3000, 1)
     with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
         raise KeyboardInterrupt
 
@@ -161,6 +161,6 @@ def test_columns_that_are_named_are_read_as_without_shuffling(tmp_path):
     source = open_source(file)
     encoder, chunks = blank_encoder(source, Plan(target="id", categorical=("zip",)), BadRows())
     with shuffled(source, 1, None, chunks, encoder) as found:
-        columns = next(found.chunks()).table.to_pydict()
+        columns = next(found.chunks()).data.to_pydict()
     assert sorted(columns["zip"]) == [f"0{k}1" for k in range(9)]
     assert sorted(columns["id"]) == [str(2**53 + k) for k in range(9)]

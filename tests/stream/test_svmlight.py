@@ -11,9 +11,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tunefree.core.errors import DataError
 from tunefree.stream import svmlight
-from tunefree.stream.batch import BadRows, Lines, Position
-from tunefree.stream.lines import read_lines
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.text import read_lines
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
@@ -29,9 +29,9 @@ ROWS = st.lists(
 )
 
 
-def chunk(text: str | bytes, row: int = 1) -> Lines:
+def chunk(text: str | bytes, row: int = 1) -> Chunk:
     data = text.encode() if isinstance(text, str) else text
-    return Lines(np.frombuffer(data, np.uint8), "data.svm", row, Position())
+    return Chunk(np.frombuffer(data, np.uint8), "data.svm", row, Position())
 
 
 def encoded(text, learning=True, encoder=None, bad=None):
@@ -155,7 +155,7 @@ def test_bad_rows(row, message):
     batch = encoded(text, bad=bad, encoder=encoder)
     assert by_name(encoder, batch) == [(1, {"1": 1}), (-1, {"2": 1})]
     assert batch.numbers.tolist() == [1, 4]
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @pytest.mark.parametrize("last", ["1 5", "1 5:", "1 5:1e", "1 5:-", "-"])
@@ -169,7 +169,7 @@ def test_a_long_number_in_a_bad_row_moves_no_other():
     text = f"1 1:{long}\n{long} 2:1e999 3:{long}1\n1 4:{long}2\n"
     bad = BadRows(skip=True)
     assert encoded(text, bad=bad).rows.values.tolist() == [float(long), float(long + "2")]
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @given(ROWS, st.integers(1, 80))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
 from tunefree.stream.formats import by_extension
 from tunefree.stream.source import open_source
@@ -209,7 +209,7 @@ def test_compressed_texts(tmp_path, name, extension):
 def test_standard_input(format, content):
     program = (
         "from tunefree.stream.tables import read_tables;"
-        f"print([c.table.to_pylist() for c in read_tables(['-'], {format!r})])"
+        f"print([c.data.to_pylist() for c in read_tables(['-'], {format!r})])"
     )
     found = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, text=True)
     expected = [[{"a": "1" if format == "csv" else 1.0, "b": "x"}]]
@@ -218,14 +218,14 @@ def test_standard_input(format, content):
 
 def test_wide_tables_come_in_shorter_chunks(tmp_path):
     pa.parquet.write_table(pa.table(dict.fromkeys(map(str, range(600)), np.zeros(9000))), tmp_path / "w.parquet")
-    sizes = [chunk.table.num_rows for chunk in read_tables([str(tmp_path / "w.parquet")])]
+    sizes = [chunk.data.num_rows for chunk in read_tables([str(tmp_path / "w.parquet")])]
     assert sum(sizes) == 9000 and max(sizes) * 600 <= 1 << 21
 
 
 def test_strings_that_repeat_come_as_dictionaries_from_parquet(tmp_path):
     columns = {"few": ["a", "b"] * 5000, "many": [f"{k} is a text of its own, and a long one" for k in range(10_000)]}
     pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    found = next(read_tables([str(tmp_path / "t.parquet")])).table.schema
+    found = next(read_tables([str(tmp_path / "t.parquet")])).data.schema
     assert pa.types.is_dictionary(found.field("few").type) and found.field("many").type == pa.string()
 
 
@@ -276,7 +276,7 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
     WRITERS[name](TABLE, first)
     WRITERS[name](TABLE.append_column("c", TABLE["n"]), second)
-    found = {chunk.file: {*chunk.table.schema.names} for chunk in read_tables([first, second])}
+    found = {chunk.file: {*chunk.data.schema.names} for chunk in read_tables([first, second])}
     assert found == {first: {*"nsb"}, second: {*"nsbc"}}
     WRITERS[name](TABLE.select(["n", "s"]), second)
     with pytest.raises(DataError, match="column 'b': the column is missing here") as caught:
@@ -382,9 +382,9 @@ def encoder_of(file):
         encoder = encoder or TableEncoder.infer(
             chunk, target="income", ignore=["split"] * ("/data/" in str(file)), typed=file.suffix != ".csv"
         )
-        rows = chunk.table.slice(0, left)
+        rows = chunk.data.slice(0, left)
         left -= rows.num_rows
-        encoder.encode(chunk._replace(table=rows), True, BadRows())
+        encoder.encode(chunk._replace(data=rows), True, BadRows())
         if not left:
             break
     return encoder

@@ -11,9 +11,9 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
-from tunefree.stream.lines import read_lines
+from tunefree.stream.batch import MOST_REASONS, OTHER, Tally, reason_of
 from tunefree.stream.source import open_source
-from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
+from tunefree.stream.text import read_lines
 from tunefree.training.training import train
 
 N = 1400

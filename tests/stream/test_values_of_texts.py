@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.inference import values_of_texts
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.schema import values_of_texts
 
 from .tabular import chunk_of, encoded, named_rows
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import BadRows, Lines, Position
-from tunefree.stream.lines import read_lines
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.text import read_lines
 from tunefree.stream.vw import VWEncoder
 
 WORDS = st.text(st.sampled_from("abé'^#-.0123456789"), min_size=1, max_size=20)
@@ -58,9 +58,9 @@ def naive(line: str) -> tuple[float | None, float, str, dict[str, float]]:
     return label, weight, tag, row
 
 
-def chunk(text: str | bytes) -> Lines:
+def chunk(text: str | bytes) -> Chunk:
     data = text.encode() if isinstance(text, str) else text
-    return Lines(np.frombuffer(data, np.uint8), "data.vw", 1, Position())
+    return Chunk(np.frombuffer(data, np.uint8), "data.vw", 1, Position())
 
 
 def encoded(text, learning=True, encoder=None, bad=None):
@@ -83,7 +83,7 @@ def test_rows_are_those_of_a_short_parser(lines, end):
     bad = BadRows(skip=True)
     batch = encoded(text, encoder=encoder, bad=bad)
     expected = [row for row in map(naive, lines) if row[0] is not None]
-    assert bad.count == len(lines) - len(expected)
+    assert bad.tally.count == len(lines) - len(expected)
     assert (batch.target.to_pylist() if expected else []) == [label for label, *_ in expected]
     assert batch.weight.tolist() == [weight for _, weight, *_ in expected]
     assert batch.tags == [tag for _, _, tag, _ in expected]
@@ -162,7 +162,7 @@ def test_bad_rows(row, message):
     assert by_name(encoder, batch) == [{"a": 1}, {"c": 1}]
     assert batch.numbers.tolist() == [1, 4]
     assert encoder.n_features == 3  # nothing of the bad row is learned
-    assert bad.count == 1
+    assert bad.tally.count == 1
 
 
 @pytest.mark.parametrize("last", ["1 | a:", "1 | a:1e", "1", "1 2"])

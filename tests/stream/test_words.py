@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tunefree.stream import characters
+from tunefree.stream import words
 from tunefree.stream.arrays import bytes_of
 from tunefree.stream.keys import hash_name
 from tunefree.stream.words import count_words
@@ -82,9 +82,9 @@ def test_letters_that_grow_fit(text):
 
 
 def test_every_character_of_words_is_in_the_table():
-    table = characters.forms()
+    table = words.forms()
     for code in range(sys.maxunicode + 1):
         kind = unicodedata.category(chr(code))[0]
         assert (table[code] != 0) == (kind in "LNM" or chr(code) == "_"), hex(code)
-    stand = table & characters.CODE
+    stand = table & words.CODE
     assert np.array_equal(stand[stand], stand)  # what stands for a character stands for itself

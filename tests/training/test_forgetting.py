@@ -49,8 +49,7 @@ def written(path, lines, cuts):
 
 
 def test_features_are_forgotten_by_evidence_and_age():
-    from tunefree.stream.columns import Codes
-    from tunefree.stream.names import one_by_one
+    from tunefree.stream.columns import Codes, one_by_one
 
     ids = FeatureIds(first=1)
     ids.limit(4)

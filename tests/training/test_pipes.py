@@ -21,8 +21,8 @@ from tests.waiting import until
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.stream.lines import SAMPLE
 from tunefree.stream.source import open_source
+from tunefree.stream.text import SAMPLE
 from tunefree.training import training
 from tunefree.training.callbacks import Callback
 

@@ -114,7 +114,7 @@ def test_bad_rows_are_counted_once(tmp_path):
     bad = BadRows(skip=True)
     (tmp_path / "d.csv").write_text("age,income,flag,job,day\n30,1,0,cook,2021-02-03\nold,1,0,cook,2021-02-03\n")
     told = explanation.write(trained("rich"), open_source(tmp_path / "d.csv"), str(tmp_path / "why.csv"), bad, None, 2)
-    assert (told[0], bad.count) == (1, 1)
+    assert (told[0], bad.tally.count) == (1, 1)
     assert csv.read_csv(tmp_path / "why.csv")["row"].to_pylist() == [1]
     with pytest.raises(DataError, match="no rows"):
         explanation.sample_of(trained("rich"), open_source({"age": []}))

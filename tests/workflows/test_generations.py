@@ -17,9 +17,9 @@ from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
-from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
+from tunefree.stream.text import read_lines
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 

@@ -80,7 +80,7 @@ def small_blocks(monkeypatch):
 
 
 def _small(files, start, block_size, **options):
-    from tunefree.stream.lines import read_lines
+    from tunefree.stream.text import read_lines
 
     return read_lines(files, start, 1000, **options)
 

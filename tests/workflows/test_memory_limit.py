@@ -40,7 +40,7 @@ def rows_with_ids(path, n_ids, n_rows):
 def blocks(monkeypatch, size=50_000):
     from functools import partial
 
-    from tunefree.stream.lines import read_lines
+    from tunefree.stream.text import read_lines
 
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=size))
 

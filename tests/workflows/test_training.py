@@ -24,9 +24,9 @@ from tunefree.learners import ALL
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
-from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
+from tunefree.stream.text import read_lines
 from tunefree.training.batches import held_out_rows
 from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train

@@ -85,7 +85,7 @@ class Files(Parameters):
 
         If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
         """
-        from tunefree.stream.lines import use_lines_as_they_come
+        from tunefree.stream.byte_stream import use_lines_as_they_come
         from tunefree.stream.source import open_source
 
         if live and self.data == ["-"] and self.encoding is None:
@@ -303,8 +303,8 @@ def tell_of_rows(bad: BadRows) -> None:
     """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
     from tunefree.workflows.findings import of_reasons
 
-    if bad.count:
-        typer.echo(as_options(f"{bad.count} rows skipped, the first: {bad.first[0]}"), err=True)
+    if bad.tally.count:
+        typer.echo(as_options(f"{bad.tally.count} rows skipped, the first: {bad.tally.first[0]}"), err=True)
     reasons = bad.tally.reasons()
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)

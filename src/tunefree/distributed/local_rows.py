@@ -14,10 +14,9 @@ from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows, Batch, Position
+from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.tally import Reason, Tally
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import labels_of, target_of, task_of
@@ -141,13 +140,13 @@ def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[
     for chunk in chunks:
         if rows is None:
             yield chunk
-        elif chunk.table.num_rows <= rows:
+        elif chunk.data.num_rows <= rows:
             yield chunk
-            rows -= chunk.table.num_rows
+            rows -= chunk.data.num_rows
             if not rows:
                 return
         else:
-            yield chunk._replace(table=chunk.table.slice(0, rows))
+            yield chunk._replace(data=chunk.data.slice(0, rows))
             return
 
 

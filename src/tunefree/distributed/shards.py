@@ -18,11 +18,11 @@ from pyarrow import parquet
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
-from tunefree.stream.contract import Options
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import COMPRESSIONS, TextFile
 from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, quotes_of, unescape
 from tunefree.stream.source import Source
+from tunefree.stream.tables import Options
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
 MOST_ROWS = 1 << 18  # of a part of a row group: longer ones would keep one worker while others wait

@@ -26,7 +26,7 @@ from tunefree.model.options import usual_view
 from tunefree.model.targets import Labels
 from tunefree.model_files.trained import Trained, ended
 from tunefree.stream.columns import Number
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.training.class_weights import class_factors, weights_by_label

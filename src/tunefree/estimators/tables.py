@@ -28,15 +28,14 @@ from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
-from tunefree.stream.batch import BadRows, Columns, Refused
-from tunefree.stream.chunks import unique_names
+from tunefree.stream.batch import BadRows, Chunk, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
-from tunefree.stream.features import TableEncoder
-from tunefree.stream.file_notation import as_written
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
-from tunefree.stream.texts import Text
+from tunefree.stream.schema import as_written
+from tunefree.stream.sequences import Text
 
 NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning
@@ -382,7 +381,7 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
 
 
-def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
+def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
     columns = X if isinstance(X, Mapping) else getattr(X, "columns", None)
     if columns is not None and not len(columns):
         raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
@@ -393,20 +392,20 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
         raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None
 
 
-def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
+def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
     names = unique_names(first)
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)
-    for field in first.table.schema:
+    for field in first.data.schema:
         kind = family(field.type)
         if field.name in texts and kind not in Text.families:
             raise DataError(f"a text must be a string, not {field.type}", NAME, column=field.name)
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
-    numeric = [field.name for field in first.table.schema if _is_empty_number(first.table, field)]
+    numeric = [field.name for field in first.data.schema if _is_empty_number(first.data, field)]
     numeric = [name for name in numeric if name not in categories]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
@@ -423,16 +422,16 @@ def _is_empty_number(table: Any, field: Any) -> bool:
     return is_number and table.column(field.name).null_count == table.num_rows
 
 
-def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
+def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
     """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
     known = {column.name for column in encoder.columns}
-    for name in chunk.table.schema.names if learning and encoder.further is None else ():
+    for name in chunk.data.schema.names if learning and encoder.further is None else ():
         if name not in known:
-            bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
+            bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.data.num_rows)
     rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
         if column.kind == Number.kind and not column.since:
-            array = chunk.table.column(column.name)
+            array = chunk.data.column(column.name)
             gaps[column.name] += array.null_count
             if pa.types.is_floating(array.type):
                 gaps[column.name] += int(np.isnan(to_numpy(array.cast(pa.float64()), 0.0)).sum())

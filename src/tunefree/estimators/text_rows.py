@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import sparse as sparse_rows
-from tunefree.stream.batch import Lines, Position, Refused
+from tunefree.stream.batch import Chunk, Position, Refused
 from tunefree.stream.svmlight import SvmlightEncoder
 
 NAME = "X"  # what messages call the rows
@@ -41,7 +41,7 @@ def _of_lines(encoder: Any, X: Any, learning: bool) -> Any:
         if not line.strip() or "\n" in line:
             raise DataError("each string must be one line of text, and not empty", NAME, row)
     text = np.frombuffer("\n".join(lines).encode(), np.uint8)
-    return encoder.encode(Lines(text, NAME, 1, Position()), learning, Refused(), False).rows
+    return encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
 
 
 def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Any:

@@ -12,8 +12,7 @@ import pyarrow as pa
 from tunefree.core.schema import Record, Sequence, Size
 from tunefree.model.group import LateLosses
 from tunefree.model.targets import RunningMetrics
-from tunefree.stream.batch import Position
-from tunefree.stream.tally import MOST_REASONS, Reason, Tally
+from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from tunefree.core.parameters import as_options
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Table
 from tunefree.report.formats import COUNT
-from tunefree.stream.batch import BadRows
-from tunefree.stream.tally import Reason
+from tunefree.stream.batch import BadRows, Reason
 
 
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:

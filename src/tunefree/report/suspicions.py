@@ -8,8 +8,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Note, Section
 from tunefree.report.rows import tables_of_reasons
 from tunefree.report.words import sentence
+from tunefree.stream.batch import Tally
 from tunefree.stream.profile import FEWEST
-from tunefree.stream.tally import Tally
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
 from tunefree.workflows.findings import ODD, findings, of_reasons
 from tunefree.workflows.kept_rows import FEWEST_NAMED, kept_rows

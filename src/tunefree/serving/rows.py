@@ -24,13 +24,12 @@ from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
-from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
-from tunefree.stream.file_notation import as_written, with_numbers_as_texts
+from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
+from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects
-from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
-from tunefree.stream.spelling import renamed
+from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
 from tunefree.workflows.output_columns import OutputColumns
@@ -197,7 +196,7 @@ class Reader:
 
     def _chunk(
         self, trained: Any, rows: list[Row], unknown_columns: str, learning: bool = False
-    ) -> tuple[Columns, list[list[str]]]:
+    ) -> tuple[Chunk, list[list[str]]]:
         """Rows as a table, and for each the names of columns that were ignored."""
         encoder = trained.encoder
         rows, types = with_numbers_as_texts(encoder, rows), encoder.types()

@@ -19,37 +19,19 @@ _TRIED = 64  # strings
 
 
 def of_booleans(values: np.ndarray) -> Any:
-    """An Arrow array of booleans, which are bits there.
-
-    Examples
-    --------
-    >>> of_booleans(np.array([True, False])).to_pylist()
-    [True, False]
-    """
+    """An Arrow array of booleans, which are bits there."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
 
 
 def of_numbers(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
-    """An Arrow array of float64, int32 or int64 that shares the memory of ``values``; null where ``missing``.
-
-    Examples
-    --------
-    >>> of_numbers(np.array([1.5, 2.0]), np.array([False, True])).to_pylist()
-    [1.5, None]
-    """
+    """An Arrow array of float64, int32 or int64 that shares the memory of ``values``; null where ``missing``."""
     validity = None if missing is None or not missing.any() else _bits(~missing)
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(_TYPES[values.dtype], len(values), [validity, data])
 
 
 def of_strings(values: Sequence[str]) -> Any:
-    """An Arrow array of strings.
-
-    Examples
-    --------
-    >>> of_strings(["a", "", "é"]).to_pylist()
-    ['a', '', 'é']
-    """
+    """An Arrow array of strings."""
     encoded = [value.encode() for value in values]
     offsets = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(value) for value in encoded], out=offsets[1:])
@@ -59,37 +41,19 @@ def of_strings(values: Sequence[str]) -> Any:
 
 
 def to_batch(table: Any) -> Any:
-    """A table as one record batch.
-
-    Examples
-    --------
-    >>> to_batch(pa.table({"age": pa.chunked_array([[39], [50]])})).to_pydict()
-    {'age': [39, 50]}
-    """
+    """A table as one record batch."""
     arrays = [column.combine_chunks() for column in table.columns]
     arrays = [array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arrays]
     return pa.record_batch(arrays, schema=table.schema)
 
 
 def to_booleans(array: Any) -> np.ndarray:
-    """A boolean Arrow array as a NumPy array, False where it is null.
-
-    Examples
-    --------
-    >>> to_booleans(pa.array([True, False, None, True])[1:]).tolist()
-    [False, False, True]
-    """
+    """A boolean Arrow array as a NumPy array, False where it is null."""
     return _unpacked(array.buffers()[1], array) & ~is_missing(array)
 
 
 def to_numpy(array: Any, missing: float) -> np.ndarray:
-    """An Arrow array of float64, int32 or int64 as a NumPy array, ``missing`` where it is null.
-
-    Examples
-    --------
-    >>> to_numpy(pa.array([1, None, 3])[1:], -1).tolist()
-    [-1, 3]
-    """
+    """An Arrow array of float64, int32 or int64 as a NumPy array, ``missing`` where it is null."""
     values = of_buffer(array.buffers()[1], DTYPES[array.type], array.offset, array.offset + len(array))
     return np.where(is_missing(array), values.dtype.type(missing), values) if array.null_count else values
 
@@ -102,29 +66,17 @@ def of_buffer(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
 
 
 def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an Arrow array of strings, and between which places of them each string lies.
-
-    Examples
-    --------
-    >>> places, data = bytes_of(pa.array(["new", "york"])[1:])
-    >>> places, data[places[0] : places[1]].tobytes()
-    (array([3, 7], dtype=int32), b'york')
-    """
+    """The bytes of an Arrow array of strings, and between which places of them each string lies."""
     _, offsets, data = strings.buffers()
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
-    places = of_buffer(offsets, np.int32, strings.offset, strings.offset + len(strings) + 1)
+    dtype = np.int64 if pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type) else np.int32
+    places = of_buffer(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
     return places, np.frombuffer(data, np.uint8)
 
 
 def text_at(strings: Any, place: int) -> str:
-    """One string of an Arrow array, without what is not UTF-8 in it.
-
-    Examples
-    --------
-    >>> text_at(pa.array(["new", "york"]), 1)
-    'york'
-    """
+    """One string of an Arrow array, without what is not UTF-8 in it."""
     return bytes(strings[place].as_buffer()).decode(errors="replace")
 
 
@@ -138,17 +90,16 @@ def is_missing(array: Any) -> np.ndarray:
 
 
 def beyond_doubles(array: Any) -> bool:
-    """Whether an Arrow array has integers beyond 2^53, which float64 does not distinguish.
-
-    Examples
-    --------
-    >>> beyond_doubles(pa.array([1, -(2**53) - 1])), beyond_doubles(pa.array([2.0**60]))
-    (True, False)
-    """
+    """Whether an Arrow array has integers beyond 2^53, which float64 does not distinguish."""
     if not pa.types.is_integer(array.type) or array.null_count == len(array):
         return False
     ends = pc.min_max(array).as_py()
     return bool(max(-ends["min"], ends["max"]) > 2**53)
+
+
+def nulled(array: Any, gone: Any) -> Any:
+    """An Arrow array; null where ``gone``, a boolean Arrow array, says so."""
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
 
 
 def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
@@ -159,17 +110,11 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
         failed = _unfit(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
-    return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
+    return nulled(array, of_booleans(mask)).cast(to, safe=safe), failed
 
 
 def plain_numbers(strings: Any) -> Any:
-    """Strings as float64; None if one of them is no number. The first are tried alone, as each failure takes long.
-
-    Examples
-    --------
-    >>> plain_numbers(pa.array(["1", "2.5", None])).to_pylist(), plain_numbers(pa.array(["1", "NA"]))
-    ([1.0, 2.5, None], None)
-    """
+    """Strings as float64; None if one of them is no number. The first are tried alone, as each failure takes long."""
     try:
         strings[:_TRIED].cast(pa.float64())
         return strings.cast(pa.float64())

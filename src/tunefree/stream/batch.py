@@ -1,9 +1,14 @@
-"""What sources yield, which is chunks, and what encoders make of them, which is batches of rows."""
+"""What sources yield, which is chunks, what encoders make of them, which is batches, and what happens to bad rows.
+
+Of rows that could not be used, and rows that were used but are odd, a tally keeps how many there are, why, and where
+each reason was met first, in bounded memory.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +17,126 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, part, rows_at, saved, together
 from tunefree.core.rows import restored as restored_block
-from tunefree.stream.tally import Reason, Tally
+
+MOST_MESSAGES = 5  # that are kept whole
+MOST_REASONS = 20  # that are distinguished; rows of further ones are counted together
+MOST_LETTERS = 200  # of a reason, and of a name in it
+OTHER = "other reasons"
+# What differs from row to row in a message: texts in quotation marks, also where they are cut; lists, objects, numbers.
+_VALUES = re.compile(
+    r"""b?'(?:[^'\\]|\\.)*' | b?"(?:[^"\\]|\\.)*" | ['"\[{].*?\.\.\. | \[.*?\] | \{.*?\} | [-+]?\b\d[\w.+-]*""",
+    re.VERBOSE,
+)
+
+
+def reason_of(problem: str) -> str:
+    """What messages about different values have in common."""
+    return _VALUES.sub("…", problem)[:MOST_LETTERS]
+
+
+def _cut(column: str | None) -> str:
+    return (column or "")[:MOST_LETTERS]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows could not be used, or what is odd about rows that were used."""
+
+    problem: str  # without what differs from row to row
+    column: str  # empty where no column is to blame
+    rows: int  # how many; 0 of what is odd about a file or a column as a whole
+    file: str  # where the first of them is
+    row: int  # its number in the file, counted from 1; 0 of lines that are no rows
+    remedy: str = ""  # what decides it otherwise, such as an option
+
+    @property
+    def place(self) -> str:
+        """Where the first row is."""
+        column = f", column {self.column!r}" if self.column else ""
+        return f"{self.file}, row {self.row}{column}"
+
+    @property
+    def counted(self) -> str:
+        """The problem, with how many rows there are and where the first is."""
+        unit = ("row" if self.row else "line") + ("" if self.rows == 1 else "s")
+        first = f", the first: {self.file}, row {self.row}" if self.row else f" of {self.file}"
+        return self.problem + (f" ({self.rows:,} {unit}{first})" if self.rows else "")
+
+    def __str__(self) -> str:
+        where = f"column {self.column!r}: " if self.column else ""
+        return where + self.counted + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass
+class Tally:
+    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met."""
+
+    count: int = 0
+    unlabelled: int = 0  # rows that lacked a label and were left out for it; these are counted here only
+    first: list[str] = field(default_factory=list)  # the messages of the first five
+    by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)  # by problem and column
+    by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)  # likewise, of rows that were used
+
+    def oddities(self) -> list[Reason]:
+        """What is odd about rows that were used, the first met first."""
+        return list(self.by_oddity.values())
+
+    def note(self, oddity: Reason) -> None:
+        """Count rows that are used although something about them is odd."""
+        _merge(self.by_oddity, replace(oddity, column=_cut(oddity.column)))
+
+    def reasons(self) -> list[Reason]:
+        """The reasons, the first met first."""
+        return list(self.by_reason.values())
+
+    def is_new(self, error: DataError) -> bool:
+        """Whether a row with this problem is reported with its row number."""
+        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in self.by_reason
+
+    def add(self, error: DataError) -> None:
+        """Count a row."""
+        self.count += 1
+        if len(self.first) < MOST_MESSAGES:
+            self.first.append(str(error))
+        reason = Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0))
+        _merge(self.by_reason, reason)
+
+    def add_all(self, other: Tally) -> None:
+        """Count the rows of another tally, which come after these."""
+        self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
+        self.first += other.first[: MOST_MESSAGES - len(self.first)]
+        for reason in other.reasons():
+            _merge(self.by_reason, reason)
+        for oddity in other.oddities():
+            _merge(self.by_oddity, oddity)
+
+    def with_columns(self, earlier: Tally) -> Tally:
+        """This tally with what an earlier pass over the same rows told of columns as a whole."""
+        for oddity in earlier.oddities():
+            if not oddity.rows and (oddity.problem, oddity.column) not in self.by_oddity:
+                self.note(oddity)
+        return self
+
+    @classmethod
+    def of(cls, count: int, unlabelled: int, reasons: list[Reason], oddities: list[Reason]) -> Tally:
+        """One that goes on from what was kept of another."""
+        by_reason, by_oddity = ({(each.problem, each.column): each for each in of} for of in (reasons, oddities))
+        return cls(count, unlabelled, [], by_reason, by_oddity)
+
+    def copy(self) -> Tally:
+        """A tally that goes on by itself."""
+        return Tally(self.count, self.unlabelled, list(self.first), dict(self.by_reason), dict(self.by_oddity))
+
+
+def _merge(known: dict[tuple[str, str], Reason], reason: Reason) -> None:
+    """Add the rows of a reason to those of the same reason that came before."""
+    key = reason.problem, reason.column
+    if key not in known and len(known) >= MOST_REASONS:
+        key = OTHER, ""
+        reason = replace(reason, problem=OTHER, column="")
+    earlier = known.get(key)
+    known[key] = reason if earlier is None else replace(earlier, rows=earlier.rows + reason.rows)
+
 
 UNLABELLED = "the target is missing"
 # What rows of groups that wait have beside what is learned of them, and a target.
@@ -27,30 +151,22 @@ class Position(NamedTuple):
     row: int = 0  # rows of this file that come before (a header is not a row)
 
 
-class Lines(NamedTuple):
-    """A chunk of text: whole lines."""
+class Chunk(NamedTuple):
+    """Rows of a file that follow each other: whole lines of text, or a table."""
 
-    data: np.ndarray  # (bytes,) uint8, read-only; only the last line of a file may lack its line end
-    file: str  # name of the file, for messages
-    row: int  # number of the first row, counted from 1
-    position: Position  # where the next chunk starts
-
-
-class Columns(NamedTuple):
-    """A chunk of a table."""
-
-    table: Any  # pyarrow.RecordBatch
+    # (bytes,) uint8, read-only, of which only the last line of a file may lack its line end; or pyarrow.RecordBatch
+    data: Any
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
     optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
-    is_utf8: bool = False  # whether its strings were checked
+    is_utf8: bool = False  # whether the strings of a table were checked
 
 
 class Converted(NamedTuple):
     """Rows of a chunk that can be used: what columns make of their cells, and what is no feature."""
 
-    chunk: Columns
+    chunk: Chunk
     n_rows: int  # with those that cannot be used
     values: list[Any]
     target: Any
@@ -159,61 +275,25 @@ Origin = Callable[[str, int], tuple[str, int]]  # from the file and number of a 
 
 @dataclass
 class BadRows:
-    """What happens to rows that cannot be used, and how many there were.
-
-    Parameters
-    ----------
-    skip : bool, default=False
-        Count such rows and leave them out; otherwise the first one raises a DataError.
-    skip_unlabelled : bool or None, default=False
-        Count rows without a label apart and leave them out; otherwise they are bad rows. None if that cannot be chosen.
-    tally : Tally
-        Those that were left out.
-    origin : callable, optional
-        From a file and the number of a row in it to those that the user knows, where rows were moved.
-    classes : tuple of str
-        Labels, as texts, that a row that can be used has one of; none if all labels can be used.
-    target : str, optional
-        The column of the labels.
-    loss : str, optional
-        Whose distribution the target of a row that can be used has.
-    names_columns : bool, default=False
-        Whether there are parameters that say what a column is, such as ``categorical``.
-    comparison : Comparison, optional
-        Of rows that are predicted with those that were learned; begun by their encoder.
-    """
+    """What happens to rows that cannot be used, and how many there were."""
 
     has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
 
-    skip: bool = False
+    skip: bool = False  # count such rows and leave them out; otherwise the first one raises a DataError
+    # Count rows without a label apart and leave them out; otherwise they are bad rows. None if it cannot be chosen.
     skip_unlabelled: bool | None = False
-    tally: Tally = field(default_factory=Tally)
-    origin: Origin = as_named
-    classes: tuple[str, ...] = ()
-    target: str | None = None
-    loss: str | None = None
-    names_columns: bool = False
-    comparison: Any = None
+    tally: Tally = field(default_factory=Tally)  # those that were left out
+    origin: Origin = as_named  # to the file and number that the user knows of a row, where rows were moved
+    classes: tuple[str, ...] = ()  # labels of rows that can be used, as texts; none if all can be used
+    target: str | None = None  # the column of the labels
+    loss: str | None = None  # whose distribution the target of a row that can be used has
+    names_columns: bool = False  # whether there are parameters that say what a column is, such as ``categorical``
+    comparison: Any = None  # of rows that are predicted with those that were learned; begun by their encoder
 
     def compare(self) -> None:
         """All rows are known: note how those that were predicted differ from those that were learned."""
         if self.comparison is not None:
             self.comparison.note(self)
-
-    @property
-    def count(self) -> int:
-        """How many rows were left out."""
-        return self.tally.count
-
-    @property
-    def unlabelled(self) -> int:
-        """How many rows without a label were left out, where these are counted apart."""
-        return self.tally.unlabelled
-
-    @property
-    def first(self) -> list[str]:
-        """The messages of the first five."""
-        return self.tally.first
 
     def report(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
@@ -242,32 +322,40 @@ class BadRows:
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
-        """Count rows that are used although something about them is odd.
-
-        Parameters
-        ----------
-        problem : str
-            What is odd; the same for all rows that are counted together.
-        file, row : str, int
-            The first of the rows, and its number in the file from 1; 0 of a column as a whole.
-        column : str, optional
-        rows : int, default 1
-            How many there are; 0 of a column as a whole.
-        remedy : str, optional
-            The parameter that decides it otherwise; left out where there is none.
-        """
+        """Count rows that are used although something about them is odd: the problem, the first of them and its number
+        in the file from 1 (0 of a column as a whole), how many there are (likewise), and the parameter that decides it
+        otherwise."""
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 
 
 class Refused(BadRows):
-    """A row that cannot be used is an error, and no parameter changes that.
-
-    Examples
-    --------
-    >>> Refused().report("the number is infinite", "the request", 2)
-    Traceback (most recent call last):
-    tunefree.core.errors.DataError: the request, row 2: the number is infinite; correct the row
-    """
+    """A row that cannot be used is an error, and no parameter changes that."""
 
     has_options: ClassVar[bool] = False
+
+
+_ROWS = b"tunefree.row_numbers"
+SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
+
+
+def row_numbers(chunk: Any) -> np.ndarray:
+    """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
+    carried = (chunk.data.schema.metadata or {}).get(_ROWS)
+    if carried is not None:
+        return np.frombuffer(carried, np.int64)
+    return np.arange(chunk.row, chunk.row + chunk.data.num_rows, dtype=np.int64)
+
+
+def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
+    """The record batch, carrying the numbers of its rows."""
+    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+
+
+def unique_names(chunk: Chunk) -> list[str]:
+    """Names of the columns of a chunk; a DataError if two are the same."""
+    names = chunk.data.schema.names
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
+    return names

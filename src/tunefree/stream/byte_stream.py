@@ -1,4 +1,4 @@
-"""A stream of bytes that is read once, with look-ahead, and whose lines are used as they come where that is asked for.
+"""Streams of bytes: files and standard input, decompressed and in UTF-8, read once with look-ahead.
 
 Of rows that come slowly a reader would wait until a block is full. A stream with ``patience`` returns the lines that
 have come. Where a block begins, and with it a chunk of rows, then depends on time. So nothing else may depend on it:
@@ -8,8 +8,12 @@ the first block, from which types of columns are inferred, is whole in any case,
 from __future__ import annotations
 
 import lzma
+import os
 import select
+import stat
+import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,33 +22,27 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE
 from tunefree.stream.quotes import unescape
 
 MOST_AT_ONCE = 1 << 21  # bytes that are read for a decompressor, or to skip them
 _LINE_END = b"\n"
+_MAGIC = {
+    "gzip": (b"\x1f\x8b",),
+    "bz2": tuple(  # the second is of no bytes
+        b"BZh%d" % level + start for level in range(1, 10) for start in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
+    ),
+    "zstd": (b"\x28\xb5\x2f\xfd",),
+    "lz4": (b"\x04\x22\x4d\x18",),
+    "xz": (b"\xfd7zXZ\x00",),
+    "zip": (b"PK\x03\x04", b"PK\x05\x06"),
+}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ByteStream:
-    """A stream of bytes that is read once, with look-ahead.
-
-    Parameters
-    ----------
-    stream : file
-        Has ``readinto``.
-    name : str
-        For messages.
-    size : int, optional
-        Bytes of a regular file, in which reading can start anywhere.
-    compressed : ByteStream, optional
-        What the stream decompresses, to be closed with it.
-
-    Examples
-    --------
-    >>> import io
-    >>> text = ByteStream(io.BytesIO(b"one\\ntwo\\n"), "example")
-    >>> bytes(text.peek(3)), text.read(4), text.offset
-    (b'one', b'one\\n', 4)
-    """
+    """A stream of bytes that is read once, with look-ahead. ``size`` has the bytes of a regular file, in which reading
+    can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it."""
 
     closed = False
 
@@ -155,14 +153,112 @@ def errors_of(name: str) -> Iterator[None]:
         raise DataError("there is no such file", name, remedy="check the path") from None
     except PermissionError:
         raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
-    except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
-        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
     except UnicodeError as error:
-        remedy = "name its `encoding`, such as utf-8 or latin-1"
-        raise DataError(
-            f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})", name, remedy=remedy
-        ) from None
-    except OSError as error:
-        if error.errno is None:  # from a decompressor, not from the system
-            raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
-        raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+        problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
+        raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
+    except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # from the system, not from a decompressor
+            raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+
+
+def standard_input(name: str = "-", patience: float | None = None) -> ByteStream:
+    """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
+    stream = _standard_stream()
+    if stream not in _standard_input:
+        _standard_input.clear()
+        raw = ByteStream(stream, "standard input")
+        raw.patience, raw.begun = patience, patience is not None
+        _standard_input[stream] = _decoded(_decompressed(raw, "-"), name)
+        _standard_input[stream].is_shared = True
+    return _standard_input[stream]
+
+
+def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
+    """Use lines of standard input as they come, unless it is a file; blocks of compressed text are waited for.
+
+    Lines that have come are used so many seconds after the first of them, though they do not fill a block: also those
+    of the first block, from which types of columns are inferred, if ``from_the_first``.
+    """
+    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
+        if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
+            text = standard_input("-", patience if from_the_first else None)
+            text.patience = patience if text.compressed is None else None
+
+
+def open_text(file: str) -> ByteStream:
+    """Open a file, or :func:`standard_input` for ``"-"``, decompress it, and turn it into UTF-8.
+
+    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
+    """
+    text = standard_input(file) if file == "-" else _opened(file)
+    text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
+    return text
+
+
+def _opened(file: str) -> ByteStream:
+    with errors_of(file):
+        status = os.stat(file)
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError("is a directory", file, remedy="name the files in it")
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
+        raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
+        try:
+            return _decoded(_decompressed(raw, file), file)
+        except DataError:
+            raw.close()
+            raise
+
+
+_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
+
+
+def _standard_stream() -> Any:
+    """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return getattr(buffer, "raw", buffer)
+
+
+def _decompressed(raw: ByteStream, file: str) -> ByteStream:
+    start = raw.peek(10).tobytes()
+    claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
+    method_of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
+    method = claimed if claimed == "brotli" else method_of_bytes
+    if claimed and claimed != method and start:
+        problem = f"the name promises {claimed}, the bytes are not"
+        raise DataError(problem, raw.name, remedy="rename the file or get it again")
+    if not method or not start:
+        return raw
+    if method == "zip":
+        return _only_member(raw, file)
+    if method == "xz":
+        return ByteStream(lzma.LZMAFile(raw), raw.name, compressed=raw)  # type: ignore[arg-type]
+    return ByteStream(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, compressed=raw)
+
+
+def _only_member(raw: ByteStream, file: str) -> ByteStream:
+    """The only file of a zip archive."""
+    if raw.size is None:
+        raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
+    try:
+        archive = zipfile.ZipFile(file)
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in members if not member.filename.startswith("__MACOSX/")]
+        if len(members) != 1:
+            remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
+            raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)
+        return ByteStream(archive.open(members[0]), raw.name, compressed=raw)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, an unknown method
+        raise DataError(f"the zip archive cannot be read ({error})", raw.name, remedy="unpack it") from None
+
+
+def _decoded(text: ByteStream, file: str) -> ByteStream:
+    """A text in UTF-8: itself, or turned into it."""
+    encoding = getattr(file, "encoding", None)
+    if encoding is None and text.peek(2).tobytes() in _UTF_16:
+        encoding = "utf-16"
+    if encoding is None:
+        return text
+    return ByteStream(
+        pa.transcoding_input_stream(pa.PythonFile(text, mode="r"), encoding, "utf-8"), text.name, compressed=text
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,12 +23,11 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    missing_codes,
     missing_name,
+    one_by_one,
     words_of,
 )
 from tunefree.stream.keys import hash_name
-from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import as_iso, dates_in
 
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -36,6 +35,7 @@ _MICROSECONDS_AN_HOUR = 3_600_000_000
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
+_MIXED = "mixed"
 
 
 class Instants(NamedTuple):
@@ -49,25 +49,12 @@ class Instants(NamedTuple):
 class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
-    Texts are parsed here: they may mix dates with and without a time.
-
-    Parameters
-    ----------
-    name : str
-    zone : str, optional
-        Time zone of the calendar fields; None where the timestamps carry none.
-    hours : bool
-        Whether there are hours (not for dates).
-    origin : int, optional
-        The stream's first timestamp, once it has been seen.
-    format : str, optional
-        In which texts are written, as strptime has it; as ISO 8601 if None.
-    na_values : sequence of str
-        Words that stand for a missing date.
+    Texts are parsed here: they may mix dates with and without a time. The calendar fields are those of a time zone,
+    where the timestamps carry one; dates have no hours. ``origin`` is the stream's first timestamp, once it has been
+    seen. ``format`` is that of texts, as strptime has it; ISO 8601 if None. Some words stand for a missing date.
     """
 
     kind: ClassVar[str] = "moment"
-    families: frozenset[str] = frozenset({"moment", "string", "null"})
 
     def __init__(
         self,
@@ -80,8 +67,11 @@ class Timestamp(Column):
     ) -> None:
         self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
         self.na_values = tuple(na_values)
-        if format is not None:  # such as 20240312
-            self.families = self.families | {"number"}
+
+    @property
+    def families(self) -> frozenset[str]:
+        """Those of Arrow types that it converts: also numbers such as 20240312, if there is a format."""
+        return frozenset({"moment", "string", "null"} | ({"number"} if self.format is not None else set()))
 
     def names(self) -> list[str]:
         return [f"{self.name}[days]"]
@@ -117,11 +107,6 @@ class Timestamp(Column):
         except (pa.ArrowInvalid, UnicodeEncodeError) as error:
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
-    def observed(self, moments: Instants, parts: Parts) -> Observed:
-        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
-        days = moments.absolute / MICROSECONDS_A_DAY
-        return Observed(moments.missing, np.where(moments.missing, np.nan, days) if moments.missing.any() else days)
-
     def parts(self, moments: Instants, learning: bool) -> Parts:
         here = ~moments.missing
         if learning and self.origin is None and here.any():
@@ -129,9 +114,9 @@ class Timestamp(Column):
         since = moments.absolute - (self.origin or 0)
         days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
         codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
-        if moments.missing.any():
-            codes.append(missing_codes(self.name, moments.missing))
-        return Parts([days], codes, [])
+        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
+        observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
+        return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
 
     def _field_names(self) -> list[str]:
         return ["year", "month", "weekday", *(["hour"] if self.hours else [])]
@@ -174,15 +159,11 @@ class TimeOfDay(Column):
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
 
-    def observed(self, times: Instants, parts: Parts) -> Observed:
-        return Observed(times.missing, None, lambda rows: times.local[rows] / _MICROSECONDS_AN_HOUR)
-
     def parts(self, times: Instants, learning: bool) -> Parts:
         here = ~times.missing
-        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here)]
-        if times.missing.any():
-            codes.append(missing_codes(self.name, times.missing))
-        return Parts([np.where(here, times.local / _MICROSECONDS_AN_HOUR, 0.0)], codes, [])
+        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here), *self.missing_codes(times.missing)]
+        hours = times.local / _MICROSECONDS_AN_HOUR
+        return Parts([np.where(here, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
 
 
 def _by_24_hours(times: Array) -> Array:
@@ -209,10 +190,7 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
 
 
 def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings are dates or timestamps as ISO 8601 writes them, all with or all without a time zone.
-
-    No white space is around them.
-    """
+    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
     present = strings.drop_null()
     if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
@@ -222,25 +200,20 @@ def looks_like_dates(strings: Array) -> bool:
 
 
 def looks_like_times(strings: Array) -> bool:
-    """Whether all strings are times of day, HH:MM or HH:MM:SS with decimals or without.
-
-    No white space is around them.
-    """
+    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
     present = strings.drop_null()
     if not len(present) or not re.match(_TIME, text_at(present, 0)):
         return False
     return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
 
 
-_MIXED = "mixed"
-
-
 def zone_of(strings: Array) -> str | None:
     """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
     strings = as_iso(strings)
-    patterns: dict[str | None, str] = {None: _DATE + "$", "UTC": _DATE + _ZONE + "$"}
-    fits: Callable[[str], bool] = lambda pattern: pc.all(pc.match_substring_regex(strings, pattern)).as_py()  # noqa: E731
-    return next((zone for zone, pattern in patterns.items() if fits(pattern)), _MIXED)
+    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
+        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
+            return zone
+    return _MIXED
 
 
 def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
@@ -254,9 +227,8 @@ def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
 
 def _shown(array: Array, row: int) -> str:
     """An element as text, in whatever range it lies."""
-    return (
-        repr(array[row].as_py()) if pa.types.is_string(array.type) else str(array[row : row + 1].cast(pa.string())[0])
-    )
+    is_text = pa.types.is_string(array.type)
+    return repr(array[row].as_py()) if is_text else str(array[row : row + 1].cast(pa.string())[0])
 
 
 def _integers(array: Array) -> np.ndarray:

@@ -15,11 +15,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import family
-from tunefree.stream.contract import Options, TableReader
-from tunefree.stream.frame_index import MOST_NUMBERED, index_columns, without_index
-from tunefree.stream.tables import rows_of_a_chunk
+from tunefree.stream.frames import MOST_NUMBERED, index_columns, without_index
+from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
 
 class OpenFile(NamedTuple):
@@ -115,7 +114,7 @@ def _index(file: str, schema: Any, kept: Collection[str], opener: Opener) -> lis
 
 def _chunks(
     file: str, start: Position, schema: Any, options: Options, bad: BadRows, opener: Opener, title: str
-) -> Iterator[Columns]:
+) -> Iterator[Chunk]:
     with opener(file) as opened:
         batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
         row, index = start.row, _index(file, opened.schema, {*options.named, *schema.names}, opener)
@@ -127,7 +126,7 @@ def _chunks(
                 _validate(batch)
             row += batch.num_rows
             if batch.num_rows:
-                chunk = Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
+                chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
                 yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
 

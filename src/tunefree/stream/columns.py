@@ -7,7 +7,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,12 +15,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.core.errors import DataError
-from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_booleans, of_strings, to_booleans, to_numpy
-from tunefree.stream.batch import BadRows
+from tunefree.stream.arrays import (
+    DTYPES,
+    bytes_of,
+    cast,
+    is_missing,
+    nulled,
+    of_booleans,
+    of_strings,
+    plain_numbers,
+    to_booleans,
+    to_numpy,
+)
+from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import hash_name, hash_strings
-from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
@@ -32,6 +41,43 @@ LIKE_DATES = "values that look like dates, such as"
 QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
+NamesOf = Callable[[np.ndarray], Array]  # the names of the features of some keys, by the places of the keys
+
+_FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
+    "null": (pa.types.is_null,),
+    "boolean": (pa.types.is_boolean,),
+    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    "string": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "moment": (pa.types.is_date, pa.types.is_timestamp),
+    "time": (pa.types.is_time,),
+    "duration": (pa.types.is_duration,),
+}
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_BOTH = _WORDS[:2]
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_DIGITS = {8, 9}
+
+
+def one_by_one(name: Callable[[int], str]) -> NamesOf:
+    """The names of features that are made one at a time."""
+    return lambda places: of_strings([name(k) for k in places.tolist()])
+
+
+def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Any:
+    """A prefix followed by parts of a text."""
+    sizes = stops - starts
+    ends = np.cumsum(sizes)
+    places = np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+    nothing, separator = (pa.scalar(part, pa.large_string()) for part in ("", prefix))
+    return pc.binary_join_element_wise(nothing, array_of_names(text[places], ends), separator)
+
+
+def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
+    """Names that lie one after the other in UTF-8, and where each ends, as an Arrow array."""
+    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
+    return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
 
 
 class Codes(NamedTuple):
@@ -45,6 +91,11 @@ class Codes(NamedTuple):
         """A number for the code of each of some rows, that has nothing to do with the rows."""
         return as_number(self.keys[self.places[rows]])
 
+    def without(self, key: int) -> Codes:
+        """The codes without that of a key."""
+        is_gone = np.append(self.keys == key, False)  # the last is for place -1
+        return self._replace(places=np.where(is_gone[self.places], np.int32(-1), self.places))
+
 
 class Words(NamedTuple):
     """Words of the texts of some rows, no row holding one twice."""
@@ -53,14 +104,6 @@ class Words(NamedTuple):
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
     names: NamesOf  # of the features of the keys
-
-
-class Categories(NamedTuple):
-    """The categories that a column holds in the rows of a chunk."""
-
-    places: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
-    values: Array  # of strings: the list
-    keys: np.ndarray  # (k + 1,) uint64: those of the categories, and the last one of a missing one
 
 
 class Bags(NamedTuple):
@@ -82,20 +125,21 @@ class Bags(NamedTuple):
         return cls(words.counts, of_rows)
 
 
-class Parts(NamedTuple):
-    """What a column adds to the rows of a chunk."""
-
-    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
-    codes: list[Codes]
-    bags: list[Bags]
-
-
 class Observed(NamedTuple):
     """What a column holds in the rows of a chunk, whatever its kind."""
 
     missing: np.ndarray  # (n,) bool
     numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
     values_of: Callable[[np.ndarray], np.ndarray] | None = None  # from rows to numbers whose distribution is compared
+
+
+class Parts(NamedTuple):
+    """What a column adds to the rows of a chunk."""
+
+    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
+    codes: list[Codes]
+    bags: list[Bags]
+    observed: Observed | None = None  # None of a column that came later, in a chunk without it
 
 
 class Fault(NamedTuple):
@@ -117,12 +161,7 @@ class WordForMissing(NamedTuple):
 
 class Faults(dict[int, Fault]):
     """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values.
-
-    Parameters
-    ----------
-    names_columns : bool, default False
-        Whether there are parameters that say what a column is, such as ``categorical``.
-    """
+    ``names_columns`` says whether there are parameters that say what a column is, such as ``categorical``."""
 
     def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
@@ -133,15 +172,23 @@ class Faults(dict[int, Fault]):
         for row in rows:
             self.setdefault(int(row), Fault(column, problem(int(row))))
 
+    def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
+        """Report bad rows in their order; the chunk without them."""
+        numbers = row_numbers(chunk)
+        for row in sorted(self):
+            report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
+            report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
+        keep = np.ones(len(numbers), bool)
+        keep[list(self)] = False
+        return chunk._replace(data=with_row_numbers(chunk.data.filter(of_booleans(keep)), numbers[keep]))
+
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            problem = f"{note.word!r} is taken for a missing value" + (
-                "" if note.is_quantity else " in columns of texts"
-            )
             # One line is enough for all columns of texts.
-            column = note.column if note.is_quantity else None
+            column, where = (note.column, "") if note.is_quantity else (None, " in columns of texts")
+            problem = f"{note.word!r} is taken for a missing value{where}"
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
@@ -175,37 +222,59 @@ class Column:
         """How the values are written, where it is worth a word."""
         return ""
 
+    def parts(self, values: Any, learning: bool) -> Parts:
+        """What the column adds to the rows of a chunk, of what it converted."""
+        raise NotImplementedError
+
+    def parts_since(self, values: Any, learning: bool) -> Parts:
+        """The same of a column that may have come later.
+
+        The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse
+        rows, as words are: views do not centre them, and they share their unit with the words. Of a row that lacks such
+        a column nothing is known, which is no feature: the rows before had no such feature either.
+        """
+        if not self.since:
+            return self.parts(values, learning)
+        if values is None:
+            return Parts([], [], [])
+        numbers, codes, bags, observed = self.parts(values, learning)
+        present = [part.without(missing_key(self.name)) for part in codes]
+        entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
+        return Parts([], [part for part in present if (part.places >= 0).any()], [*entries, *bags], observed)
+
+    def missing_codes(self, missing: np.ndarray) -> list[Codes]:
+        """Codes of the rows in which it is missing; none if there are none."""
+        if not missing.any():
+            return []
+        keys = np.array([missing_key(self.name)], np.uint64)
+        places = np.where(missing, np.int32(0), np.int32(-1))
+        return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
+
+
+def number_key(name: str) -> int:
+    """The key of a number of a column that came later."""
+    return hash_name("number", hash_name(name))
+
+
+def _entries(name: str, values: np.ndarray) -> Words:
+    """Numbers as entries of sparse rows; those that are 0 are none."""
+    present = values[values != 0.0]
+    keys = np.full(len(present), number_key(name), np.uint64)
+    return Words((values != 0.0).astype(np.int64), keys, present, one_by_one(lambda k: name))
+
 
 class Number(Column):
-    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers.
-
-    Parameters
-    ----------
-    name : str
-    decimal : str, optional
-        The decimal mark of numbers that are written as texts; None for plain numbers.
-    thousands : str, default=""
-        Between their groups of three digits.
-    unit : str, default=""
-        Behind each of them.
-    na_values : sequence of str
-        Words that stand for a missing number.
-    """
+    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers, or as plain numbers
+    if ``decimal`` is None. Some words stand for a missing number."""
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self,
-        name: str,
-        decimal: str | None = None,
-        thousands: str = "",
-        unit: str = "",
-        na_values: Sequence[str] = (),
+        self, name: str, decimal: str | None = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands, unit)
-        self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
         return [self.name]
@@ -227,28 +296,15 @@ class Number(Column):
             faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
         return values
 
-    def observed(self, values: np.ndarray, parts: Parts) -> Observed:
-        """What the rows hold, as it is kept beside the model."""
-        return Observed(np.isnan(values), values, values.__getitem__)
-
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
-        if not missing.any():
-            return Parts([values], [], [])
-        return Parts([np.where(missing, 0.0, values)], [missing_codes(self.name, missing)], [])
+        observed, codes = Observed(missing, values, values.__getitem__), self.missing_codes(missing)
+        return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
 
 
 class Category(Column):
-    """Strings, categories: one-hot.
-
-    Parameters
-    ----------
-    name : str
-    numbers : bool, default=False
-        Whether numbers, dates and times may be categories too.
-    doubt : (str, str), optional
-        What lets the values look like something else than categories, and such a value, or nothing.
-    """
+    """Strings, categories: one-hot; if ``numbers``, also numbers, dates and times. ``doubt`` has why the values look
+    like something else than categories, and such a value, or nothing."""
 
     kind: ClassVar[str] = "category"
     families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
@@ -258,7 +314,6 @@ class Category(Column):
         if numbers:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
-        self.missing_key = missing_key(name)
 
     def code_names(self) -> list[str]:
         return [self.name]
@@ -266,12 +321,7 @@ class Category(Column):
     def options(self) -> dict[str, Any]:
         return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
-    def convert(self, array: Array, faults: Faults) -> Categories:
-        """The categories of the rows."""
-        index, values = self.encoded(array, faults)
-        return Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
-
-    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
@@ -281,18 +331,17 @@ class Category(Column):
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
 
-    def observed(self, converted: Categories, parts: Parts) -> Observed:
-        codes = parts.codes
-        return Observed(converted.places < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
-
-    def parts(self, converted: Categories, learning: bool) -> Parts:
-        index, values, keys = converted
-        index = np.where(index < 0, np.int32(len(values)), index)
+    def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
+        index, values = converted
+        missing = index < 0
+        index = np.where(missing, np.int32(len(values)), index)
 
         def feature(k: int) -> str:
             return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
-        return Parts([], [Codes(index, keys, one_by_one(feature))], [])
+        keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
+        codes = Codes(index, keys, one_by_one(feature))
+        return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
@@ -308,12 +357,6 @@ def missing_key(column: str) -> int:
 
 def missing_name(column: str) -> str:
     return f"{column}[missing]"
-
-
-def missing_codes(column: str, missing: np.ndarray) -> Codes:
-    """Codes of the rows in which a column is missing."""
-    keys = np.array([missing_key(column)], np.uint64)
-    return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, one_by_one(lambda k: missing_name(column)))
 
 
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
@@ -351,7 +394,7 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
     gone = missing_strings(trimmed, words)
-    return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
+    return nulled(trimmed, of_booleans(gone)) if gone.any() else trimmed
 
 
 def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
@@ -359,35 +402,9 @@ def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
     return {"na_values": [*na_values]} if na_values else {}
 
 
-def names_of(values: Any, column: str, file: str) -> Any:
-    """A column as texts, null where a value is missing: names that are equal in all chunks.
-
-    Raises
-    ------
-    DataError
-        If it holds lists or structs.
-    """
-    plain = blank_to_null(decoded(values))
-    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
-        remedy = "name a column of numbers or texts"
-        raise DataError(f"groups cannot be of type {plain.type}", file, column=column, remedy=remedy)
-    return plain.cast(pa.string())
-
-
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; what is not a number becomes an error of its row.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-    column : str
-        For messages.
-    faults : Faults
-    notation : Notation, optional
-        How numbers are written in strings; plainly if None.
-    *hints : str
-        Options that may help where a text is no number.
-    """
+    """Float64, NaN where the array is missing; what is not a number, in strings in the notation if there is one,
+    becomes an error of its row. ``hints`` are options that may help then."""
     array = decoded(array)
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
@@ -397,7 +414,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
         faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
+        array = notation.numbers(nulled(strings, of_booleans(~here)))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -426,34 +443,125 @@ def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
     return strings
 
 
-_FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
-    "null": (pa.types.is_null,),
-    "boolean": (pa.types.is_boolean,),
-    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
-    "string": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    "moment": (pa.types.is_date, pa.types.is_timestamp),
-    "time": (pa.types.is_time,),
-    "duration": (pa.types.is_duration,),
-}
-_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
-
-
 @lru_cache(maxsize=256)
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
 
     Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
-
-    Examples
-    --------
-    >>> family(pa.int8()), family(pa.large_string()), family(pa.list_(pa.int8())), family(pa.struct([]))
-    ('number', 'string', 'numbers', 'nested')
     """
     if pa.types.is_dictionary(arrow_type):
-        of_values = family(arrow_type.value_type)
-        of_values = "nested" if of_values in _OF_LISTS.values() else of_values
-        return of_values if of_values in ("string", "nested") else "category"
+        value_family = family(arrow_type.value_type)
+        value_family = "nested" if value_family in _OF_LISTS.values() else value_family
+        return value_family if value_family in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
+
+
+class Boolean(Category):
+    """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
+
+    kind: ClassVar[str] = "boolean"
+
+    def __init__(self, name: str, words: bool = False) -> None:
+        super().__init__(name)
+        self.words = words
+
+    def arrow_type(self) -> Any:
+        return pa.string() if self.words else pa.bool_()
+
+    def options(self) -> dict[str, Any]:
+        return {"words": True} if self.words else {}
+
+    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+        if family(array.type) == "boolean":
+            return to_numpy(array.cast(pa.int32()), -1), _BOTH
+        index, values = super().convert(array, faults)
+        encoded = truths(values).dictionary_encode()
+        index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
+        if not self.words:
+            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
+            wrong = np.flatnonzero(~known[index])
+            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
+        return index, encoded.dictionary
+
+
+def truths(strings: Array) -> Array:
+    """Strings without white space around them; true and false for words that say so."""
+    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
+    return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
+
+
+def looks_like_booleans(strings: Array) -> bool:
+    """Whether strings are words for true and false, both of them."""
+    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
+    if words.null_count > strings.slice(0, 1).null_count:
+        return False
+    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
+    words_alone = places - _DIGITS
+    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
+
+
+def converted(column: Any, array: Array | None, faults: Faults) -> Any:
+    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
+
+    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
+    """
+    if array is None:  # of a column that came later
+        return None
+    if column.kind not in QUANTITIES or family(array.type) != "string":
+        return column.convert(array, faults)
+    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
+        if column.kind == Number.kind:
+            return column.convert(as_numbers(array, column.name, faults), faults)
+        strict_faults = Faults()
+        values = column.convert(array, strict_faults)
+        if not strict_faults:
+            return values
+    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
+
+
+def as_numbers(array: Array, column: str, faults: Faults) -> Array:
+    """Strings as plain numbers, if all are such; else without signs of missing ones. Other arrays as they are."""
+    if family(array.type) != "string":
+        return array
+    numbers = plain_numbers(decoded(array))
+    if numbers is None:
+        array = without_words(array, column, (), faults)
+        numbers = plain_numbers(array)
+    return array if numbers is None else numbers
+
+
+def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
+    """Strings of numbers or dates, null where a sign or one of the column's words says so; words and dashes are noted.
+
+    What are no strings are as they were.
+    """
+    return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
+
+
+def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
+    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted."""
+    words = [word for word in NULLS if word not in kept]
+    if pa.types.is_dictionary(array.type) and family(array.type) == "string":
+        values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
+        if not pc.any(pc.is_in(values, value_set=of_strings(words))).as_py():
+            return array
+    return _without(array, column, words, faults)
+
+
+def _without(
+    array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
+) -> Array:
+    """Strings, null where they are one of some words; those of numbers and dates are noted if they are ``odd``."""
+    if family(array.type) != "string":
+        return array
+    strings = blank_to_null(decoded(array))
+    gone = pc.is_in(strings, value_set=of_strings(words))
+    if not pc.any(gone).as_py():
+        return strings
+    for word in pc.unique(strings.filter(gone)).to_pylist():
+        if odd is None or word in odd:
+            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
+    return nulled(strings, gone)

@@ -1,7 +1,7 @@
 """Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
 
 Which of these are numbers, dates or missing values is decided in one place, for all formats:
-:mod:`tunefree.stream.inference`.
+:mod:`tunefree.stream.schema`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,28 +21,40 @@ from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
-from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
-from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
+from tunefree.stream.batch import SEMICOLONS, BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import Fault
-from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import (
+from tunefree.stream.notation import PLAIN_NUMBER, is_plain_number
+from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, unescape
+from tunefree.stream.tables import Options, TableReader
+from tunefree.stream.text import (
+    DELIMITERS,
     Beginning,
     check_text,
     count_line_ends,
+    delimiter_counts,
     not_utf8,
     read_beginning,
     read_lines,
+    spread_lines,
     whole_lines,
 )
-from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
-from tunefree.stream.sampling import spread_lines
 
+MOST_LOOKED_AT = 1000  # values of a block that hold line ends
+_FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
 ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
+
+
+def look_like_values(fields: list[str]) -> bool:
+    """Whether the fields of a header may be values of a row: half of them are numbers, and not 2019, 2020, ..., or
+    most of them are empty."""
+    numbers = [float(field) for field in fields if is_plain_number(field)]
+    steps = {after - before for before, after in pairwise(numbers)}
+    counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
+    return (2 * len(numbers) >= len(fields) and not counting) or 2 * fields.count("") > len(fields)
 
 
 class Header(NamedTuple):
@@ -88,7 +101,7 @@ def csv_sample(file: str, options: Options) -> Any:
     return table.replace_schema_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else table
 
 
-def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
+def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
     """The chunks of one file from a position on."""
     header, row = csv_header(file, options), start.row
     if row == 0:
@@ -97,7 +110,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     for lines in read_lines([file], start, options.block_size, **how):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
-        yield Columns(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
+        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
 
 
 def csv_header(file: str, options: Options) -> Header:
@@ -132,7 +145,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         remedy = "write a line feed at the end of each line, such as by tr '\\r' '\\n'"
         raise DataError("its lines end with carriage returns alone", display_name(file), remedy=remedy)
     try:
-        fields = _fields(text, delimiter)
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise _unreadable(file, error) from None
     names = [field.strip() or f"unnamed {place}" for place, field in enumerate(fields, 1)]
@@ -160,10 +173,6 @@ def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
     return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
-
-
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
     if header.comments:
         bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
@@ -186,7 +195,7 @@ def _guess_delimiter(header: str, file: str, below: bytes) -> str:
     return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
 
 
-def _rows_of(lines: Lines, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
+def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text that can be read, and how many rows it holds with the others, which are reported."""
     is_open = lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside
     table, unfit, is_legible = _parsed(b"\n" if is_open else lines.data, header, lines.file)
@@ -276,6 +285,52 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
     for place, column, lines in rows_in_values(table, header.delimiter):
         problem = "a quoted value holds line ends, each of which looks like that of a whole row"
         bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
+
+
+class Swallowed(NamedTuple):
+    """A value each line of which looks like a row."""
+
+    row: int  # its place in the table
+    column: str
+    lines: int  # line ends
+
+
+def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
+    """Values of a record batch that hold line ends, and of which each line looks like a row."""
+    suspects, names = [], table.schema.names
+    for place, array in enumerate(table.columns):
+        if not pa.types.is_string(array.type):
+            continue
+        for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
+            lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
+            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
+                suspects.append(Swallowed(row, names[place], len(lines) - 1))
+    return suspects
+
+
+def _are_numbers(table: Any) -> list[bool]:
+    """Which columns hold numbers in most rows."""
+    strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
+    matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
+    return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
+
+
+def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
+    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
+    before the value, and the last one those after it."""
+    more = len(lines) - 1
+    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
+
+
+def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
+    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
+    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
+    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
+    fields += list(enumerate(lines[-1]))[:-1]
+    numbers = [field.strip() for column, field in fields if are_numbers[column]]
+    if not all(not number or is_plain_number(number) for number in numbers):
+        return False
+    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS
 
 
 def _wrong_count(row: Any, is_cut: bool) -> str:

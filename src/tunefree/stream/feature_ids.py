@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, together
 from tunefree.stream import keys as dictionary
-from tunefree.stream.columns import Bags, Codes, Words, as_number
-from tunefree.stream.names import FeatureNames, Names, in_order, of_strings
+from tunefree.stream.arrays import bytes_of, of_numbers, of_strings
+from tunefree.stream.columns import Bags, Codes, Words, array_of_names, as_number
 
 MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
@@ -48,11 +50,12 @@ class Triplets(NamedTuple):
 class _Unknown(NamedTuple):
     """Keys that have no id, and where each appears first."""
 
+    sources: list[tuple[int, Codes | Words]]
     rows: np.ndarray
     places: np.ndarray
     keys: np.ndarray
-    sources: list[tuple[int, Codes | Words]]
-    members: np.ndarray  # (k, 2) int64: number of the source, place in it
+    numbers: np.ndarray  # of the source of each
+    members: np.ndarray  # place of each in it
 
 
 class Forgotten(NamedTuple):
@@ -65,32 +68,19 @@ class Forgotten(NamedTuple):
 class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
-    Where their number is limited, some are forgotten before the first row for whose features there is no room: those
-    of the least evidence. That is the rows that had the feature, each of which is worth less after features were
-    forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage
-    2017, 3.3).
-    Of as much evidence the older ids are forgotten. What is forgotten depends on the rows and their order alone.
-
-    Parameters
-    ----------
-    first : int
-        The first id.
-    hash_bits : int, default=0
-        0 for an exact dictionary; else ids are hashes of that many bits, and memory is constant.
-
-    Attributes
-    ----------
-    most : int or None
-        Features that are known at a time; None for no limit.
-    n_forgotten : int
-        How many were forgotten so far.
+    Ids begin at ``first``. They are hashes of ``hash_bits`` bits, in constant memory, or, if that is 0, of an exact
+    dictionary. Where the number of features is limited, some are forgotten before the first row for whose features
+    there is no room: those of the least evidence. That is the rows that had the feature, each of which is worth less
+    after features were forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM
+    Transactions on Storage 2017, 3.3). Of as much evidence the older ids are forgotten. What is forgotten depends on
+    the rows and their order alone.
     """
 
     def __init__(self, first: int, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(first, hash_bits)
         self.names = FeatureNames()
-        self.most: int | None = None
-        self.n_forgotten = 0
+        self.most: int | None = None  # features that are known at a time; None for no limit
+        self.n_forgotten = 0  # so far
         self._free = np.zeros(0, np.int64)  # places of the dictionary, ascending
         self._evidence = np.zeros(0)  # (features,) where their number was limited, else none
         self._events: list[Forgotten] = []
@@ -123,29 +113,26 @@ class FeatureIds:
         Rows of a weight (n,) of 0 are no evidence that features will come again.
         """
         is_limited = learning and self.most is not None
-        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), []
+        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
 
-        def held(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
-            of_rows = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
-            return of_rows, [(place, part.of_rows(start, stop)) for place, part in bags]
+        def part_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
+            part_of_codes = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
+            return part_of_codes, [(place, part.of_rows(start, stop)) for place, part in bags]
 
-        for begin, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
-            start = begin
-            while start < stop or begin == stop:
-                of_rows, end = held(start, stop), stop
-                if is_limited and (fitting := self._rows_with_room(stop - start, *of_rows)) < stop - start:
+        for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
+            while start < stop or not blocks:
+                part, end = part_of(start, stop), stop
+                if is_limited and (fitting := self._rows_with_room(stop - start, *part)) < stop - start:
                     if not fitting:
                         self._forget(start)
-                        fitting = self._rows_with_room(stop - start, *of_rows) or self._refuse()
+                        fitting = self._rows_with_room(stop - start, *part) or self._refuse()
                     end = start + fitting
-                    of_rows = held(start, end)
-                ids[start:end], words = self._of_rows(end - start, *of_rows, learning)
+                    part = part_of(start, end)
+                ids[start:end], words = self._of_rows(end - start, *part, learning)
                 blocks.append(words.sparse(end - start))
                 if is_limited:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
                 start = end
-                if begin == stop:
-                    break
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
     def known(self, keys: Sequence[int]) -> np.ndarray:
@@ -156,15 +143,13 @@ class FeatureIds:
     def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
         """The first rows for whose features there is room, of so many."""
         rows, places, _ = _by_row(words, n_rows, len(codes))
-        unknown, room = _unknown(self._lookup(_keys_of(codes, words)), codes, words, rows, places), self._room()
+        unknown = _unknown(self._lookup(_keys_of(codes, words)), codes, words, rows, places)
+        room = max((self.most or 0) - self.keys.count + len(self._free), 0)
         if len(unknown.rows) <= room:
             return n_rows
         order = np.lexsort((unknown.places, unknown.rows))
         first = _first_of(unknown.keys[order])
         return n_rows if len(first) <= room else int(unknown.rows[order[first[room]]])
-
-    def _room(self) -> int:
-        return max((self.most or 0) - self.keys.count + len(self._free), 0)
 
     def _refuse(self) -> int:
         problem = f"a row has more new categories and words than there is room for, of {self.most:,} in all"
@@ -182,8 +167,11 @@ class FeatureIds:
         self._evidence += np.bincount(known[known > 0] - self.keys.first, minlength=self.keys.count)
 
     def _forget(self, row: int) -> None:
-        """Forget the features of the least evidence before a row."""
-        places = self._least()
+        """Forget the features of the least evidence before a row, one part in FORGOTTEN of the most there may be."""
+        used = np.delete(np.arange(self.keys.count), self._free)
+        order = np.argsort(self._evidence[used], kind="stable")
+        kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
+        places = np.sort(used[order[: max(len(used) - kept, 0)]])
         self.keys = dictionary.without(self.keys, places)
         self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
         self._free = np.union1d(self._free, places)
@@ -191,13 +179,6 @@ class FeatureIds:
         self._evidence *= AGED
         self.n_forgotten += len(places)
         self._events.append(Forgotten(row, self.keys.first + places))
-
-    def _least(self) -> np.ndarray:
-        """The places of the features of the least evidence, ascending, as many as are forgotten at a time."""
-        used = np.delete(np.arange(self.keys.count), self._free)
-        order = np.argsort(self._evidence[used], kind="stable")
-        kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
-        return np.sort(used[order[: max(len(used) - kept, 0)]])
 
     def _of_rows(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
@@ -210,9 +191,9 @@ class FeatureIds:
             new = np.flatnonzero(known == 0)
             known[new] = self._lookup(keys[new])
         for place, (_, column) in enumerate(codes):
-            of_column = known[start : start + len(column.keys)]
-            ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
-            start += len(of_column)
+            ids_by_key = known[start : start + len(column.keys)]
+            ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
+            start += len(ids_by_key)
         entries = Triplets(
             rows[order], known[start:][order], _join([part.values for _, part in words], np.float64)[order]
         )
@@ -226,10 +207,8 @@ class FeatureIds:
         """Know new keys in the order of their first appearance; ids that are free are taken first."""
         if not len(unknown.rows):
             return
-        is_in_order = len(unknown.sources) == 1 and bool(
-            (np.diff(unknown.rows) >= 0).all()
-        )  # as of words, not of codes
-        order = np.arange(len(unknown.rows)) if is_in_order else np.lexsort((unknown.places, unknown.rows))
+        are_words = len(unknown.sources) == 1 and isinstance(unknown.sources[0][1], Words)  # in order
+        order = np.arange(len(unknown.rows)) if are_words else np.lexsort((unknown.places, unknown.rows))
         order = order[_first_of(unknown.keys[order])]
         places, added = self._free[: len(order)], order[len(self._free) :]
         if len(places):
@@ -239,24 +218,17 @@ class FeatureIds:
         self.keys, _ = dictionary.lookup(self.keys, unknown.keys[added])
         self.names.add(*self._names_of(unknown, added))
 
-    def _names_of(self, unknown: _Unknown, chosen: np.ndarray) -> tuple[Names, np.ndarray]:
+    def _names_of(self, unknown: _Unknown, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
         """The names of some of the keys, and their columns."""
-        sources, members = unknown.members[chosen].T
+        sources, members = unknown.numbers[chosen], unknown.members[chosen]
         by_source = np.argsort(sources, kind="stable")
-        of_sources = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
+        names_by_source = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
         columns = np.array([column for column, _ in unknown.sources], np.int32)
-        return in_order(of_sources, np.argsort(by_source)), columns[sources]
+        return in_order(names_by_source, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
-        """Know the features of another dictionary too, after one's own and in its order.
-
-        Parameters
-        ----------
-        arrays : dict
-            What :meth:`save` gave there.
-        columns : (c,) array
-            The numbers here of the columns there.
-        """
+        """Know the features of another dictionary, of which these are the arrays, too, after one's own and in its
+        order; ``columns`` (c,) has the numbers here of the columns there."""
         if self.keys.bits:
             return
         new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)
@@ -264,26 +236,16 @@ class FeatureIds:
         names = FeatureNames.restore(arrays)
         self.names.add(names.of(new), columns[names.columns()[new]])
 
-    def ids_of(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """The features here of those of another dictionary that begins at the same feature, by their ids there."""
-        return dictionary.ids_of(self.keys, arrays["keys"])
-
     def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
-        """Codes that have no id: the number of a column, with the rows of each code by its name, and the first of them.
-
-        Parameters
-        ----------
-        codes : sequence of (int, Codes)
-        ids : (n, q) array
-            Of the codes of the rows. Where they are hashed, none is unknown.
-        """
+        """Codes without an id among ``ids`` (n, q): the number of a column, and by the name of each code how many rows
+        have it, and the first of them."""
         unknown = []
         for k, (column, part) in enumerate([] if self.keys.bits or ids.all() else codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
             if len(rows):
                 places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
-                of_codes = zip(counts.tolist(), rows[first].tolist(), strict=True)
-                unknown.append((column, dict(zip(part.names(places).to_list(), of_codes, strict=True))))
+                rows_by_code = zip(counts.tolist(), rows[first].tolist(), strict=True)
+                unknown.append((column, dict(zip(part.names(places).to_pylist(), rows_by_code, strict=True))))
         return unknown
 
     def with_averages(
@@ -291,16 +253,8 @@ class FeatureIds:
     ) -> Block:
         """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
 
-        So linear learners predict a category that is new as the average of those that are known.
-
-        Parameters
-        ----------
-        codes : sequence of (int, Codes)
-        ids : (n, q) array
-            Of the codes of the rows.
-        words : Block
-        drawn : function
-            From the number of a column to its codes in a sample of the rows learned, as :class:`Observed` has them.
+        So linear learners predict a category that is new as the average of those that are known. ``drawn`` returns the
+        codes of a column in a sample of the rows learned, as :class:`Observed` has them.
         """
         parts = [Triplets.of(words)]
         for k, (column, part) in enumerate(codes):
@@ -325,30 +279,17 @@ class FeatureIds:
         kept = kept[counts[kept] > 0]
         return (self.keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
 
-    def names_of(self, column: int) -> list[str]:
-        """The names of the features that come from a column."""
-        return self.names.of(np.flatnonzero(self.names.columns() == column)).to_list()
-
-    def numbers(self) -> dict[str, int]:
-        """What is saved beside the arrays, where features are or were forgotten."""
-        of_ids = {"forgotten": self.n_forgotten or None, "most": self.most}
-        return {name: number for name, number in of_ids.items() if number is not None}
-
-    def save(self) -> dict[str, np.ndarray]:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""
         arrays = {"keys": dictionary.save(self.keys), **self.names.save()}
         if len(self._evidence):
             self._track()
             arrays |= {"evidence": self._evidence.copy(), "free": self._free}
-        return arrays
+        numbers = {"forgotten": self.n_forgotten or None, "most": self.most}
+        return arrays, {name: number for name, number in numbers.items() if number is not None}
 
-    def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save` gave.
-
-        Raises
-        ------
-        ModelError
-            If it is of another kind, or keys and names do not fit together.
-        """
+    def load(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave; a ModelError if keys and names do not fit together."""
         known, free = arrays["keys"], np.array(arrays.get("free", self._free), np.int64)
         if len(free) and not (free[0] >= 0 and (np.diff(free) > 0).all() and free[-1] < len(known)):
             raise ModelError("the encoder has free places where there are none")
@@ -359,6 +300,8 @@ class FeatureIds:
             raise ModelError("the encoder has not as many names as features")
         if len(self._evidence) not in (0, self.keys.count):
             raise ModelError("the encoder has not as much evidence as features")
+        self.n_forgotten = header.get("forgotten", 0)
+        self.limit(header.get("most"))
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:
@@ -366,17 +309,10 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
 
     Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
     on where batches are cut.
-
-    Examples
-    --------
-    >>> nothing = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
-    >>> codes, words = sum_duplicates(np.array([[3, 5, 3], [1, 2, 3]], np.int32), nothing)
-    >>> codes.tolist(), words.rows.tolist(), words.ids.tolist(), words.values.tolist()
-    ([[0, 5, 0], [1, 2, 3]], [0], [3], [2.0])
     """
-    held_rows, held_places = np.nonzero(codes)
-    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(held_rows, codes[held_rows, held_places])])
-    values = np.concatenate([words.values, np.ones(len(held_rows))])
+    code_rows, code_places = np.nonzero(codes)
+    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(code_rows, codes[code_rows, code_places])])
+    values = np.concatenate([words.values, np.ones(len(code_rows))])
     from_words = np.arange(len(pairs)) < len(words.ids)
     order = np.argsort(pairs, kind="stable")
     starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
@@ -385,7 +321,7 @@ def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Trip
     alone = ~from_words[order] & ~moved
     leave = order[moved & ~from_words[order]] - len(words.ids)
     codes = codes.copy()
-    codes[held_rows[leave], held_places[leave]] = 0
+    codes[code_rows[leave], code_places[leave]] = 0
     keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
     sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
     kept = pairs[order][starts][keep]
@@ -420,48 +356,112 @@ def _unknown(
     known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords], rows: np.ndarray, places: np.ndarray
 ) -> _Unknown:
     """The keys that rows hold and whose id in ``known`` is 0, each with the place where its column first holds it."""
-    unknown, start = [], 0
-    for place, (_, column) in enumerate(codes):
-        unknown.append(_unknown_codes(known[start : start + len(column.keys)], column, place))
-        start += len(column.keys)
-    n_before = start
-    for _, part in words:
-        at = np.flatnonzero(known[start : start + len(part.keys)] == 0)
-        of_words = start - n_before + at
-        unknown.append((rows[of_words], places[of_words], part.keys[at], at))
+    numbers = np.zeros(0, np.int64)
+    parts, start = [(numbers, numbers, np.zeros(0, np.uint64), numbers, numbers)], 0
+    n_codes = sum(len(part.keys) for _, part in codes)
+    sources: list[tuple[int, Codes | Words]] = [*codes, *words]
+    for source, (_, part) in enumerate(sources):
+        is_new = known[start : start + len(part.keys)] == 0
+        if isinstance(part, Codes):
+            at, first = _first_rows(part.places, is_new)
+            place = np.full(len(at), source)
+        else:
+            at = np.flatnonzero(is_new)
+            first, place = rows[start - n_codes + at], places[start - n_codes + at]
+        parts.append((first, place, part.keys[at], np.full(len(at), source), at))
         start += len(part.keys)
-    members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(unknown)]
-    return _Unknown(
-        _join([row for row, _, _, _ in unknown], np.int64),
-        _join([place for _, place, _, _ in unknown], np.int64),
-        _join([key for _, _, key, _ in unknown], np.uint64),
-        [*codes, *words],
-        np.concatenate([np.zeros((0, 2), np.int64), *members]),
-    )
+    return _Unknown(sources, *map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:
-    """Where each of the keys occurs first.
-
-    Examples
-    --------
-    >>> _first_of(np.array([70, 50, 70, 90], np.uint64))
-    array([0, 1, 3])
-    """
+    """Where each of the keys occurs first."""
     numbers = dictionary.lookup(dictionary.create(capacity=len(keys)), keys)[1]  # in the order of first appearance
     return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))
 
 
-def _unknown_codes(
-    known: np.ndarray, codes: Codes, place: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    new = np.append(known == 0, False)  # the last is for place -1
-    rows = np.flatnonzero(new[codes.places]) if new.any() else np.zeros(0, np.int64)
-    first = np.full(len(codes.keys), -1, np.int64)
-    first[codes.places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
+def _first_rows(places: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the keys that are new and that rows hold: their places, and the first row of each."""
+    rows = np.flatnonzero(np.append(is_new, False)[places]) if is_new.any() else np.zeros(0, np.int64)
+    first = np.full(len(is_new), -1, np.int64)
+    first[places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
     at = np.flatnonzero(first >= 0)
-    return first[at], np.full(len(at), place, np.int64), codes.keys[at], at
+    return at, first[at]
 
 
 def _join(arrays: Sequence[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype), *arrays])
+
+
+def in_order(parts: list[Any], order: np.ndarray) -> Any:
+    """Several arrays of names as one; name ``order[k]`` of all, one array after the other, becomes name k."""
+    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).take(of_numbers(order))
+
+
+class FeatureNames:
+    """Names of features in the order of their ids, and the columns they come from."""
+
+    def __init__(self) -> None:
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, names: Any, columns: np.ndarray) -> None:
+        """Add names at the end."""
+        places, text = bytes_of(names)
+        ends = places[1:] - (places[0] - len(self._text))
+        self._ends.frombytes(ends.astype(np.int64).tobytes())
+        self._text += text[places[0] : places[-1]].tobytes()
+        self._columns.frombytes(columns.astype(np.intc).tobytes())
+
+    def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
+        """Have other names at some places."""
+        order, columns_by_place = np.arange(len(self)), self.columns()
+        order[places], columns_by_place[places] = len(self) + np.arange(len(places)), columns
+        changed = in_order([self._names(), names], order)
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
+        self.add(changed, columns_by_place)
+
+    def of(self, places: np.ndarray) -> Any:
+        """The names at some places."""
+        return in_order([self._names()], places)
+
+    def to_list(self) -> list[str]:
+        """All names."""
+        names: list[str] = self._names().to_pylist()
+        return names
+
+    def _names(self) -> Any:
+        return array_of_names(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
+
+    def columns(self) -> np.ndarray:
+        """The number of the column of each."""
+        return np.array(self._columns, np.int32)
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Arrays from which :meth:`restore` makes the same names."""
+        text, ends = np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64)
+        return {"names": text, "name_ends": ends, "name_columns": self.columns()}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
+        """The names that were saved; a ModelError if they are no texts."""
+        text, ends = arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64)
+        check_names(text, ends)
+        names = cls()
+        names.add(array_of_names(text, ends), arrays["name_columns"])
+        return names
+
+
+def check_names(text: np.ndarray, ends: np.ndarray) -> None:
+    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
+    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
+    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
+        raise ModelError("the names of features do not end with their text")
+    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        cut = np.ones(1, bool)
+    if cut.any():
+        raise ModelError("a name of a feature is not text in UTF-8")

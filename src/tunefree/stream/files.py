@@ -23,12 +23,8 @@ COMPRESSIONS = {
     ".br": "brotli",
     ".zip": "zip",
 }  # the method of each extension, as Arrow calls it
-
-
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?")  # other digits, such as 007, are codes
-
-
 ESCAPES = ("backslash", "quote")  # before a double quote in a quoted value of CSV
 
 
@@ -42,13 +38,7 @@ class Partition(NamedTuple):
 
 
 class TextFile(str):
-    """The name of a file of text, with what is said of the text.
-
-    Examples
-    --------
-    >>> TextFile("people.csv", encoding="latin-1").encoding, TextFile("people.csv").longest_line
-    ('latin-1', 67108864)
-    """
+    """The name of a file of text, with what is said of the text."""
 
     encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int = LONGEST_LINE  # bytes
@@ -67,13 +57,7 @@ class TextFile(str):
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """The same file, of which something else is said.
-
-        Examples
-        --------
-        >>> TextFile("people.csv", encoding="latin-1").but(end=99).end
-        99
-        """
+        """The same file, of which something else is said."""
         return TextFile(str(self), **vars(self) | changes)
 
 
@@ -102,24 +86,16 @@ def expand(paths: Sequence[str]) -> list[str]:
 
 
 def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
-    """The partitions that each of some files lies in, by their paths.
-
-    Examples
-    --------
-    >>> for partitions in partitions_of(["data/year=2023/job=cook/a.csv", "data/year=2024/job=cook/a.csv"]):
-    ...     print(*map(tuple, partitions))
-    ('year', '2023', True, True) ('job', 'cook', False, False)
-    ('year', '2024', True, True) ('job', 'cook', False, False)
-    """
+    """The partitions that each of some files lies in, by their paths."""
     folders = [_named_folders(file) for file in files]
     texts: dict[str, set[str | None]] = {}
-    for of_file in folders:
-        for name, text in of_file.items():
+    for folder in folders:
+        for name, text in folder.items():
             texts.setdefault(name, set()).add(text)
-    numbers = {name for name, of_name in texts.items() if all(map(_NUMBER.fullmatch, of_name - {None}))}  # type: ignore[arg-type]
+    numbers = {name for name, values in texts.items() if all(map(_NUMBER.fullmatch, values - {None}))}  # type: ignore[arg-type]
     return [
-        tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in of_file.items())
-        for of_file in folders
+        tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in folder.items())
+        for folder in folders
     ]
 
 
@@ -130,18 +106,7 @@ def _named_folders(file: str) -> dict[str, str | None]:
 
 
 def check_not_read(output: str | os.PathLike[str], files: Iterable[str]) -> None:
-    """Raise an error if a file to be written is one of those to be read, by whatever path or link.
-
-    Parameters
-    ----------
-    output : path
-    files : iterable of str
-        Names of files; "-" is standard input.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError if a file to be written is one of those to be read, by whatever path or link."""
     for file in files:
         if _is_same(output, file):
             raise DataError(f"would be written over {display_name(file)}", str(output), remedy="name another output")

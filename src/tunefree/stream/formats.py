@@ -20,27 +20,25 @@ TABLE = "table"  # the kind of all tables, whatever their format
 class Format(NamedTuple):
     """A file format: its name, how its files are recognised, and the code that reads them.
 
-    A format is one of two kinds. A *table* has a ``reader`` that turns files into record batches, which one encoder
-    for all tables turns into features. Any other format is *text whose lines are rows*, and has an ``encoder`` of its
-    own that turns lines into features.
+    A format is one of two kinds. A *table* has a ``reader`` that turns files into record batches, which one encoder for
+    all tables turns into features. Any other format is *text whose lines are rows*, and has an ``encoder`` of its own
+    that turns lines into features.
 
     Parameters
     ----------
-    name : str
-        What ``--format`` and ``open_source`` call it.
-    title : str
-        What help texts call it.
+    name, title : str
+        What ``--format`` and ``open_source``, and what help texts call it.
     extensions : tuple of str, default=()
-        File name extensions, in lower case and with their dot. An extension of a compression may follow.
+        In lower case and with their dot. An extension of a compression may follow.
     recognise : callable or str, optional
         Whether the first line of a text, without white space around it, is of this format; asked where the extension
         does not tell. If None, it is recognised by the extension only.
     reader : TableReader or str, optional
-        For tables: see :class:`tunefree.stream.contract.TableReader`.
+        For tables: see :class:`tunefree.stream.tables.TableReader`.
     encoder : type or str, optional
         For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
     text : bool, default=True
-        Whether files are text. Text may be compressed, and may come from standard input.
+        Whether files are text, which may be compressed, and may come from standard input.
     typed : bool, default=True
         For tables: whether values have types. Else all columns are strings, and what they hold is found for them.
 
@@ -67,38 +65,24 @@ class Format(NamedTuple):
 
 # A first line is shown to the formats in this order, so the one that accepts most lines comes last.
 _HERE = "tunefree.stream"
-_JSON, _CSV, _SVMLIGHT = f"{_HERE}.jsonlines", f"{_HERE}.delimited", f"{_HERE}.svmlight"
+_JSON, _CSV, _SVM, _VW = (f"{_HERE}.{module}" for module in ("jsonlines", "delimited", "svmlight", "vw"))
+_SVM_EXTENSIONS, _ARROW_EXTENSIONS = (".svm", ".svmlight", ".libsvm"), (".feather", ".arrow", ".arrows", ".ipc")
 _formats: tuple[Format, ...] = (
     Format("json", "JSON lines", (".jsonl", ".ndjson", ".json"), f"{_JSON}:is_json", f"{_JSON}:JSON_LINES"),
-    Format(
-        "svmlight",
-        "svmlight",
-        (".svm", ".svmlight", ".libsvm"),
-        f"{_SVMLIGHT}:is_svmlight",
-        encoder=f"{_SVMLIGHT}:SvmlightEncoder",
-    ),
-    Format("vw", "Vowpal Wabbit", (".vw",), f"{_HERE}.vw:is_vw", encoder=f"{_HERE}.vw:VWEncoder"),
+    Format("svmlight", "svmlight", _SVM_EXTENSIONS, f"{_SVM}:is_svmlight", encoder=f"{_SVM}:SvmlightEncoder"),
+    Format("vw", "Vowpal Wabbit", (".vw",), f"{_VW}:is_vw", encoder=f"{_VW}:VWEncoder"),
     Format("csv", "CSV", (".csv", ".tsv", ".tab"), f"{_CSV}:is_delimited", f"{_CSV}:DELIMITED", typed=False),
-    Format("parquet", "Parquet", (".parquet", ".pq"), reader=f"{_HERE}.columnar:PARQUET", text=False),
-    Format(
-        "arrow", "Arrow/Feather", (".feather", ".arrow", ".arrows", ".ipc"), None, f"{_HERE}.columnar:ARROW", text=False
-    ),
+    Format("parquet", "Parquet", (".parquet", ".pq"), None, f"{_HERE}.columnar:PARQUET", text=False),
+    Format("arrow", "Arrow/Feather", _ARROW_EXTENSIONS, None, f"{_HERE}.columnar:ARROW", text=False),
 )
 
 
 def register(format: Format) -> None:
     """Add a format to those that ``open_source``, the command line and model files of this process know.
 
-    Formats registered later are asked first whether a file is theirs. A format of the same name is replaced.
-
-    Parameters
-    ----------
-    format : Format
-
-    Raises
-    ------
-    ValueError
-        If the format has both or neither of reader and encoder, or an extension that no file name can end with.
+    Formats registered later are asked first whether a file is theirs. A format of the same name is replaced. A
+    ValueError is raised if it has both or neither of reader and encoder, or an extension that no file name can end
+    with.
 
     Examples
     --------
@@ -119,13 +103,7 @@ def register(format: Format) -> None:
 
 
 def named(name: str) -> Format:
-    """The format of a name.
-
-    Raises
-    ------
-    DataError
-        If there is none; the message lists all.
-    """
+    """The format of a name; a DataError that lists all if there is none."""
     format = next((format for format in _formats if format.name == name), None)
     if format is None:
         raise DataError(f"there is no format {name!r}", remedy=f"choose one of {', '.join(names())}")
@@ -138,13 +116,7 @@ def names() -> list[str]:
 
 
 def titles() -> list[str]:
-    """What help texts call the formats, in alphabetical order.
-
-    Examples
-    --------
-    >>> titles()
-    ['Arrow/Feather', 'CSV', 'JSON lines', 'Parquet', 'svmlight', 'Vowpal Wabbit']
-    """
+    """What help texts call the formats, in alphabetical order."""
     return sorted((format.title for format in _formats), key=str.lower)
 
 

@@ -1,23 +1,65 @@
 """Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
 
-Chunks are converted one at a time, so that a table is never copied as a whole.
+Chunks are converted one at a time, so that a table is never copied as a whole. pandas lists in the metadata of a schema
+which columns are its index, also in Parquet and Feather files. An index without a name is no column of the data. One
+with a name is one, unless it numbers the rows.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.frame_index import index_columns, without_index
-from tunefree.stream.lists import flattened
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.columns import decoded
+from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import rows_of_a_chunk
+
+_UNNAMED = re.compile(r"__index_level_\d+__")
+_LEFT_OUT = "the index of a pandas frame, left out"
+MOST_NUMBERED = 256  # rows that are looked at
+
+
+def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) -> list[str]:
+    """Columns that are nothing but the index of a pandas frame, but for those that are ``kept``. ``first`` returns the
+    first rows, a RecordBatch; it is called only where an index has a name."""
+    unnamed = [name for name in schema.names if _UNNAMED.fullmatch(name)]
+    named = [name for name in _listed(schema) if name not in unnamed and pa.types.is_integer(schema.field(name).type)]
+    rows = first() if set(named) - set(kept) else None
+    named = [] if rows is None else [name for name in named if _numbers_rows(rows.column(name))]
+    return [name for name in [*unnamed, *named] if name not in kept]
+
+
+def without_index(chunk: Chunk, index: list[str], bad: BadRows, remedy: str) -> Chunk:
+    """A chunk without such columns, which are noted; ``remedy`` says what keeps a column, with a place for its name."""
+    for name in index:
+        bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy.format(name))
+    return chunk._replace(data=chunk.data.drop_columns(index)) if index else chunk
+
+
+def _listed(schema: Any) -> list[str]:
+    """The columns that the metadata of a schema list as an index, as far as there are such."""
+    try:
+        listed = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return [name for name in listed if isinstance(name, str) and schema.names.count(name) == 1]
+    except (KeyError, TypeError, ValueError, RecursionError):  # others may write what they like there
+        return []
+
+
+def _numbers_rows(column: Any) -> bool:
+    """Whether each number is that of the row before plus 1."""
+    values = decoded(column)[:MOST_NUMBERED]
+    if values.null_count or len(values) < 2:
+        return False
+    return bool((np.diff(values.to_numpy(zero_copy_only=False).astype(np.float64)) == 1.0).all())
 
 
 def read_frame(
@@ -27,65 +69,38 @@ def read_frame(
     name: str = "the table",
     bad: BadRows | None = None,
     kept: Collection[str] = (),
-) -> Iterator[Columns]:
-    """Read a table in memory as chunks.
+) -> Iterator[Chunk]:
+    """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
-    Parameters
-    ----------
-    frame : pandas or polars DataFrame, pyarrow Table, dict of arrays, two-dimensional ndarray, ...
-        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``. Columns of an array are named x0, x1, ...
-    start : Position, default=Position()
-        Where to begin: a chunk's ``position`` gives the rows that follow it.
-    chunk_rows : int, optional
-        By default 32768, fewer for wide tables.
-    name : str, default="the table"
-        For messages.
-    bad : BadRows, optional
-        Counts what is odd about rows.
-    kept : collection of str
-        Columns that are read even where they are the index of a pandas frame.
-
-    Raises
-    ------
-    DataError
-        If it is not a table, or what it reads from fails, such as a query.
-
-    Examples
-    --------
-    >>> for chunk in read_frame({"age": [39, 50, 38], "job": ["clerk", None, "cook"]}, chunk_rows=2):
-    ...     print(chunk.row, chunk.table.to_pydict())
-    1 {'age': [39, 50], 'job': ['clerk', None]}
-    3 {'age': [38], 'job': ['cook']}
+    A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
+    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame is left
+    out, unless it is ``kept``. A DataError is raised if it is not a table, or what it reads from fails, such as a
+    query.
     """
     check_has_columns(frame, name)
-    frame = unmasked(frame)
-    convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
-    if convert is None:
+    frame, row, index = unmasked(frame), start.row, list[str]()
+    convert = next((convert for test, convert in _KINDS if test(frame)), None)
+    if convert is not None:
+        batches = _batches(convert(frame, name), row, chunk_rows, name)
+    elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+        stream = _Stream(frame, name, kept)
+        batches, index = stream.batches(row, chunk_rows), stream.index
+    else:
         is_cursor = hasattr(frame, "fetch_record_batch")
-        remedy = (
-            "its fetch_record_batch()" if is_cursor else "a DataFrame, a dict of arrays, or a two-dimensional array"
-        )
-        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=f"pass {remedy}")
-    frame = _Stream(frame, name, kept) if convert is _capsule else frame
-    row, index = start.row, frame.index if convert is _capsule else []
-    for batch in convert(frame, row, chunk_rows, name):
+        tables = "a DataFrame, a dict of arrays, or a two-dimensional array"
+        remedy = f"pass {'its fetch_record_batch()' if is_cursor else tables}"
+        raise DataError(f"{type(frame).__name__} is not a table", name, remedy=remedy)
+    for batch in batches:
         row += batch.num_rows
-        chunk = Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
+        chunk = Chunk(batch, name, row - batch.num_rows + 1, Position(0, row, row))
         chunk = without_index(chunk, index, bad or BadRows(), "`numeric={!r}` keeps it")
-        yield chunk._replace(table=flattened(chunk.table))
+        yield chunk._replace(data=flattened(chunk.data))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
 
 
 def check_has_columns(frame: Any, name: str) -> None:
-    """Raise a DataError of what holds values, but has no rows and columns.
-
-    Examples
-    --------
-    >>> check_has_columns([{"age": 39}], "X")
-    Traceback (most recent call last):
-    tunefree.core.errors.DataError: X: a list of records is no table; pass pandas.DataFrame(X)
-    """
+    """Raise a DataError of what holds values, but has no rows and columns."""
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
@@ -108,17 +123,6 @@ def unmasked(array: Any) -> Any:
     return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
-def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    names = [str(column) for column in frame.columns]
-    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
-        part = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
-        arrays = [
-            _array(column, label, name, first, _of_series)
-            for label, (_, column) in zip(names, part.items(), strict=True)
-        ]
-        yield pa.record_batch(arrays, names=names)
-
-
 class _Stream:
     """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
 
@@ -130,10 +134,14 @@ class _Stream:
         self.first = self._next()
         self.index = index_columns(self.reader.schema, lambda: self.first, kept)
 
-    def __iter__(self) -> Iterator[Any]:
+    def batches(self, start: int, chunk_rows: int | None) -> Iterator[Any]:
+        """Those from a row on, cut to so many rows."""
         batch, self.first = self.first, None
+        size = chunk_rows or rows_of_a_chunk(len(self.reader.schema))
         while batch is not None:
-            yield batch
+            for first in range(min(start, batch.num_rows), batch.num_rows, size):
+                yield batch.slice(first, size)
+            start -= min(start, batch.num_rows)
             self.rows += batch.num_rows
             batch = self._next()
 
@@ -150,44 +158,49 @@ class _Stream:
             raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
 
 
-def _capsule(frame: _Stream, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    size = chunk_rows or rows_of_a_chunk(len(frame.reader.schema))
-    for batch in frame:
-        for first in range(min(start, batch.num_rows), batch.num_rows, size):
-            yield batch.slice(first, size)
-        start -= min(start, batch.num_rows)
+class _Frame(NamedTuple):
+    """A table of columns that are converted to Arrow a part at a time."""
+
+    names: list[str]
+    n_rows: int
+    part: Callable[[int, int], Iterable[Any]]  # the columns of the rows from one to before another
+    array: Callable[[Any], Any]  # a column as an Arrow array
 
 
-def _mapping(frame: Mapping[Any, Any], start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    size = chunk_rows or rows_of_a_chunk(len(frame.names))
+    for first in range(start, frame.n_rows, size):
+        columns = zip(frame.part(first, min(first + size, frame.n_rows)), frame.names, strict=True)
+        arrays = [_array(column, label, name, first, frame.array) for column, label in columns]
+        yield pa.record_batch(arrays, names=frame.names)
+
+
+def _of_pandas(frame: Any, name: str) -> _Frame:
+    def part(first: int, stop: int) -> Iterable[Any]:
+        rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
+        return (column for _, column in rows.items())
+
+    return _Frame([str(column) for column in frame.columns], len(frame), part, _of_series)
+
+
+def _of_mapping(frame: Mapping[Any, Any], name: str) -> _Frame:
     names = [str(key) for key in frame]
     columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         shown = ", ".join(f"{label!r} {len(column)}" for label, column in zip(names, columns, strict=True))
         raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
-    for first, stop in _ranges(start, max(lengths, default=0), len(names), chunk_rows):
-        arrays = [
-            _array(column[first:stop], label, name, first, _as_array)
-            for label, column in zip(names, columns, strict=True)
-        ]
-        yield pa.record_batch(arrays, names=names)
+    part = lambda first, stop: (column[first:stop] for column in columns)  # noqa: E731
+    return _Frame(names, max(lengths, default=0), part, _as_array)
 
 
-def _matrix(frame: np.ndarray, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+def _of_matrix(frame: np.ndarray, name: str) -> _Frame:
     if frame.ndim != 2:
         remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
         raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
     names = [f"x{place}" for place in range(frame.shape[1])]
-    for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
-        part = np.asfortranarray(frame[first:stop])
-        arrays = [_array(part[:, place], label, name, first, _from_numpy) for place, label in enumerate(names)]
-        yield pa.record_batch(arrays, names=names)
-
-
-def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> Iterator[tuple[int, int]]:
-    size = chunk_rows or rows_of_a_chunk(n_columns)
-    for first in range(start, n_rows, size):
-        yield first, min(first + size, n_rows)
+    array = of_numbers if frame.dtype == np.float64 else _as_array
+    return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, array)
 
 
 def _of_series(column: Any) -> Any:
@@ -204,10 +217,6 @@ def _of_series(column: Any) -> Any:
 def _as_array(column: Any) -> Any:
     """A chunk of a column; a pyarrow.ChunkedArray as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
-
-
-def _from_numpy(column: np.ndarray) -> Any:
-    return of_numbers(column) if column.dtype == np.float64 else pa.array(column, from_pandas=True)
 
 
 def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:
@@ -232,9 +241,8 @@ def is_pandas(frame: Any) -> bool:
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
-_CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
-    (is_pandas, _pandas),
-    (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
-    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping),
-    (lambda frame: isinstance(frame, np.ndarray), _matrix),
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], _Frame]], ...] = (
+    (is_pandas, _of_pandas),
+    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _of_mapping),
+    (lambda frame: isinstance(frame, np.ndarray), _of_matrix),
 )

@@ -1,4 +1,7 @@
-"""JSON lines as chunks of a table, parsed by Arrow block by block."""
+"""JSON lines as chunks of a table, parsed by Arrow block by block.
+
+Parsers recurse, and a line of brackets alone would end the process: so it is looked first how deep values are nested.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,20 @@ from pyarrow import json as arrow_json
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
-from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.beginnings import is_plain_number
-from tunefree.stream.chunks import with_row_numbers
+from tunefree.stream.batch import BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import MISSING, family
-from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
-from tunefree.stream.nesting import is_too_deep
-from tunefree.stream.notation import SIGNS_OF_MISSING
+from tunefree.stream.notation import SIGNS_OF_MISSING, is_plain_number
+from tunefree.stream.tables import Options, TableReader
+from tunefree.stream.text import check_text, read_lines, read_sample, whole_lines
 
+MOST_NESTED = 64  # objects and lists in each other
+_STEPS = np.zeros(256, np.int8)
+_STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
+_BRACKETS, _OTHER_BITS = 0x7F, 0x26  # what brackets, Y, y and _ become with the bits in which brackets differ
+_LINE_END = 10
+_SHORT = 1 << 12  # bytes, of which brackets are counted first
+_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 MOST_TRIED = 100  # of the first lines, for a schema
 MOST_SHOWN = 200  # letters of a value in a message
 _LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
@@ -36,7 +43,6 @@ _PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
 _MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
 _TOO_DEEP = "the line is nested too deeply"
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
-
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
@@ -45,6 +51,29 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "numbers": ("a list of numbers", lambda value: isinstance(value, list)),
     "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
 }
+_PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
+
+
+def is_too_deep(data: Any) -> bool:
+    """Whether values of any line of a text (bytes) are nested more than MOST_NESTED deep."""
+    letters = np.frombuffer(data, np.uint8)
+    if len(letters) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
+        return False
+    if _deepest(letters) <= MOST_NESTED:
+        return False
+    return _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
+
+
+def _deepest(data: np.ndarray) -> int:
+    """How deep values are nested, if brackets in texts are none."""
+    is_step = (data | _OTHER_BITS) == _BRACKETS  # a table of all 256 bytes would take four times as long
+    is_step |= data == _LINE_END
+    places = data[np.flatnonzero(is_step)]
+    if len(places) <= MOST_NESTED:
+        return len(places)
+    depth, ends = np.cumsum(_STEPS[places], dtype=np.int64), places == _LINE_END
+    before = np.concatenate([[0], depth[ends]])  # each line
+    return int((depth - before[np.cumsum(ends)]).max())
 
 
 def is_json(line: str) -> bool:
@@ -88,7 +117,7 @@ def _exact_type(numbers: Any) -> Any:
     return pa.float64()
 
 
-def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
+def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
     """The chunks of one file from a position on."""
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
@@ -96,30 +125,12 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
-        yield Columns(batch, lines.file, row - count, position, optional=True, is_utf8=True)
+        yield Chunk(batch, lines.file, row - count, position, optional=True, is_utf8=True)
 
 
-def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Columns:
-    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add.
-
-    Parameters
-    ----------
-    objects : sequence of dict
-    types : dict of str to pyarrow.DataType
-        Of columns that are known.
-    file : str
-        What messages call the objects' source.
-
-    Raises
-    ------
-    DataError
-        If a value is not of the type of its column.
-
-    Examples
-    --------
-    >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
-    {'age': [39.0, nan], 'job.title': [None, 'cook']}
-    """
+def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Chunk:
+    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add; a
+    DataError if a value is not of the type of its column."""
     flat = [flattened(part) for part in objects]
     arrays = {}
     for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):
@@ -127,7 +138,7 @@ def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file:
         to = types[name] if name in types else _type_of(name, values, file)
         if to is not None:
             arrays[name] = _array(name, values, to, file)
-    return Columns(pa.record_batch(arrays), file, 1, Position())
+    return Chunk(pa.record_batch(arrays), file, 1, Position())
 
 
 def flattened(value: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -150,9 +161,6 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
     return None if _is_empty(arrow_type) else _widened(arrow_type)
 
 
-_PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
-
-
 def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     """Values as an array of a type; they are looked at one by one only if one of them does not fit."""
     if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
@@ -167,7 +175,7 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     return pa.array(fitted, to)
 
 
-def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
+def _parse_block(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """The rows of a block, with the columns of a schema and those that they add; and how many with the bad ones."""
     try:
         batch = _parse(lines.data, schema)
@@ -229,34 +237,29 @@ def _without_nulls(arrow_type: Any) -> Any:
     return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
-def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
+def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
     for number, text in enumerate(texts, row):
-        record, problem = _read(text)
-        column = None
-        if not problem:
-            try:
-                whole = _grown(schema, _schema_of(record, schema))
-                record = {field.name: _fitted(record, field, na_values) for field in whole}
-            except _UnfitError as error:
-                column, problem = error.column, str(error)
-        if problem:
-            bad.report(problem, lines.file, number, column)
-        else:
-            schema = whole
-            good.append(record)
-            numbers.append(number)
+        try:
+            record = _read(text)
+            whole = _grown(schema, _schema_of(record, schema))
+            good.append({field.name: _fitted(record, field, na_values) for field in whole})
+        except _UnfitError as error:
+            bad.report(str(error), lines.file, number, error.column)
+            continue
+        schema = whole
+        numbers.append(number)
     arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
     batch = pa.record_batch(arrays, schema=schema)
     return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
 
 
 class _UnfitError(ValueError):
-    """A value that is not of the type of its column."""
+    """A line that is no object, or a value that is not of the type of its column."""
 
-    def __init__(self, column: str, problem: str) -> None:
+    def __init__(self, column: str | None, problem: str) -> None:
         super().__init__(problem)
         self.column = column
 
@@ -308,19 +311,19 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
     return fitted(record.get(field.name), field.type)
 
 
-def _read(text: bytes) -> tuple[dict[str, Any], str]:
-    """The object on a line, or the problem."""
+def _read(text: bytes) -> dict[str, Any]:
+    """The object on a line."""
     if is_too_deep(text):
-        return {}, _TOO_DEEP
+        raise _UnfitError(None, _TOO_DEEP)
     try:
         record = _DECODER.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except UnicodeDecodeError:
-        return {}, "the line is not text in UTF-8"
+        raise _UnfitError(None, "the line is not text in UTF-8") from None
     except ValueError as error:
-        return {}, f"the line is not JSON ({error})"
+        raise _UnfitError(None, f"the line is not JSON ({error})") from None
     if not isinstance(record, dict):
-        return {}, "the line is not a JSON object"
-    return record, ""
+        raise _UnfitError(None, "the line is not a JSON object")
+    return record
 
 
 def _shown(value: Any) -> str:
@@ -333,9 +336,12 @@ def _sample_of(window: bytes, file: str) -> Any:
     of them as tells the types."""
     with suppress(pa.ArrowInvalid, UnicodeDecodeError):
         return _parse(window, None)
-    records = [(line, record) for line in window.split(b"\n") if (record := _read(line)[0])]
-    lines = [line for line, _ in records]
-    agreeing = [json.dumps(record).encode() for record in _without_strings([record for _, record in records])]
+    lines, records = list[bytes](), list[dict[str, Any]]()
+    for line in window.split(b"\n"):
+        with suppress(_UnfitError):
+            records += [record] if (record := _read(line)) else []
+            lines += [line] if record else []
+    agreeing = [json.dumps(record).encode() for record in _without_strings(records)]
     # Where types differ otherwise, those of the first line hold.
     for sample in (b"\n".join(lines), b"\n".join(agreeing), *lines[:MOST_TRIED]):
         with suppress(pa.ArrowInvalid, UnicodeDecodeError):

@@ -43,25 +43,11 @@ def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
     """An empty dictionary, or with ``bits`` > 0 a hashing to 2^bits ids in constant memory.
 
     There is room for so many keys from the start, and later for more.
-
-    Examples
-    --------
-    >>> keys = create()
-    >>> keys, ids = lookup(keys, np.array([70, 50, 70], np.uint64))
-    >>> ids, n_features(keys)
-    (array([1, 2, 1], dtype=int32), 3)
-    >>> lookup(keys, np.array([50, 60], np.uint64), add=False)[1]
-    array([2, 0], dtype=int32)
     """
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
-    size = _slots_for(capacity)
+    size = max(_FIRST_SLOTS, 1 << max(2 * capacity - 1, 0).bit_length())
     return Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), 0, first, bits)
-
-
-def _slots_for(n: int) -> int:
-    """Slots of a dictionary of n keys."""
-    return max(_FIRST_SLOTS, 1 << max(2 * n - 1, 0).bit_length())
 
 
 def n_features(keys: Keys) -> int:
@@ -70,23 +56,8 @@ def n_features(keys: Keys) -> int:
 
 
 def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.ndarray]:
-    """The ids of an array of keys, in the order of its elements.
-
-    Parameters
-    ----------
-    keys : Keys
-        Not to be used afterwards: the dictionary returned takes its place.
-    array : ndarray of uint64
-        Of any shape.
-    add : bool, default=True
-        Whether new keys are added; otherwise their id is 0.
-
-    Returns
-    -------
-    keys : Keys
-    ids : ndarray of int32
-        In the shape of ``array``.
-    """
+    """The dictionary, which takes the place of the one passed, and the ids (int32) of an array of keys of any shape;
+    new keys are added, or have the id 0."""
     flat = np.ascontiguousarray(array.reshape(-1), np.uint64)
     ids, progress = np.empty(len(flat), np.int32), np.array([keys.count, 0])
     slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
@@ -100,29 +71,14 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
 
 
 def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
-    """The ids here of keys that another dictionary, which begins at the same id, :func:`save` has; by their ids there.
-
-    Examples
-    --------
-    >>> keys, _ = lookup(create(), np.array([70, 50], np.uint64))
-    >>> ids_of(keys, np.array([50, 70], np.uint64))
-    array([0, 2, 1], dtype=int32)
-    """
+    """The ids here of the keys of another dictionary that begins at the same id, by their ids there."""
     if keys.bits:
         return np.arange(n_features(keys), dtype=np.int32)
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
 
 
 def without(keys: Keys, places: np.ndarray) -> Keys:
-    """The dictionary without the keys at some places, which are free then; the ids of the others stay.
-
-    Examples
-    --------
-    >>> keys, _ = lookup(create(), np.array([70, 50, 90], np.uint64))
-    >>> keys = placed(without(keys, np.array([1])), np.array([1]), np.array([60], np.uint64))
-    >>> lookup(keys, np.array([50, 60, 70, 90], np.uint64), add=False)[1]
-    array([0, 2, 1, 3], dtype=int32)
-    """
+    """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
     number_of_place = np.zeros(keys.count, np.int32)
     used = keys.slots[keys.slots > 0]
     number_of_place[used - 1] = used
@@ -146,13 +102,7 @@ def save(keys: Keys) -> np.ndarray:
 
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
-    """The dictionary whose keys were saved, of which some places (f,) may be free.
-
-    Raises
-    ------
-    ModelError
-        If a key is among them twice.
-    """
+    """The dictionary whose keys were saved; some places (f,) may be free. A ModelError if a key is there twice."""
     if free is None or not len(free):
         keys, _ = lookup(create(first), known)
         if keys.count < len(known):
@@ -167,31 +117,14 @@ def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray |
 
 @lru_cache(1 << 12)
 def hash_name(name: str, seed: int = 0) -> int:
-    """The key of one name; it can be the seed of the names below it (a column's or a namespace's).
-
-    Examples
-    --------
-    >>> hash_name("red", seed=hash_name("colour")) != hash_name("red", seed=hash_name("paint"))
-    True
-    """
+    """The key of one name; it can be the seed of the names below it (a column's or a namespace's)."""
     data = np.frombuffer(name.encode(), np.uint8)
     return int(hash_strings(np.array([0, len(data)]), data, seed)[0])
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
-    """The keys of strings that lie one after the other, as Arrow keeps them.
-
-    Parameters
-    ----------
-    offsets : array of (n + 1) integers
-        String i is ``data[offsets[i] : offsets[i + 1]]``.
-    data : array of uint8
-    seed : int, default=0
-
-    Returns
-    -------
-    ndarray of uint64, of length n
-    """
+    """The keys (uint64) of strings that lie one after the other, as Arrow keeps them: string i is ``data[offsets[i] :
+    offsets[i + 1]]``."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     hashes = np.empty(len(offsets) - 1, np.uint64)
     hash_each(offsets, data, int(seed), hashes)

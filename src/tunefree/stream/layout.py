@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.stream.features import MOST_CODES
+from tunefree.stream.encoder import MOST_CODES
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing
@@ -28,14 +28,7 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The parts of all columns.
-
-    Examples
-    --------
-    >>> layout = Layout.of_array(["age", "height"])
-    >>> [part.name for part in layout.parts], layout.of_feature
-    (['age', 'height'], array([-1,  0,  1]))
-    """
+    """The parts of all columns."""
 
     parts: list[Part]
     of_feature: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
@@ -50,28 +43,8 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_encoder(cls, encoder: Any) -> Layout:
-        """The layout of the features of an encoder as they are now.
-
-        Parameters
-        ----------
-        encoder : encoder of rows
-            Where it knows no columns, as with svmlight text, each feature is a part.
-
-        Examples
-        --------
-        >>> from tunefree.stream.batch import BadRows, Columns, Position
-        >>> from tunefree.stream.features import TableEncoder
-        >>> import pyarrow as pa
-        >>> table = pa.record_batch({"day": ["2020-01-31", "2020-02-01", None], "job": ["clerk", "cook", "cook"]})
-        >>> chunk = Columns(table, "example", 1, Position())
-        >>> encoder = TableEncoder.infer(chunk)
-        >>> _ = encoder.encode(chunk, True, BadRows())
-        >>> layout = Layout.of_encoder(encoder)
-        >>> [part.name for part in layout.parts]
-        ['day[days]', 'day[year]', 'day[month]', 'day[weekday]', 'job']
-        >>> [layout.label(j) for j in np.flatnonzero(layout.of_feature == 2).tolist()]
-        ['1', '2']
-        """
+        """The layout of the features of an encoder as they are now; where it knows no columns, as with svmlight text,
+        each feature is a part."""
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])
@@ -103,13 +76,7 @@ class Layout(NamedTuple):
         return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
 
     def code_source(self, code_column: int) -> tuple[str, int]:
-        """The name of what a column of codes of a table tells, and its part.
-
-        Parameters
-        ----------
-        code_column : int
-            As in ``code_columns`` of a :class:`tunefree.core.rows.Block`.
-        """
+        """The name of what a column of codes tells, numbered as in :class:`tunefree.core.rows.Block`, and its part."""
         column = self.columns[code_column // MOST_CODES]
         name = column.code_names()[code_column % MOST_CODES]
         if self.parts[-1].kind == HASHED:

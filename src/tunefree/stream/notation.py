@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans, to_numpy
+from tunefree.stream.arrays import is_missing, nulled, of_booleans, of_strings, text_at, to_booleans, to_numpy
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
@@ -29,6 +29,7 @@ SIGNS_OF_MISSING = (
     *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )
 _SIGNS = of_strings(SIGNS_OF_MISSING)
+ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
 MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
@@ -44,6 +45,7 @@ _CURRENCY = f"(?:{_SIGNS_OF_MONEY}|{_CODES_OF_MONEY})"
 _SCALES = {"[kK]": "e3", "M": "e6", "B": "e9"}  # thousands, millions and billions
 _UNIT = re.compile(r"[+\u2212-]?[\d.,'\u2019\s]*\d[.,]?(\s?(?:[^\W\d_](?:[^\W\d_]|[/°·]){0,9}|°\w?)[23]?)")
 PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+_PLAIN_NUMBER = re.compile(PLAIN_NUMBER[1:-1])
 _SIGN = "[+\u2212-]"
 _SIGN_BEHIND = "[\u2212-]"
 _TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
@@ -55,20 +57,19 @@ _OTHERS = (
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
 _OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # of C, and of logs
-_FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
-    "%S": r"\d\d",
-    "%I": r"\d{1,2}",
-    "%p": "[AaPp][Mm]",
-    "%a": "[A-Za-z]{3}",
-    "%b": "[A-Za-z]{3}",
-    "%B": "[A-Za-z]{3,9}",
-}
+_FIELDS = dict.fromkeys(("%d", "%m", "%H", "%I"), r"\d{1,2}") | dict.fromkeys(("%y", "%M", "%S"), r"\d\d")
+_FIELDS |= {"%Y": r"\d{4}", "%p": "[AaPp][Mm]", "%a": "[A-Za-z]{3}", "%b": "[A-Za-z]{3}", "%B": "[A-Za-z]{3,9}"}
 _YEAR = r"\b(?:19|20)\d\d\b"
 _DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _UTC = r" ?(?:UTC|GMT|Z|[+-]00:?00)$"
 _OFFSET = r"(:\d\d(?:\.\d+)?) ([+-]\d\d(?::?\d\d)?)$"
 _ENDS_OF_UTC, _LONGEST_ISO = ("C", "T", " Z"), 26  # letters of a date with six digits of fractions
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether a text is a number in digits."""
+    return _PLAIN_NUMBER.fullmatch(text) is not None
 
 
 class Notation(NamedTuple):
@@ -99,9 +100,8 @@ class Notation(NamedTuple):
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
         present = without_signs(strings)
         plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
-        plain = pc.replace_substring_regex(
-            plain, rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2"
-        )
+        negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
+        plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
         behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
         plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
@@ -112,13 +112,7 @@ class Notation(NamedTuple):
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
     def text(self, number: float) -> str:
-        """A number in this notation.
-
-        Examples
-        --------
-        >>> Notation(",", ".", " kg").text(1234.5)
-        '1234,5 kg'
-        """
+        """A number in this notation."""
         return repr(number).replace(".", self.decimal) + self.unit
 
     def description(self) -> str:
@@ -152,10 +146,10 @@ def stands_for_missing(strings: Any) -> np.ndarray:
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` beside strings all of which hold digits.
+    """Up to three words such as ``unknown`` beside strings all of which hold digits; nothing if there are more.
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
-    value may be as many as they are, and are among the words; nothing if there are more words.
+    value may be as many as they are, and are among the words.
 
     Examples
     --------
@@ -185,31 +179,14 @@ def are_many(different: int, strings: int) -> bool:
 def without_signs(strings: Any) -> Any:
     """Strings; null where a sign says that the value is missing."""
     gone = stands_for_missing(strings)
-    return pc.if_else(of_booleans(gone), pa.nulls(len(strings), pa.string()), strings) if gone.any() else strings
+    return nulled(strings, of_booleans(gone)) if gone.any() else strings
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
-    """The notation in which all strings are numbers; None if there is none.
+    """The notation in which all strings, without white space around them, are numbers; None if there is none.
 
-    Whole numbers, with nothing to tell them from codes, have one only if it is given.
-
-    Parameters
-    ----------
-    strings : pyarrow.Array
-        Without white space around them.
-    continental : bool, default False
-        Whether other columns have decimal commas: then ``1,234`` is no thousand, and ``1.234`` is one.
-    known : Notation, optional
-        The only notation that is asked for.
-
-    Examples
-    --------
-    >>> for strings in (["1,5", "2"], ["1,500", "2"], ["$1 500.20", "-"], ["5", "x"]):
-    ...     print(notation_of(pa.array(strings)))
-    Notation(decimal=',', thousands='.', unit='')
-    Notation(decimal='.', thousands=',', unit='')
-    Notation(decimal='.', thousands=' ', unit='')
-    None
+    Whole numbers, with nothing to tell them from codes, have one only if it is ``known``, and then no other is asked
+    for. Where other columns have decimal commas (``continental``), ``1,234`` is no thousand, and ``1.234`` is one.
     """
     possible = _possible(strings) if known is None else [known]
     if not possible:
@@ -258,16 +235,8 @@ def _first(strings: Any) -> str:
     return text_at(rest, 0) if len(rest) else ""
 
 
-ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"
-
-
 def codes_in(strings: Any) -> str:
     """What makes codes of strings that look like numbers: leading zeros, or digits that float64 loses; else nothing.
-
-    Parameters
-    ----------
-    strings : pyarrow.Array
-        Without white space around them.
 
     Examples
     --------
@@ -291,13 +260,7 @@ def is_whole(strings: Any) -> bool:
 
 
 def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
-    """The notation in which most of the strings are numbers.
-
-    Examples
-    --------
-    >>> likeliest_notation(pa.array(["1,5", "gone", "2,5"]))
-    Notation(decimal=',', thousands='.', unit='')
-    """
+    """The notation in which most of the strings are numbers."""
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
     counted = pc.value_counts(strings)
@@ -330,13 +293,7 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
 
 
 def decimal_marks(strings: Any) -> set[str]:
-    """The decimal marks with which all strings are numbers.
-
-    Examples
-    --------
-    >>> [sorted(decimal_marks(pa.array(strings))) for strings in (["1.5", "2"], ["1.500", "2"], ["x"])]
-    [['.'], [',', '.'], []]
-    """
+    """The decimal marks with which all strings are numbers."""
     present = without_signs(strings).drop_null()
     return {notation.decimal for notation in _possible(strings) if notation.fits_all(present)}
 
@@ -345,11 +302,6 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     """The format of dates, as strptime has it, in which all strings are written; None if there is none.
 
     Where both the day and the month may come first, the month does unless ``days_first``.
-
-    Examples
-    --------
-    >>> date_format_of(pa.array(["12.3.2024", "1.10.2024"])), date_format_of(pa.array(["2/29/2024", "-"]))
-    ('%d.%m.%Y', '%m/%d/%Y')
     """
     one = _first(strings)  # excludes most formats
     if not _DIGIT.search(one):
@@ -359,25 +311,14 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
     known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
-    formats = (format for format in known if re.match(_date_pattern(format), one))
-    return next(
-        (
-            format
-            for format in formats
-            if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]
-        ),
-        None,
-    )
+    for format in (format for format in known if re.match(_date_pattern(format), one)):
+        if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]:
+            return format
+    return None
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
-    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month.
-
-    Examples
-    --------
-    >>> look_nearly_like_dates(pa.array(["Mon Apr  3 09:59:27 2023"])), look_nearly_like_dates(pa.array(["2019-A7"]))
-    (True, False)
-    """
+    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month."""
     present = strings[: 16 * _FIRST].drop_null()
     counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
     return min(counts) > 0.9 * len(present)
@@ -398,7 +339,7 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
     wrong = ~fits & ~is_missing(present)
-    return pc.if_else(of_booleans(fits), moments, pa.nulls(len(moments), moments.type)), np.flatnonzero(wrong).tolist()
+    return nulled(moments, of_booleans(~fits)), np.flatnonzero(wrong).tolist()
 
 
 def has_hours(format: str) -> bool:
@@ -407,13 +348,7 @@ def has_hours(format: str) -> bool:
 
 
 def as_iso(strings: Any) -> Any:
-    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC.
-
-    Examples
-    --------
-    >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
-    ['2024-02-29 10:00:00.123456Z']
-    """
+    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC."""
     is_odd = [
         pc.greater(pc.binary_length(strings), _LONGEST_ISO),
         *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
@@ -428,11 +363,8 @@ def as_iso(strings: Any) -> Any:
 
 @cache
 def _date_pattern(format: str) -> str:
-    return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), _escaped(format)) + "$"
-
-
-def _escaped(format: str) -> str:
-    return re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+    escaped = re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
+    return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), escaped) + "$"
 
 
 class Note(NamedTuple):
@@ -446,16 +378,9 @@ class Note(NamedTuple):
 class ColumnTypes(NamedTuple):
     """What a user says about columns, instead of letting it be guessed.
 
-    Parameters
-    ----------
-    decimal, thousands : str, optional
-        In numbers that are written as texts.
-    na_values : sequence of str
-        What stands for a missing value, beside what always does.
-    numeric, categorical : sequence of str
-        Columns of numbers, and of categories.
-    date : sequence of str
-        Columns of dates, each followed by ``=FORMAT`` or not.
+    The ``decimal`` mark and the ``thousands`` of numbers that are written as texts; ``na_values`` that stand for a
+    missing value, beside what always does; columns that are ``numeric`` or ``categorical``, and columns of dates, each
+    followed by ``=FORMAT`` or not.
     """
 
     decimal: str | None = None

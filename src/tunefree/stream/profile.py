@@ -18,9 +18,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
-from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
-from tunefree.stream.columns import Category, Observed, missing_name
+from tunefree.stream.columns import Boolean, Category, Observed, missing_name
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together
@@ -33,10 +32,8 @@ TOGETHER = 64  # rows that came one by one and are looked at together
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
-_BEYOND = (
-    "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and intervals need"
-    " not hold"
-)
+_BEYOND = "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and"
+_BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
 
@@ -49,49 +46,26 @@ class Seen(NamedTuple):
     value: float  # whose distribution is compared; NaN where there is none
 
 
-def observed_of(of_rows: Sequence[Sequence[Seen]]) -> list[Observed]:
+def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
     """What columns hold in some rows, of what each holds in each row."""
     observed = []
-    for of_column in zip(*of_rows, strict=True):
-        missing, numbers, values = map(np.array, zip(*of_column, strict=True))
+    for seen_by_column in zip(*seen_by_row, strict=True):
+        missing, numbers, values = map(np.array, zip(*seen_by_column, strict=True))
         values_of = None if np.isnan(values).all() else values.__getitem__
         observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
     return observed
 
 
 class Profile:
-    """What rows hold, column by column.
-
-    Parameters
-    ----------
-    n_columns : int, default 0
-        Columns that come later are added at the end.
-
-    Attributes
-    ----------
-    rows : int
-    present : (c,) array of int64
-        Rows in which each column is not missing.
-    ranges : (c, 2) array
-        The smallest and the largest number; inf and -inf where there is none.
-    keys : (k,) array of uint64
-        The fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too.
-    values : (k, c) array of float32
-        inf is missing, or not kept.
-
-    Examples
-    --------
-    >>> profile = Profile(1)
-    >>> ages = np.array([39.0, np.nan, 50.0])
-    >>> profile.add([Observed(np.isnan(ages), ages, ages.__getitem__)], 3)
-    >>> profile.rows, profile.present.tolist(), profile.ranges.tolist(), sorted(profile.values[:, 0].tolist())[:2]
-    (3, [2], [[39.0, 50.0]], [39.0, 50.0])
-    """
+    """What rows hold, column by column; columns that come later are added at the end."""
 
     def __init__(self, n_columns: int = 0) -> None:
         self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
-        self.present, self.ranges = np.zeros(0, np.int64), np.zeros((0, 2))
-        self.keys, self.values = np.zeros(0, np.uint64), np.zeros((0, 0), np.float32)
+        self.present = np.zeros(0, np.int64)  # (c,) rows in which each column is not missing
+        self.ranges = np.zeros((0, 2))  # (c, 2) the smallest and the largest number; inf and -inf where there is none
+        # (k,) the fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too
+        self.keys = np.zeros(0, np.uint64)
+        self.values = np.zeros((0, 0), np.float32)  # (k, c); inf is missing, or not kept
         self._widen(n_columns)
 
     def _widen(self, n_columns: int) -> None:
@@ -103,14 +77,7 @@ class Profile:
             self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        observed : sequence of Observed
-            Of each column; None where it is absent from all of these rows.
-        n : int
-        """
+        """Add n rows, of what each column holds in them; None where a column is absent from all of them."""
         self._widen(len(observed))
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
@@ -146,14 +113,8 @@ class Profile:
         return values[values < np.inf]
 
     def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of another profile, of which :meth:`save` gave the arrays.
-
-        Parameters
-        ----------
-        arrays : dict
-        places : (c,) array
-            The numbers here of the columns there.
-        """
+        """Add the rows of another profile, of which :meth:`save` gave the arrays; ``places`` (c,) has the numbers here
+        of the columns there."""
         other = Profile.restore(arrays, len(places))
         self._widen(int(places.max(initial=-1)) + 1)
         self.rows += other.rows
@@ -167,23 +128,13 @@ class Profile:
     def save(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same profile."""
         counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
-        arrays: dict[str, np.ndarray] = {
-            "counts": counts,
-            "ranges": self.ranges,
-            "keys": self.keys,
-            "values": self.values,
-        }
+        arrays = {"counts": counts} | {name: getattr(self, name) for name in ("ranges", "keys", "values")}
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Profile:
-        """The profile of which :meth:`save` gave the arrays; one of no rows where there are none.
-
-        Raises
-        ------
-        ModelError
-            If they are not of so many columns.
-        """
+        """The profile of which :meth:`save` gave the arrays, one of no rows where there are none; a ModelError if they
+        are not of so many columns."""
         profile = cls(n_columns)
         if "profile.counts" in arrays:
             names = "counts", "ranges", "keys", "values"
@@ -212,29 +163,10 @@ def _fractions(n: int) -> np.ndarray:
 
 
 class Comparison:
-    """Rows that are predicted, compared with the profile of those that were learned.
+    """Rows that are predicted, compared with the profile of those that were learned by an encoder.
 
     What is unknown, or far outside, is counted row by row. Whether columns are missing more often, and whether they are
     distributed otherwise, is tested when all rows are known.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It has the profile, the columns and their categories.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tunefree.stream.batch import Columns, Position
-    >>> from tunefree.stream.features import TableEncoder
-    >>> chunk = Columns(pa.record_batch({"fuel": ["Diesel", "Petrol"] * 50}), "a.csv", 1, Position())
-    >>> encoder, bad = TableEncoder.infer(chunk), BadRows()
-    >>> _ = encoder.encode(chunk, True, bad)
-    >>> later = chunk._replace(table=pa.record_batch({"fuel": ["Petrol", "DIESEL"]}))
-    >>> _ = encoder.encode(later, False, bad)
-    >>> bad.compare()
-    >>> print(*bad.tally.oddities())
-    column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (1 row, the first: a.csv, row 2)
     """
 
     def __init__(self, encoder: Any) -> None:
@@ -255,8 +187,8 @@ class Comparison:
 
     def _look(self) -> None:
         """Add the rows that wait."""
-        of_rows, self._waiting = self._waiting, []
-        self.add(observed_of(of_rows), [], self.first[0], np.ones(len(of_rows), np.int64))
+        seen_by_row, self._waiting = self._waiting, []
+        self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
     def add(
         self,
@@ -265,18 +197,8 @@ class Comparison:
         file: str,
         numbers: np.ndarray,
     ) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        observed : sequence of Observed
-            As in a profile.
-        unknown : sequence of (int, dict)
-            Codes that are not known: the number of a column, with the rows of each code by its name, and the first row.
-        file : str
-        numbers : (n,) array
-            Of the rows, in the file.
-        """
+        """Add rows of a file, which have these numbers: what each column holds in them, and the codes that are not
+        known, by the number of a column, with how many rows have each and the first of them."""
         if not len(numbers):
             return
         if not self.here.rows:
@@ -289,17 +211,13 @@ class Comparison:
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
                         _add(self.unseen, place, category, count, file, int(numbers[row]))
-        profile = self.encoder.profile
-        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
-        self._look_outside(self.beyond, observed, self._moments(), file, numbers)
-
-    def _moments(self) -> list[tuple[float, float]]:
-        """For each column of dates its range in training; that of others is infinite."""
-        columns, ranges = self.encoder.columns, self.encoder.profile.ranges.tolist()
-        return [
+        columns, profile = self.encoder.columns, self.encoder.profile
+        moments = [
             (low, high) if column.kind == Timestamp.kind and low <= high else (-np.inf, np.inf)
-            for column, (low, high) in zip(columns, ranges, strict=False)
+            for column, (low, high) in zip(columns, profile.ranges.tolist(), strict=False)
         ]
+        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
+        self._look_outside(self.beyond, observed, moments, file, numbers)
 
     def _look_outside(
         self,
@@ -326,7 +244,7 @@ class Comparison:
             self._look()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for place, rows in self.unseen.items():
-            bad.note(self._unseen_told(place, rows), rows.file, rows.row, names[place], rows.count)
+            bad.note(self._unseen_message(place, rows), rows.file, rows.row, names[place], rows.count)
         beyond = {place: rows for place, rows in self.beyond.items() if self._is_no_chance(place, rows.count)}
         for problem, odd in (
             (_BEYOND, {k: rows for k, rows in beyond.items() if k not in self.outside}),
@@ -355,9 +273,12 @@ class Comparison:
         chance = (count + 1) * (m / (n + m)) ** count
         return chance * len(self.encoder.columns) <= LEVEL
 
-    def _unseen_told(self, place: int, rows: _Rows) -> str:
+    def _unseen_message(self, place: int, rows: _Rows) -> str:
         known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
-        examples = [_with_alike(value, known) for value in frequent[:MOST_NAMED]]
+        similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
+        examples = [
+            repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
+        ]
         if len(frequent) == 1:
             return f"a category that training never saw: {examples[0]}"
         beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
@@ -391,11 +312,6 @@ def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, 
         rows.by_value[value] = rows.by_value.get(value, 0) + count
 
 
-def _with_alike(value: str, known: list[str]) -> str:
-    similar = alike(value, known)
-    return repr(value) if similar is None else f"{value!r}, like {similar!r}"
-
-
 def _listed(names: list[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(map(repr, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
@@ -421,11 +337,6 @@ def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
     """A bound on the probability that so many of some rows, or more, have what so many of all rows have.
 
     Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
-
-    Examples
-    --------
-    >>> round(tail(1, 1, 0, 999), 6), tail(5, 10, 50, 100)
-    (0.001, 1.0)
     """
     if count * other_rows <= other_count * rows:
         return 1.0
@@ -456,23 +367,12 @@ def most_by_chance(n: int, n_columns: int, level: float) -> float:
 
     The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
     2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).
-
-    Examples
-    --------
-    >>> round(most_by_chance(512, 10, 1e-3), 3)
-    0.141
     """
     return math.sqrt(math.log(math.e * n_columns / level) / n)
 
 
 def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
-    """The largest difference of the empirical distribution functions of two samples.
-
-    Examples
-    --------
-    >>> largest_difference(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.5
-    """
+    """The largest difference of the empirical distribution functions of two samples."""
     points = np.unique(np.concatenate([first, second]))
     below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
     return float(np.abs(below[0] - below[1]).max())

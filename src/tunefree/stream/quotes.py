@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tunefree.stream.arrays import to_booleans
-from tunefree.stream.beginnings import is_plain_number
-from tunefree.stream.notation import PLAIN_NUMBER
 
 QUOTE, LINE_END, BACKSLASH = b'"\n\\'
-MOST_LOOKED_AT = 1000  # values of a block that hold line ends
 _PIECE = 1 << 16  # bytes that fit into the first-level cache
-_FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
 
 
 class Quotes(NamedTuple):
@@ -37,27 +29,10 @@ class Quotes(NamedTuple):
 
 
 def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> Quotes:
-    """The quotes of a text.
+    """The quotes of a text (uint8), whose fields begin after the delimiters; ``before`` is the byte before the text.
 
     Each quote changes between outside and inside, unless one leads inside that is not at the start of a field: then
     runs of quotes are told apart.
-
-    Parameters
-    ----------
-    text : (bytes,) array of uint8
-    delimiters : str
-        Those after which a field begins.
-    before : int
-        The byte before the text.
-    begins_inside : bool, default False
-        Whether the text begins inside quotes.
-
-    Examples
-    --------
-    >>> text = b'3.5" disk,"a' + bytes([LINE_END]) + b'b"'
-    >>> quotes = quotes_of(np.frombuffer(text, np.uint8), ",")
-    >>> quotes.hold(np.array([text.find(b"disk"), text.find(LINE_END)])), quotes.ends_inside
-    (array([False,  True]), False)
     """
     starts = (LINE_END, ord("\r"), *delimiters.encode())
     masks = np.zeros((2, -(-len(text) // 64)), "<u8")  # a bit for each byte: of quotes, and what a quote may follow
@@ -113,15 +88,7 @@ def _changes(text: np.ndarray, starts: Sequence[int], before: int, begins_inside
 
 
 def unescape(text: np.ndarray) -> None:
-    r"""Double the quotes that a backslash precedes, in the place of the backslash: \" becomes "".
-
-    Examples
-    --------
-    >>> text = np.frombuffer(bytearray(b'"a ' + bytes([BACKSLASH]) + b'"b"'), np.uint8)
-    >>> unescape(text)
-    >>> text.tobytes()
-    b'"a ""b"'
-    """
+    r"""Double the quotes that a backslash precedes, in the place of the backslash: \" becomes ""."""
     marks = np.flatnonzero(text[1:] == QUOTE)
     marks = marks[text[marks] == BACKSLASH]
     for place in marks.tolist():
@@ -133,13 +100,7 @@ def unescape(text: np.ndarray) -> None:
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
-    """How many lines of a text have another number of fields; blank ones are passed over.
-
-    Examples
-    --------
-    >>> misfits(np.frombuffer(b'1,"a, b"' + bytes([LINE_END]) + b"1,a, b", np.uint8), ",", 2)
-    1
-    """
+    """How many lines of a text have another number of fields; blank ones are passed over."""
     quotes = quotes_of(lines, delimiter)
     ends, signs = (np.flatnonzero(lines == byte) for byte in (LINE_END, ord(delimiter)))
     ends = ends[~quotes.hold(ends)]
@@ -153,13 +114,6 @@ def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
 
     One quote that follows such a backslash is enough if it would close a field in its middle; else whether more lines
     have the right number of fields tells.
-
-    Parameters
-    ----------
-    text : bytes
-        Lines.
-    delimiter : str
-    n_fields : int
     """
     if BACKSLASH not in text or b'\\"' not in text:  # a search for one byte is fast
         return False
@@ -168,62 +122,3 @@ def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
     doubled = np.frombuffer(bytearray(text), np.uint8)
     unescape(doubled)
     return misfits(doubled, delimiter, n_fields) < misfits(np.frombuffer(text, np.uint8), delimiter, n_fields)
-
-
-class Swallowed(NamedTuple):
-    """A value each line of which looks like a row."""
-
-    row: int  # its place in the table
-    column: str
-    lines: int  # line ends
-
-
-def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values that hold line ends, and of which each line looks like a row.
-
-    Parameters
-    ----------
-    table : pyarrow.RecordBatch
-    delimiter : str
-
-    Examples
-    --------
-    >>> lines = "oops,yes", "2,b,no", "3,"
-    >>> table = pa.record_batch({"x": ["1.0"], "t": [chr(LINE_END).join(lines)], "y": ["no"]})
-    >>> rows_in_values(table, ",")
-    [Swallowed(row=0, column='t', lines=2)]
-    """
-    suspects, names = [], table.schema.names
-    for place, array in enumerate(table.columns):
-        if not pa.types.is_string(array.type):
-            continue
-        for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
-            lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
-            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
-                suspects.append(Swallowed(row, names[place], len(lines) - 1))
-    return suspects
-
-
-def _are_numbers(table: Any) -> list[bool]:
-    """Which columns hold numbers in most rows."""
-    strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
-    matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
-    return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
-
-
-def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
-    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
-    before the value, and the last one those after it."""
-    more = len(lines) - 1
-    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
-
-
-def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
-    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
-    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
-    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
-    fields += list(enumerate(lines[-1]))[:-1]
-    numbers = [field.strip() for column, field in fields if are_numbers[column]]
-    if not all(not number or is_plain_number(number) for number in numbers):
-        return False
-    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS

@@ -2,7 +2,7 @@
 
 Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
 nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
-them (:mod:`tunefree.stream.features`). That encodes each value the first time, and all rows in which something is not
+them (:mod:`tunefree.stream.encoder`). That encodes each value the first time, and all rows in which something is not
 foreseen here: texts and lists, what is not known, what cannot be used. Values are those of JSON, or of a frame, which
 keep their types, and of which all is foreseen that needs no warning.
 """
@@ -17,16 +17,12 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import Category, Faults, Number, family
-from tunefree.stream.features import MOST_CODES
-from tunefree.stream.file_notation import notations_of
+from tunefree.stream.columns import Boolean, Category, Faults, Number, converted, family
+from tunefree.stream.encoder import MOST_CODES, column_of, present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import parts_of
-from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
-from tunefree.stream.roles import column_of, present_of
+from tunefree.stream.schema import notations_of
 
 MOST_ROWS = 64  # more are encoded faster together
 MOST_REMEMBERED = 1000  # values of a column that are remembered
@@ -55,30 +51,8 @@ _NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
 class RowEncoder:
     """Encodes rows that are to be predicted, with a bounded memory of values for each column.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        It does not change meanwhile.
-    of_frames : bool, default False
-        Whether values are those of a frame; else they are of JSON.
-
-    Attributes
-    ----------
-    names : frozenset of str
-        Of the columns; none if no row of this encoder is foreseen.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tunefree.stream.batch import BadRows, Columns, Position
-    >>> from tunefree.stream.features import TableEncoder
-    >>> chunk = Columns(pa.record_batch({"age": [30.0, 40.0], "job": ["cook", "clerk"]}), "example", 1, Position())
-    >>> encoder = TableEncoder.infer(chunk)
-    >>> _ = encoder.encode(chunk, True, BadRows())
-    >>> row_encoder = RowEncoder(encoder)
-    >>> block, _ = row_encoder.encode([{"job": "clerk", "age": 50.0}])
-    >>> block.numbers, block.codes, row_encoder.encode([{"job": "mason", "age": 50.0}])
-    (array([[50.]]), array([[3]], dtype=int32), None)
+    The encoder of tables does not change meanwhile. Values are those of JSON, or of a frame. ``names`` are those of the
+    columns; none if no row of this encoder is foreseen.
     """
 
     def __init__(self, encoder: Any, of_frames: bool = False) -> None:
@@ -86,13 +60,10 @@ class RowEncoder:
         self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
-        is_foreseen = not (notations_of(encoder) or encoder.na_values or encoder.notes or encoder.hash_bits)
-        is_foreseen = is_foreseen and not encoder.exposure
-        is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
-        is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
-        is_foreseen = is_foreseen and not (of_frames and ({*map(type, columns)} - _OF_FRAMES))
-        is_foreseen = is_foreseen and not (of_frames and any(column.since for column in columns))
-        self.names = frozenset(column.name for column in columns if is_foreseen)
+        unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
+        unforeseen += [encoder.ids.most is not None, _OF_WORDS & {column.kind for column in columns}]  # some forgotten
+        unforeseen += [{*map(type, columns)} - _OF_FRAMES, any(column.since for column in columns)] if of_frames else []
+        self.names = frozenset(column.name for column in columns if not any(unforeseen))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._take_limits()
 
@@ -102,8 +73,8 @@ class RowEncoder:
         self._rows, ranges = profile.rows, usual_ranges(profile) if self.of_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
         self._limits = [
-            within if type(column) is Number and not column.since else (1.0, 0.0)
-            for column, within in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
+            limit if type(column) is Number and not column.since else (1.0, 0.0)
+            for column, limit in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
         ]
 
     def follow(self, encoder: Any) -> RowEncoder:
@@ -122,14 +93,14 @@ class RowEncoder:
 
     def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
         """The block of rows, and what each column holds in each of them; None if something is not foreseen."""
-        of_rows = list[list[_Features]]()
+        encoded = list[list[_Features]]()
         for row in rows:
-            of_rows.append([])
+            encoded.append([])
             for place, (name, *_) in enumerate(self._described):
                 if (features := self._features(place, row.get(name, _ABSENT))) is None:
                     return None
-                of_rows[-1].append(features)
-        return _block_of(of_rows), [[features.seen for features in of_row] for of_row in of_rows]
+                encoded[-1].append(features)
+        return _block_of(encoded), [[features.seen for features in row] for row in encoded]
 
     def _features(self, place: int, value: Any) -> _Features | None:
         """What a column makes of a value; None if it is not foreseen."""
@@ -154,31 +125,33 @@ class RowEncoder:
             return _NOTHING if column.since else None
         try:
             types = {column.name: self._types[column.name]}
-            of_json = [{column.name: value}], types, ""
-            chunk = next(read_frame({column.name: [value]})) if self.of_frames else read_objects(*of_json)
+            if self.of_frames:
+                chunk = next(read_frame({column.name: [value]}))
+            else:
+                chunk = read_objects([{column.name: value}], types, "")
         except DataError:
             return None
         array = present_of(self.encoder, column_of(chunk, column.name, faults), column.name, faults)
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)
-        parts = parts_of(column, values, False)
+        parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
-        located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]
+        located = [[(place, part) for part in some] for some in (parts.codes, parts.bags)]
         ids, words = self.encoder.ids.of_chunk(1, *located, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
-        observed = column.observed(values, parts)
+        observed = parts.observed
         if self.of_frames and observed.missing[0]:
             return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
-        of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
+        value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
         codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
-        numbers = [float(of_rows[0]) for of_rows in parts.numbers]
+        numbers = [float(array[0]) for array in parts.numbers]
         entries = list(zip(words.features.tolist(), words.values.tolist(), strict=True))
-        return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
+        return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, value_compared))
 
 
 def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
@@ -202,14 +175,14 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
     return encoded[0]
 
 
-def _block_of(of_rows: Sequence[Sequence[_Features]]) -> Block:
+def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
     """The block of rows, of what the columns make of the values of each."""
-    numbers = np.array([[number for features in row for number in features.numbers] for row in of_rows])
-    codes = [dict(code for features in row for code in features.codes) for row in of_rows]
+    numbers = np.array([[number for features in row for number in features.numbers] for row in encoded])
+    codes = [dict(code for features in row for code in features.codes) for row in encoded]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
-    ids = np.array([[of_row.get(source, 0) for source in sources] for of_row in codes], np.int32)
-    words, entries = None, [[pair for features in row for pair in features.entries] for row in of_rows]
+    ids = np.array([[row.get(source, 0) for source in sources] for row in codes], np.int32)
+    words, entries = None, [[pair for features in row for pair in features.entries] for row in encoded]
     if any(entries):
-        of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
-        words = sparse([0, *accumulate(map(len, entries))], of_entries, values)
+        features_of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
+        words = sparse([0, *accumulate(map(len, entries))], features_of_entries, values)
     return table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)

@@ -11,40 +11,32 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.batch import BadRows
-from tunefree.stream.chunks import row_numbers
+from tunefree.stream.arrays import bytes_of, of_numbers
+from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
+from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
-HELD = 1 << 26  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
+MOST_IN_MEMORY = (
+    1 << 26
+)  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
 BUCKET = 1 << 27  # bytes of a bucket to aim at
 MOST_BUCKETS = 1024
 UNKNOWN = 64  # buckets where nothing tells how many bytes there are
 UNPACKED = 4  # bytes of rows for a byte of a compressed or columnar file, about
-
-
-class Kind(NamedTuple):
-    """How chunks of one kind are taken apart, written and read."""
-
-    size: Callable[[Any], int]  # (chunk) -> bytes
-    numbers: Callable[[Any], np.ndarray]  # (chunk) -> number of each row in its file
-    take: Callable[[Any, np.ndarray], Any]  # (chunk, places) -> rows
-    slice: Callable[[Any, int, int], Any]  # (rows, start, stop) -> rows
-    append: Callable[[Any, list[Any]], None]  # (file, list of rows): to a bucket
-    finish: Callable[[Path, Path, np.ndarray], None]  # (bucket, file, places): the rows of a bucket in a new order
 
 
 @contextmanager
@@ -53,41 +45,15 @@ def shuffled(
 ) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
-    Parameters
-    ----------
-    source : Source
-    seed : int
-        From 0; the same source and seed give the same order.
-    bad : BadRows, optional
-        What happens to rows that cannot be read; an error if None.
-    chunks : iterator, optional
-        All chunks of the source, where they are to be read otherwise than it reads them by itself.
-    known : encoder, optional
-        Of the columns as these chunks have them.
-
-    Yields
-    ------
-    Source
-        Errors about its rows that are raised in the context name the file and the number of the row in ``source``.
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used, or the rows cannot be written.
-
-    Examples
-    --------
-    >>> from tunefree.stream.source import open_source
-    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=2) as shuffled_source:
-    ...     [chunk.table["age"].to_pylist() for chunk in shuffled_source.chunks()]
-    [[4, 3, 1, 2]]
+    The same source and seed (from 0) give the same order. Rows that cannot be read are errors if ``bad`` is None.
+    ``chunks`` are those of the source, where they are to be read otherwise than it reads them by itself, and ``known``
+    is the encoder of their columns. Errors about the rows name the file and the number of the row in ``source``.
     """
-    kind = _TABLES if source.kind == formats.TABLE else _LINES
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
-        files = _divide(source, chunks or source.chunks(bad=bad or BadRows()), kind, Path(name), rng)
+        files = _divide(source, chunks or source.chunks(bad=bad or BadRows()), Path(name), rng)
         for file in files:
-            _reorder(file, kind, rng)
+            _reorder(file, source.kind == formats.TABLE, rng)
         shuffled_source = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
@@ -101,52 +67,95 @@ def shuffled(
             raise _traced(error, source, shuffled_source) from None
 
 
-def _divide(source: Source, chunks: Iterator[Any], kind: Kind, folder: Path, rng: np.random.Generator) -> list[Path]:
+def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.Generator) -> list[Path]:
     """The first pass: buckets, and beside each where its rows came from. Names of the files that they will become."""
-    held, total = [], 0
+    first, total = [], 0
     for chunk in chunks:
-        held.append(chunk)
-        total += kind.size(chunk)
-        if total > HELD:
+        first.append(chunk)
+        total += _size(chunk)
+        if total > MOST_IN_MEMORY:
             break
-    count = 1 if total <= HELD else _count(source)
+    count = 1 if total <= MOST_IN_MEMORY else _count(source)
     files = [folder / f"{number:04d}.rows" for number in range(count)]
     waiting: list[list[tuple[Any, np.ndarray]]] = [[] for _ in files]
     total = 0
-    for chunk in itertools.chain(held, chunks):
-        numbers = kind.numbers(chunk)
+    for chunk in itertools.chain(first, chunks):
+        rows, numbers = _rows_of(chunk)
         buckets = rng.integers(count, size=len(numbers))
         order = np.argsort(buckets, kind="stable")
-        places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), kind.take(chunk, order)
+        places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), rows.take(of_numbers(order))
         origins = np.column_stack([np.full(len(order), chunk.position.file), numbers[order]])
         for bucket, (start, stop) in enumerate(itertools.pairwise(places.tolist())):
             if start < stop:
-                waiting[bucket].append((kind.slice(rows, start, stop), origins[start:stop]))
-        total += kind.size(chunk)
-        if total > HELD:
-            _flush(waiting, files, kind)
+                waiting[bucket].append((rows.slice(start, stop - start), origins[start:stop]))
+        total += _size(chunk)
+        if total > MOST_IN_MEMORY:
+            _flush(waiting, files)
             total = 0
-    _flush(waiting, files, kind)
+    _flush(waiting, files)
     return [file for file in files if _bucket(file).exists()]
 
 
-def _flush(waiting: list[list[tuple[Any, np.ndarray]]], files: list[Path], kind: Kind) -> None:
-    """Write rows to their buckets."""
+def _size(chunk: Any) -> int:
+    """Bytes of a chunk."""
+    return len(chunk.data) if isinstance(chunk.data, np.ndarray) else int(chunk.data.nbytes)
+
+
+def _rows_of(chunk: Any) -> tuple[Any, np.ndarray]:
+    """The rows of a chunk as a table, of text with a column of lines, and their numbers in the file.
+
+    Dictionaries of strings, which differ from chunk to chunk, are decoded.
+    """
+    if isinstance(chunk.data, np.ndarray):
+        data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
+        ends = np.flatnonzero(data == LINE_END) + 1
+        buffers = [None, pa.py_buffer(np.append(0, ends)), pa.py_buffer(data)]
+        lines = pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
+        return pa.Table.from_arrays([lines], names=["line"]), chunk.row + np.arange(len(ends))
+    names, arrays = chunk.data.schema.names, chunk.data.columns
+    arrays = [_plain(array) if family(array.type) == "string" else array for array in arrays]
+    return pa.Table.from_arrays(arrays, names=names), row_numbers(chunk)
+
+
+def _plain(strings: Any) -> Any:
+    plain = decoded(strings)
+    return plain.cast(pa.string()) if pa.types.is_string_view(plain.type) else plain
+
+
+def _flush(waiting: list[list[tuple[Any, np.ndarray]]], files: list[Path]) -> None:
+    """Write rows to their buckets, behind those that these hold; the types of a column need not be the same in all."""
     for file, pieces in zip(files, waiting, strict=True):
         if not pieces:
             continue
+        table = _joined([rows for rows, _ in pieces])
         with _writing(file), open(_bucket(file), "ab") as rows, open(_origins(file), "ab") as origins:
-            kind.append(rows, [piece for piece, _ in pieces])
+            with pa.ipc.new_stream(rows, table.schema) as writer:
+                writer.write_table(table)
             origins.write(np.concatenate([origin for _, origin in pieces]).astype(np.int64).tobytes())
         pieces.clear()
 
 
-def _reorder(file: Path, kind: Kind, rng: np.random.Generator) -> None:
+def _joined(tables: list[Any]) -> Any:
+    return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+
+
+def _reorder(file: Path, is_table: bool, rng: np.random.Generator) -> None:
     """The second pass over one bucket, which is removed."""
-    origins = _read_origins(file)
+    origins, tables = _read_origins(file), []
     order = rng.permutation(len(origins))
     with _writing(file):
-        kind.finish(_bucket(file), file, order)
+        with pa.OSFile(str(_bucket(file))) as bucket:
+            while bucket.tell() < bucket.size():
+                tables.append(pa.ipc.open_stream(bucket).read_all())
+        table = _joined(tables).take(of_numbers(order)).combine_chunks()
+        with pa.OSFile(str(file), "wb") as handle:
+            if is_table:
+                with pa.ipc.new_file(handle, table.schema) as writer:
+                    writer.write_table(table.unify_dictionaries(), max_chunksize=CHUNK_ROWS)
+            else:
+                for lines in table.column(0).chunks:
+                    places = bytes_of(lines)[0]
+                    handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
         _origins(file).write_bytes(origins[order].tobytes())
         _bucket(file).unlink()
 
@@ -198,70 +207,3 @@ def _origin(source: Source, file: str, row: int) -> tuple[str, int]:
     """The file and the row of a source that a row in a random order comes from."""
     number, before = _read_origins(Path(file))[row - 1].tolist()
     return display_name(source.files[number]) if source.files else source.name, before
-
-
-def _take_columns(chunk: Any, places: np.ndarray) -> Any:
-    """Rows of a chunk of a table. Dictionaries of strings, which differ from chunk to chunk, are decoded."""
-    table = chunk.table
-    arrays = [_plain(array) if family(array.type) == "string" else array for array in table.columns]
-    return pa.Table.from_arrays(arrays, names=table.schema.names).take(pa.array(places))
-
-
-def _plain(strings: Any) -> Any:
-    plain = decoded(strings)
-    return plain.cast(pa.string()) if pa.types.is_string_view(plain.type) else plain
-
-
-def _append_tables(file: Any, tables: list[Any]) -> None:
-    """Write tables as one, behind those that the file holds; the types of a column need not be the same in all."""
-    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-    with pa.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _finish_tables(bucket: Path, file: Path, places: np.ndarray) -> None:
-    tables = []
-    with pa.OSFile(str(bucket)) as handle:
-        while handle.tell() < handle.size():
-            tables.append(pa.ipc.open_stream(handle).read_all())
-    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().take(pa.array(places))
-    with pa.OSFile(str(file), "wb") as handle, pa.ipc.new_file(handle, table.schema) as writer:
-        writer.write_table(table.combine_chunks().unify_dictionaries(), max_chunksize=CHUNK_ROWS)
-
-
-def _lines_of(data: bytes) -> list[bytes]:
-    return data.removesuffix(b"\n").split(b"\n")
-
-
-def _take_lines(chunk: Any, places: np.ndarray) -> list[bytes]:
-    lines = _lines_of(chunk.data.tobytes())
-    return [lines[place] for place in places.tolist()]
-
-
-def _append_lines(file: Any, pieces: list[list[bytes]]) -> None:
-    for lines in pieces:
-        file.write(b"\n".join(lines) + b"\n")
-
-
-def _finish_lines(bucket: Path, file: Path, places: np.ndarray) -> None:
-    lines = _lines_of(bucket.read_bytes())
-    with open(file, "wb") as handle:
-        _append_lines(handle, [[lines[place] for place in places.tolist()]])
-
-
-_TABLES = Kind(
-    lambda chunk: int(chunk.table.nbytes),
-    row_numbers,
-    _take_columns,
-    lambda table, start, stop: table.slice(start, stop - start),
-    _append_tables,
-    _finish_tables,
-)
-_LINES = Kind(
-    lambda chunk: len(chunk.data),
-    lambda chunk: np.arange(chunk.row, chunk.row + len(_lines_of(chunk.data.tobytes()))),
-    _take_lines,
-    lambda lines, start, stop: lines[start:stop],
-    _append_lines,
-    _finish_lines,
-)

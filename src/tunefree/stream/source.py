@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tunefree.core.errors import DataError, ModelError
-from tunefree.stream import formats
+from tunefree.stream import formats, frames, tables
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.contract import Options
+from tunefree.stream.byte_stream import open_text
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
-from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.tables import Options
+from tunefree.stream.text import DELIMITERS, line_after, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
@@ -28,7 +34,7 @@ def encoder_of(kind: str) -> Any:
     Only the encoder in use is imported, because that of tables takes a while.
     """
     if kind == formats.TABLE:
-        return formats.load("tunefree.stream.features:TableEncoder")
+        return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
         raise ModelError(f"the model reads {kind}, and no such format is known; import the module that registers it")
     return formats.load(formats.named(kind).encoder)
@@ -36,32 +42,12 @@ def encoder_of(kind: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: files of one format, or a table in memory.
+    """Where rows come from: files of one format ("-" is standard input), or a table in memory.
 
-    Parameters
-    ----------
-    files : tuple of str
-        Names of files; "-" is standard input. Empty for a table in memory.
-    format : str or None
-        The name of the files' format; None for a table in memory.
-    table : object, optional
-        A table in memory.
-    delimiter : str, optional
-        Between the fields of a CSV line; guessed if None.
-    column_types : ColumnTypes
-        What is said of how further files write what the model knows; a plan says it for training.
-    origin : callable
-        From a file and the number of a row in it to those that the user knows, where rows were moved.
-    known : encoder, optional
-        That knows the columns, but no row; made before rows were moved.
-    typed : bool, default True
-        Whether the format distinguishes strings of digits from numbers, which CSV does not.
-
-    Examples
-    --------
-    >>> source = open_source({"age": [39, 50], "rich": ["no", "yes"]})
-    >>> source.kind, [chunk.table.num_rows for chunk in source.chunks()]
-    ('table', [2])
+    ``column_types`` is what is said of how further files write what the model knows; a plan says it for training. Where
+    rows were moved, ``origin`` returns the file and number of a row that the user knows, and ``known`` is an encoder
+    that knows the columns, made before. ``typed`` says whether the format distinguishes strings of digits from numbers,
+    which CSV does not.
     """
 
     files: tuple[str, ...]
@@ -80,11 +66,11 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
-        """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
+        """Whether its rows are used as they come; :func:`tunefree.stream.text.use_lines_as_they_come` says it."""
         return self.files == ("-",) and open_text(self.files[0]).patience is not None
 
     @property
@@ -109,44 +95,26 @@ class Source:
         bad: BadRows | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Chunks from a position on.
-
-        Parameters
-        ----------
-        start : Position
-        bad : BadRows, optional
-            What happens to rows that cannot be read; an error if None.
-        **options
-            Fields of :class:`tunefree.stream.contract.Options`, apart from the delimiter.
-        """
+        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`; rows that cannot be read are
+        errors if ``bad`` is None."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
-        from tunefree.stream import frames, tables
-
         if self.format is None:
             return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).named)
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:
-        """Rows that say more about the columns than the first chunk does; None where that says as much.
-
-        Parameters
-        ----------
-        options : Options
-            How they are read, apart from the delimiter.
-        """
+        """Rows that say more about the columns than the first chunk does; None where that says as much."""
         if self.kind != formats.TABLE or self.format is None:
             return None
-        from tunefree.stream import tables
-
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
-    def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **of_columns: Any) -> Any:
+    def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk, as ``TableEncoder.infer`` does."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **of_columns)
-        if any(value for value in of_columns.values() if value != ColumnTypes()):
+            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)
+        if any(value for value in column_options.values() if value != ColumnTypes()):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
@@ -165,6 +133,27 @@ class Source:
             return lambda position: None
         before = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
+
+    def places(self, count: int) -> list[Position]:
+        """At most so many positions all over a source, the first at its start.
+
+        Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
+        text before a position are not counted.
+        """
+        lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
+        if not self.rewindable or (self.format is None and not lengths[0]):
+            return []
+        ends, places = list(itertools.accumulate(lengths)), {Position()}
+        is_text = self.format is not None and formats.named(self.format).text
+        for part in range(1, count) if lengths and all(lengths) else ():
+            goal = ends[-1] * part // count
+            number = bisect.bisect_right(ends, goal)
+            offset = goal - ends[number] + lengths[number]
+            if not is_text:
+                places.add(Position(number, offset, offset))
+            elif start := line_after(self.files[number], offset, DELIMITERS if self.format == "csv" else ""):
+                places.add(Position(number, start))
+        return sorted(places)
 
 
 def open_source(
@@ -220,7 +209,7 @@ def open_source(
     'vw'
     """
     paths = _paths(data)
-    of_files = {
+    passed = {
         "format": format is not None,
         "delimiter": delimiter is not None,
         "escape": escape is not None,
@@ -228,7 +217,7 @@ def open_source(
         "max_line_bytes": max_line_bytes != LONGEST_LINE,
     }
     if paths is None:
-        _refuse(of_files, "is for files, and this is a table")
+        _refuse([name for name in passed if passed[name]], "is for files, and this is a table")
         return Source((), None, data, column_types=column_types)
     if format is not None:
         formats.named(format)
@@ -244,17 +233,17 @@ def open_source(
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     name = format or _format_of(files[0], is_table, delimiter)
-    of_files["format"] = False
-    if formats.named(name).text:
-        of_csv = ("delimiter", "escape")
-        of_files = {option: of_files[option] and name in WITHOUT_DELIMITER for option in of_csv}
-    _refuse(of_files, f"has no effect on {name} files")
+    is_text, csv_options = formats.named(name).text, ("delimiter", "escape")
+    idle = (
+        (csv_options if name in WITHOUT_DELIMITER else ()) if is_text else (*csv_options, "encoding", "max_line_bytes")
+    )
+    _refuse([option for option in idle if passed[option]], f"has no effect on {name} files")
     return Source(files, name, None, delimiter, column_types, typed=formats.named(name).typed)
 
 
-def _refuse(parameters: dict[str, bool], why: str) -> None:
-    """Raise an error if one of some parameters was passed, which have no effect."""
-    for name in (name for name, is_passed in parameters.items() if is_passed):
+def _refuse(names: list[str], why: str) -> None:
+    """Raise an error of the first parameter that was passed and has no effect."""
+    for name in names:
         raise DataError(f"`{name}` {why}", remedy="leave it out")
 
 
@@ -277,22 +266,29 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
-    format = formats.by_extension(file) or (formats.named("csv") if delimiter else formats.by_line(_first_line(file)))
-    if is_table and (format is None or format.kind != formats.TABLE) and not formats.by_extension(file):
-        format = formats.named("csv")
+    format = formats.by_extension(file)
+    if format is None and not delimiter:
+        with closing(open_text(file)) as text:  # it stays to be read
+            line = bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
+        format = formats.by_line(line)
+        if format is not None and is_table and format.kind != formats.TABLE:
+            format = None
+    if format is None and (delimiter or is_table):
+        return "csv"
     if format is None:
         remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
     return format.name
 
 
-def _first_line(file: str) -> str:
-    """The first line of a text, without white space around it; it stays to be read."""
-    text = open_text(file)
-    try:
-        return bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
-    finally:
-        text.close()
+def _rows_of(table: Any) -> int:
+    """Rows of a table in memory that can be read again; 0 of a stream, or where that is unknown."""
+    if isinstance(table, Mapping):
+        table = next(iter(table.values()), ())
+    can_be_read_again = isinstance(table, Sequence | pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch)
+    library = type(table).__module__.split(".")[0]
+    # others may be results of a query, which are gone once they are read
+    return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
 def _length(file: str, format: formats.Format) -> int:

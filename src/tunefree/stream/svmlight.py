@@ -9,11 +9,8 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
-from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.tokens import (
     LINE_END,
-    LONG,
     NOT_A_NUMBER,
     NOT_FINITE,
     OK,
@@ -22,12 +19,12 @@ from tunefree.stream.tokens import (
     Longs,
     Output,
     byte_at,
-    exact_value,
+    ends_token,
     first_slot,
-    is_blank,
+    read_any,
     read_digits,
-    read_number,
     read_short,
+    read_value,
     skip_blanks,
     skip_line,
     table_mask,
@@ -67,30 +64,23 @@ def is_svmlight(line: str) -> bool:
 class SvmlightEncoder(tokens.LineEncoder):
     """Turns lines of svmlight text into batches.
 
-    Parameters
-    ----------
-    hash_bits : int, default=0
-        0 keeps an exact dictionary of indices; otherwise indices are hashed to 2^hash_bits features, and the values of
-        features that collide are summed.
-    zero_based : bool, default=False
-        Whether 0 is an index; it becomes one when it occurs.
-
-    Attributes
-    ----------
-    has_queries : bool
-        Whether the first rows have query numbers (``qid:``), which are not used.
+    An exact dictionary of indices is kept, or indices are hashed to 2^hash_bits features, and the values of features
+    that collide are summed. If ``zero_based``, 0 is an index; it becomes one when it occurs. ``has_queries`` tells
+    whether the first rows have query numbers (``qid:``), which are not used.
 
     Examples
     --------
-    >>> from tunefree.stream.batch import BadRows, Lines, Position
+    >>> from tunefree.stream.batch import BadRows, Chunk, Position
     >>> text = np.frombuffer(b"+1 7:0.5 9:2 # a comment\\n-1 9:1\\n", np.uint8)
     >>> encoder = SvmlightEncoder()
-    >>> batch = encoder.encode(Lines(text, "example", 1, Position()), learning=True, bad=BadRows())
+    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
     >>> batch.target.to_pylist(), batch.rows.features.tolist(), batch.rows.values.tolist()
     ([1.0, -1.0], [1, 2, 2], [0.5, 2.0, 1.0])
     >>> encoder.names()
     ['(constant)', '7', '9']
     """
+
+    messages = _MESSAGES
 
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
@@ -115,27 +105,17 @@ class SvmlightEncoder(tokens.LineEncoder):
         seen = scratch.array("seen", (int(table_mask(len(data) // _SHORTEST)) + 1,), np.uint64)
         return tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
 
-    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        lines, data, output, scratch = prepared
-        if self._is_new:
-            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
-        tokens.report(output, data, lines, bad, _MESSAGES)
-        self.zero_based = self.zero_based or (learning and not output.keys.all())
-        ids = self._look_up(output.keys, learning)
-        if not learning:
-            self.look_for_unknown(prepared, ids, bad)
-        rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
-        target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
-        numbers = output.integers[:, 0] + lines.row
-        self._spare.append(scratch)
-        of_file: dict[str, Any] = {"file": lines.file, "position": lines.position, "n_features": self.n_features}
-        return Batch(rows, target, np.ones(len(numbers)), numbers, **of_file)
-
-    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
         return str(prepared.output.keys[entry])
 
+    def _ids_of(self, prepared: tokens.Prepared, learning: bool) -> np.ndarray:
+        indices = prepared.output.keys
+        if self._is_new:
+            self._is_new, self.has_queries = False, b" qid:" in prepared.data.tobytes()
+        self.zero_based = self.zero_based or (learning and not indices.all())
+        return self._look_up(indices, learning)
+
     def _look_up(self, indices: np.ndarray, learning: bool) -> np.ndarray:
-        """The features of indices; 0 for unknown ones, unless they are learned."""
         if self.keys.bits:
             self.keys, ids = dictionary.lookup(self.keys, indices, learning)
             return ids
@@ -169,18 +149,12 @@ class SvmlightEncoder(tokens.LineEncoder):
         return encoder
 
 
-def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _HASH  # compiled, "in" is a loop
-
-
 def _read_label(data, place, longs):
     """(label, place of what follows, kind of error)"""
-    label, stop, kind = read_number(data, place)
-    if kind == LONG:
-        label, kind = exact_value(place, longs)
+    label, stop, kind = read_any(data, place, longs)
     if kind == NOT_FINITE:
         kind = _LABEL_NOT_FINITE
-    elif kind != TOO_LARGE and (kind != OK or not _ends_token(byte_at(data, stop))):
+    elif kind != TOO_LARGE and (kind != OK or not ends_token(byte_at(data, stop), _HASH)):
         kind = _LABELS if kind == OK and byte_at(data, stop) == _COMMA else _LABEL
     return label, stop, kind
 
@@ -197,7 +171,7 @@ def _skip_query(data, place):
         stop = place + 4
         while byte_at(data, stop) >= 48 and byte_at(data, stop) < 58:
             stop += 1
-        kind = OK if stop > place + 4 and _ends_token(byte_at(data, stop)) else _QUERY
+        kind = OK if stop > place + 4 and ends_token(byte_at(data, stop), _HASH) else _QUERY
         place = stop if kind == OK else place
     return place, kind
 
@@ -205,7 +179,7 @@ def _skip_query(data, place):
 def _index_error(digits, byte):
     """The kind of error of an index, followed by a byte, that is not one followed by a colon."""
     if byte != _COLON or digits == 0:
-        return _COLON_MISSING if digits > 0 and _ends_token(byte) else _INDEX
+        return _COLON_MISSING if digits > 0 and ends_token(byte, _HASH) else _INDEX
     return _OVERFLOW
 
 
@@ -222,12 +196,9 @@ def _read_entries(data, place, k, output, longs, largest):
             break
         start = stop + 1
         value, stop = read_short(data, start)
-        if not _ends_token(byte_at(data, stop)) or stop == start:
-            value, stop, kind = read_number(data, start)
-            if kind == LONG:
-                value, kind = exact_value(start, longs)
-            if kind != OK or not _ends_token(byte_at(data, stop)):
-                kind = NOT_A_NUMBER if kind == OK else kind
+        if not ends_token(byte_at(data, stop), _HASH) or stop == start:
+            value, stop, kind = read_value(data, start, longs, _HASH)
+            if kind != OK:
                 break
         ascending &= index >= next_index
         next_index = index + np.uint64(1)

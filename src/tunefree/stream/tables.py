@@ -1,27 +1,78 @@
-"""Files of tables as chunks of constant size, whatever their format.
+"""Files of tables as chunks, whatever their format, and what a format of tables provides for that.
 
 A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
 Reading from the position of a chunk gives exactly what follows it.
+
+Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
+is the same in all files tells nothing of their rows, and becomes a column only where it is asked for: by a model that
+knows it, or by an option. So files may lie wherever they like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.core.numbers import MOST
 from tunefree.stream import formats
-from tunefree.stream.batch import BadRows, Columns, Position
-from tunefree.stream.columns import family
-from tunefree.stream.contract import Options, TableReader
-from tunefree.stream.files import display_name
-from tunefree.stream.lists import flattened
-from tunefree.stream.partitions import with_partitions
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.columns import decoded, family
+from tunefree.stream.files import Partition, display_name
+from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.sequences import flattened
+from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
 _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
+
+
+class Options(NamedTuple):
+    """How to read a table."""
+
+    delimiter: str | None = None  # between the fields of a line; guessed from the header if None
+    types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns that a model knows, for names of folders
+    chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
+    block_size: int = BLOCK_SIZE  # bytes of a chunk of text
+    as_written: tuple[str, ...] = ()  # columns that are strings where they are names of folders
+    column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
+    target: str | None = None  # a column that is asked for
+    na_values: tuple[str, ...] = ()  # texts among numbers of JSON that stand for a missing one, beside the usual ones
+    grows: bool = True  # whether columns that ``types`` lacks are of use
+
+    @property
+    def named(self) -> set[str]:
+        """Columns that a model knows, or that a user names."""
+        types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
+        return {*self.types, *self.as_written, *types.numeric, *types.as_written(()), *target}
+
+
+class TableReader(NamedTuple):
+    """The functions that read one format of tables; each reads one file.
+
+    ``schema`` returns the names and types (pyarrow.Schema) of the columns of a file.
+
+    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema, or with further
+    columns. The position of a chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used
+    are reported to ``BadRows`` and left out; the batch then carries the numbers of its rows
+    (:func:`tunefree.stream.columns.with_row_numbers`).
+
+    ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
+    needed for text, whose length is its size in bytes.
+
+    ``sample`` returns rows of a file, as a record batch of the schema, that tell more of its columns than its first
+    chunk does; None where its first chunk tells as much.
+
+    ``optional`` says that a row may lack columns, and a further file too, but not all of them.
+    """
+
+    schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
+    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Chunk]]  # (file, start, schema, options, bad)
+    length: Callable[[str], int] = lambda file: 0  # (file) -> rows
+    sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
+    optional: bool = False
 
 
 def read_tables(
@@ -30,69 +81,44 @@ def read_tables(
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     bad: BadRows | None = None,
     **options: Any,
-) -> Iterator[Columns]:
-    """Read tables as chunks.
+) -> Iterator[Chunk]:
+    """Read tables as chunks, with fields of :class:`Options`.
 
-    Parameters
-    ----------
-    files : sequence of str
-        As :func:`tunefree.stream.files.expand` gives them; "-" is standard input (text only).
-    format : str, optional
-        The name of a format of tables. If None, it is recognised by the first file's extension; standard input is CSV.
-    start : Position, default=Position()
-        Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
-    bad : BadRows, optional
-        What happens to rows that cannot be read; an error if None.
-    **options
-        Fields of :class:`tunefree.stream.contract.Options`. Columns of CSV are strings. Types of columns of
-        JSON that are not known before are inferred from the first lines. Chunks of columnar files have 32768
-        rows by default, fewer for wide tables.
-
-    Yields
-    ------
-    Columns
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("age,job\\n39,clerk\\n?,cook\\n")
-    ...     for chunk in read_tables([str(path)]):
-    ...         print(chunk.row, chunk.table.to_pydict())
-    1 {'age': ['39', '?'], 'job': ['clerk', 'cook']}
+    If the name of the ``format`` is None, it is recognised by the first file's extension; standard input is CSV. A
+    chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad`` is
+    None. Columns of CSV are strings. Types of columns of JSON that are not known before are inferred from the first
+    lines. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
     reader = _reader_of(files, format)
     how = Options(**options)
-    schema = of_first = reader.schema(files[0], how)
+    schema = first_schema = reader.schema(files[0], how)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
             known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
-            of_file = reader.schema(file, known)
-            columns = dict(zip(of_file.names, of_file.types, strict=True))
-            _check_columns(of_first, columns, reader.optional, file, files[0])
+            file_schema = reader.schema(file, known)
+            columns = dict(zip(file_schema.names, file_schema.types, strict=True))
+            _check_columns(first_schema, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, how, bad):
-            rows += chunk.table.num_rows
-            schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
-            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, how, bad)
+            rows += chunk.data.num_rows
+            schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
+            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, how, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not bad.count:
+    if not rows and start == Position() and not bad.tally.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 
-def sample_of(files: Sequence[str], format: str | None, options: Options) -> Columns | None:
+def sample_of(files: Sequence[str], format: str | None, options: Options) -> Chunk | None:
     """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
     reader = _reader_of(files, format)
     sample = reader.sample(files[0], options)
     if sample is None:
         return None
-    return with_partitions(
-        Columns(flattened(sample), display_name(files[0]), 1, Position()), files[0], options, BadRows()
-    )
+    chunk = Chunk(flattened(sample), display_name(files[0]), 1, Position())
+    return with_partitions(chunk, files[0], options, BadRows())
 
 
 def rows_of_a_chunk(n_columns: int) -> int:
@@ -118,11 +144,12 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
-        if name not in columns and optional:
-            continue
         if name not in columns:
+            if optional:
+                continue
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
-        expected, here = _broad(schema.field(name).type), _broad(columns[name])
+        kinds = [family(kind) for kind in (schema.field(name).type, columns[name])]
+        expected, here = ("string" if kind == "category" else kind for kind in kinds)
         if "null" not in {expected, here} and expected != here:
             problem = f"{columns[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
@@ -130,12 +157,58 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
 
 def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
     """A schema with further columns; those whose type is null are not known yet."""
-    further = [
-        (name, type) for name, type in columns.items() if name not in schema.names and not pa.types.is_null(type)
-    ]
+    unknown = {name: type for name, type in columns.items() if name not in schema.names}
+    further = [(name, type) for name, type in unknown.items() if not pa.types.is_null(type)]
     return pa.schema([*schema, *further]) if further else schema
 
 
-def _broad(arrow_type: Any) -> str:
-    """The family of a type, in which categories count as strings."""
-    return {"category": "string"}.get(family(arrow_type), family(arrow_type))
+def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
+    """A chunk with columns of the partitions that its file lies in, as far as these are of use; ``bad`` counts the rows
+    that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
+    its column."""
+    for partition in getattr(file, "partitions", ()):
+        is_ignored = options.grows and partition.name in options.as_written
+        if is_ignored or not (partition.varies or partition.name in options.named):
+            continue
+        if partition.name in chunk.data.schema.names:
+            _check_equal(chunk, partition)
+            continue
+        values = pa.repeat(_value(partition, options, file), chunk.data.num_rows)
+        chunk = chunk._replace(data=chunk.data.append_column(partition.name, values))
+        if options.grows and partition.name != options.target:
+            remedy = f"`ignore={partition.name!r}` leaves it out"
+            bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
+    return chunk
+
+
+def _value(partition: Partition, options: Options, file: str) -> Any:
+    """The value as a scalar of the type of its column."""
+    as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
+    usual = pa.float64() if partition.is_number and partition.name not in as_written else pa.string()
+    to = options.types.get(partition.name, usual)
+    try:
+        return pa.array([partition.text], pa.string()).cast(to)[0]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        problem = f"the path says {partition.text!r}, which is not of the type {to}"
+        remedy = "name the folder as those that were learned"
+        raise DataError(problem, display_name(file), column=partition.name, remedy=remedy) from None
+
+
+def _check_equal(chunk: Chunk, partition: Partition) -> None:
+    """Raise a DataError if a column of a chunk differs from what the path says."""
+    values = decoded(chunk.data.column(partition.name))
+    different = values if pa.types.is_nested(values.type) else values.unique()
+    unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]
+    if unequal:
+        row = chunk.row + values.to_pylist().index(unequal[0])
+        problem = f"{unequal[0]!r} here, but the path says {partition.text!r}"
+        raise DataError(problem, chunk.file, row, partition.name, "correct the one or the other, or move the file")
+
+
+def _is_equal(value: Any, text: str | None) -> bool:
+    if value is None or text is None or str(value) == text:
+        return str(value) == str(text)
+    try:
+        return abs(float(value)) <= MOST and float(value) == float(text)
+    except (TypeError, ValueError, OverflowError):
+        return False

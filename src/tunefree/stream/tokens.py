@@ -1,25 +1,29 @@
-"""What the tokenizers of svmlight and Vowpal Wabbit text share: numbers, errors, and sparse rows from keys."""
+"""What svmlight and Vowpal Wabbit text share: the encoder of lines, numbers, and features that training never saw."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
-from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.arrays import of_numbers
+from tunefree.stream.batch import BadRows, Batch, Chunk, Reason, Tally
 from tunefree.stream.keys import load, mix
-from tunefree.stream.unknown_features import UnknownFeatures
+from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 
+MOST_EXAMPLES = 3  # features by name
+FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
+SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
+
 PADDING = 16
-_PIECE = 1 << 16  # bytes that fit into the first-level cache
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
@@ -70,7 +74,7 @@ class Scratch:
 class Prepared(NamedTuple):
     """A chunk that is tokenized, before its features are looked up."""
 
-    lines: Lines
+    lines: Chunk
     data: np.ndarray  # (bytes,) the text, terminated
     output: Output
     scratch: Scratch  # in use for as long as the output
@@ -80,19 +84,19 @@ class LineEncoder:
     """Turns lines of text into rows of features, and learns which features there are.
 
     Formats say how lines are tokenized. :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps:
-    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream.
-
-    Parameters
-    ----------
-    hash_bits : int
-        Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0.
+    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream. Features
+    are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
+
+    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error the problem, of a token {}, and the remedy
+    unlabelled: ClassVar[int | None] = None  # the kind of error of rows that lack a label
+    has_duplicates: ClassVar[bool] = False  # whether a feature may occur twice in a row
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
         self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+    def encode(self, lines: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out.
 
         Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
@@ -100,32 +104,67 @@ class LineEncoder:
         """
         return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
 
-    def prepare(self, lines: Lines, labelled: bool) -> Prepared:
-        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
+    def prepare(self, lines: Chunk, labelled: bool) -> Prepared:
+        """The part of :meth:`encode` that does not depend on other chunks."""
         data = terminated(lines.data)
         try:
             scratch = self._spare.pop()
-        except IndexError:
+        except IndexError:  # asked beforehand, another thread may take the last one
             scratch = Scratch()
         return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
 
     def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
-        raise NotImplementedError
+        lines, data, output, scratch = prepared
+        self._report(prepared, bad)
+        ids = self._ids_of(prepared, learning)
+        if not learning:
+            self._look_for_unknown(prepared, ids, bad)
+        block = to_rows(output, ids, self.has_duplicates or self.keys.bits > 0)
+        labels, weight = output.reals.T.copy()
+        missing = np.isnan(labels)
+        target = None if len(labels) and missing.all() else of_numbers(labels, missing)
+        numbers, tags = output.integers[:, 0] + lines.row, self._tags(data, output)
+        self._spare.append(scratch)
+        return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
-    def look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
+    def _report(self, prepared: Prepared, bad: BadRows) -> None:
+        """Report the bad rows."""
+        lines, data, output, _ = prepared
+        for line, place, kind in output.errors.tolist():
+            problem, remedy = self.messages[kind]
+            is_unlabelled = kind == self.unlabelled
+            if is_unlabelled and bad.skip_unlabelled:
+                bad.report_unlabelled(problem, lines.file, lines.row + line)
+                continue
+            shown, is_binary = token(data, place)
+            if is_binary:
+                is_unlabelled = False
+                problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
+            report = bad.report_unlabelled if is_unlabelled else bad.report
+            report(problem.format(shown), lines.file, lines.row + line, None, remedy)
+
+    def _look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
         """Count the features of rows to predict that are not known."""
         if not self.keys.bits and len(ids):
             bad.comparison = bad.comparison or UnknownFeatures(self.names())
             lines, output = prepared.lines, prepared.output
             numbers = output.integers[:, 0] + lines.row
-            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self.name_of(prepared, k))
-
-    def name_of(self, prepared: Prepared, entry: int) -> str:
-        """The name of the feature of an entry."""
-        raise NotImplementedError
+            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self._name_of(prepared, k))
 
     def _tokenized(self, data: np.ndarray, scratch: Scratch, labelled: bool) -> Output:
+        raise NotImplementedError
+
+    def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
+        """The features of the entries, 0 for unknown ones, unless they are learned."""
+        raise NotImplementedError
+
+    def _tags(self, data: np.ndarray, output: Output) -> list[str] | None:
+        """The tags of the rows, where a format has such."""
+        return None
+
+    def _name_of(self, prepared: Prepared, entry: int) -> str:
+        """The name of the feature of an entry."""
         raise NotImplementedError
 
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
@@ -160,7 +199,7 @@ def tokenize(
     Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
     are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
     """
-    n = sum(int(np.count_nonzero(data[i : i + _PIECE] == LINE_END)) for i in range(0, len(data), _PIECE))
+    n = count_line_ends(data)
     entries = len(data) // shortest
     # a long number has at least 4 bytes; the first element is a count
     longs = Longs(scratch.array("longs", (len(data) // 4 + 2,), np.int32), np.empty(0))
@@ -198,43 +237,13 @@ def terminated(data: np.ndarray) -> np.ndarray:
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def token(data: np.ndarray, place: int) -> str:
-    """The token that starts at a place, as a message shows it."""
-    text = data[place : place + 200].tobytes().split(b"\n")[0]
-    words = text.split()
-    word = words[0] if words else b""
-    shown = word.decode("ascii", "backslashreplace")
-    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
-    return repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")
-
-
-def is_binary(data: np.ndarray, place: int) -> bool:
-    """Whether a token holds control characters, which text does not."""
+def token(data: np.ndarray, place: int) -> tuple[str, bool]:
+    """The token that starts at a place, as a message shows it, and whether it holds control characters, as no text."""
     word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
-    return any(byte < BLANK or byte == 127 for byte in word)
-
-
-def report(
-    output: Output,
-    data: np.ndarray,
-    lines: Lines,
-    bad: BadRows,
-    messages: dict[int, tuple[str, str]],
-    unlabelled: int | None = None,
-) -> None:
-    """Report the bad rows; ``messages`` holds for each kind the problem, with ``{}`` for the token, and a remedy.
-
-    Rows of the kind ``unlabelled`` lack a label.
-    """
-    for line, place, kind in output.errors.tolist():
-        problem, remedy = messages[kind]
-        if kind == unlabelled and bad.skip_unlabelled:
-            bad.report_unlabelled(problem, lines.file, lines.row + line)
-            continue
-        if is_binary(data, place):
-            kind, problem, remedy = -1, "{} is binary, not text", "check that the file is text and not damaged"
-        report = bad.report_unlabelled if kind == unlabelled else bad.report
-        report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
+    letters = word.decode("ascii", "backslashreplace")
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in letters)
+    shown = repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")
+    return shown, any(byte < BLANK or byte == 127 for byte in word)
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:
@@ -416,7 +425,28 @@ def _product(a, b):
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def exact_value(place, longs):
+def ends_token(byte, mark):
+    """Whether a byte ends a token, where a mark does besides blanks and the line end."""
+    return is_blank(byte) or byte == LINE_END or byte == mark  # compiled, "in" is a loop
+
+
+def read_any(data, place, longs):
+    """As :func:`read_number`, of numbers that need more than double arithmetic too."""
+    value, stop, kind = read_number(data, place)
+    if kind == LONG:
+        value, kind = _exact_value(place, longs)
+    return value, stop, kind
+
+
+def read_value(data, start, longs, mark):
+    """Any number that a token ends with: (value, place of what follows, kind of error)."""
+    value, stop, kind = read_any(data, start, longs)
+    if kind == OK and not ends_token(byte_at(data, stop), mark):
+        kind = NOT_A_NUMBER
+    return value, stop, kind
+
+
+def _exact_value(place, longs):
     """(value, kind) of a number that needs more than double arithmetic: the first run notes it, the second knows it."""
     i = longs.places[0] + 1
     value, kind = 0.0, OK
@@ -479,3 +509,38 @@ def merge_entries(
         pointers[i + 1] = kept
         start = stop
     return kept
+
+
+class UnknownFeatures:
+    """Counts what is unknown in rows that are predicted, of the ``names`` of the known features by id."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names, self.is_seen = names, np.zeros(len(names), bool)
+        self.entries, self.unknown, self.examples = 0, 0, dict[str, None]()
+        self.rows = Tally()  # with unknown features, and with nothing else
+
+    def add(
+        self, ids: np.ndarray, ends: np.ndarray, file: str, numbers: np.ndarray, name_of: Callable[[int], str]
+    ) -> None:
+        """Add rows of these features, 0 for unknown ones; ``ends`` has where those of each row end."""
+        unknown, sizes = np.flatnonzero(ids == 0), np.diff(ends, prepend=0)
+        self.entries, self.unknown = self.entries + len(ids), self.unknown + len(unknown)
+        self.is_seen[ids] = True
+        for entry in unknown[: MOST_EXAMPLES + 1].tolist() if len(self.examples) <= MOST_EXAMPLES else ():
+            self.examples.setdefault(name_of(entry))
+        counts = np.bincount(np.searchsorted(ends, unknown, side="right"), minlength=len(ends))
+        for problem, is_odd in ((SOME, counts > 0), (NOTHING, (counts == sizes) & (sizes > 0))):
+            if is_odd.any():
+                self.rows.note(Reason(problem, "", int(is_odd.sum()), file, int(numbers[is_odd.argmax()])))
+
+    def note(self, bad: BadRows) -> None:
+        """Note what is odd about all rows."""
+        examples, absent = list(self.examples)[:MOST_EXAMPLES], np.flatnonzero(~self.is_seen[1:]) + 1
+        some = SOME.format(", ".join(examples))
+        if 0 < len(absent) <= MOST_EXAMPLES:
+            some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
+        for reason in self.rows.oddities():
+            if reason.problem == NOTHING:
+                bad.note(NOTHING, reason.file, reason.row, rows=reason.rows)
+            elif self.unknown > FEWEST_OF_ENTRIES * self.entries:
+                bad.note(some, reason.file, reason.row, rows=reason.rows)

@@ -17,14 +17,10 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
-from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.keys import finish, fold, load
-from tunefree.stream.names import Names, in_order
 from tunefree.stream.tokens import (
     BLANK,
     LINE_END,
-    LONG,
     NOT_A_NUMBER,
     NOT_FINITE,
     OK,
@@ -34,12 +30,12 @@ from tunefree.stream.tokens import (
     Output,
     byte_at,
     bytes_before,
+    ends_token,
     equal,
-    exact_value,
-    is_blank,
     less,
-    read_number,
+    read_any,
     read_short,
+    read_value,
     skip_blanks,
     skip_line,
 )
@@ -75,25 +71,22 @@ class VWEncoder(tokens.LineEncoder):
     """Turns lines of Vowpal Wabbit text into batches.
 
     Features are known by namespace and name; the values of a feature that occurs twice in a row are summed. Their names
-    are ``namespace^feature``, or ``feature`` in the namespace without a name.
-
-    Parameters
-    ----------
-    hash_bits : int, default=0
-        0 keeps an exact dictionary of names; otherwise they are hashed to 2^hash_bits features, the values of
-        features that collide are summed, and no names are kept.
+    are ``namespace^feature``, or ``feature`` in the namespace without a name. They are kept in an exact dictionary, or
+    hashed to 2^hash_bits features: then the values of features that collide are summed, and no names are kept.
 
     Examples
     --------
-    >>> from tunefree.stream.batch import BadRows, Lines, Position
+    >>> from tunefree.stream.batch import BadRows, Chunk, Position
     >>> text = np.frombuffer(b"1 2.0 'first|size:2 height:1.5 width\\n-1 |size width:3\\n", np.uint8)
     >>> encoder = VWEncoder()
-    >>> batch = encoder.encode(Lines(text, "example", 1, Position()), learning=True, bad=BadRows())
+    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
     >>> batch.rows.features.tolist(), batch.rows.values.tolist(), batch.weight.tolist(), batch.tags
     ([1, 2, 2], [3.0, 2.0, 3.0], [2.0, 1.0], ['first', ''])
     >>> encoder.names()
     ['(constant)', 'size^height', 'size^width']
     """
+
+    messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True
 
     def __init__(self, hash_bits: int = 0) -> None:
         super().__init__(hash_bits)
@@ -103,38 +96,26 @@ class VWEncoder(tokens.LineEncoder):
     def _tokenized(self, data: np.ndarray, scratch: tokens.Scratch, labelled: bool) -> Output:
         return tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3))
 
-    def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        lines, data, output, scratch = prepared
-        tokens.report(output, data, lines, bad, _MESSAGES, _NO_LABEL)
-        known = self.keys.count
+    def _ids_of(self, prepared: tokens.Prepared, learning: bool) -> np.ndarray:
+        known, output = self.keys.count, prepared.output
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > known:
-            self._keep_names(data, ids, output.places, known)
-        if not learning:
-            self.look_for_unknown(prepared, ids, bad)
-        rows = tokens.to_rows(output, ids, merge=True)
-        labels, weight = output.reals.T.copy()
-        unknown = np.isnan(labels)
-        target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
-        numbers = output.integers[:, 0] + lines.row
-        tags = _tags(data, output)
-        self._spare.append(scratch)
-        return Batch(rows, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
+            sizes = np.empty(self.keys.count - known, np.int64)
+            self._names.append(_names_of(prepared.data, ids, output.places, self.keys.first + known, sizes))
+            self._sizes.append(sizes)
+        return ids
 
-    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
-        data, sizes = prepared.data, np.empty(1, np.int64)
-        of_entry = np.ones(1, np.int32), prepared.output.places[entry : entry + 1]
-        name = np.empty(copy_names(data, *of_entry, 1, sizes, np.empty(0, np.uint8)), np.uint8)
-        copy_names(data, *of_entry, 1, sizes, name)
+    def _tags(self, data: np.ndarray, output: tokens.Output) -> list[str]:
+        starts, stops = output.integers[:, 2], output.integers[:, 3]
+        if not stops.any():
+            return [""] * len(stops)
+        spans = zip(starts.tolist(), stops.tolist(), strict=True)
+        return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
+
+    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+        places = prepared.output.places[entry : entry + 1]
+        name = _names_of(prepared.data, np.ones(1, np.int32), places, 1, np.empty(1, np.int64))
         return name.tobytes().decode("utf-8", "backslashreplace")
-
-    def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
-        sizes = np.empty(self.keys.count - known, np.int64)
-        first = self.keys.first + known
-        names = np.empty(copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
-        copy_names(data, ids, places, first, sizes, names)
-        self._names.append(names)
-        self._sizes.append(sizes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the features that an encoder like this has learned from rows that follow; these are its state."""
@@ -142,9 +123,11 @@ class VWEncoder(tokens.LineEncoder):
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
-        names = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
-        self._names.append(names.text)
-        self._sizes.append(names.sizes)
+        data, sizes = arrays["names"].tobytes(), arrays["name_sizes"]
+        ends = np.cumsum(sizes)[new].tolist()
+        names = [data[end - size : end] for end, size in zip(ends, sizes[new].tolist(), strict=True)]
+        self._names.append(np.frombuffer(b"".join(names), np.uint8))
+        self._sizes.append(sizes[new])
 
     def _known_names(self) -> list[str]:
         arrays, _ = self.state()
@@ -174,16 +157,11 @@ class VWEncoder(tokens.LineEncoder):
         return encoder
 
 
-def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
-    starts, stops = output.integers[:, 2], output.integers[:, 3]
-    if not stops.any():
-        return [""] * len(stops)
-    spans = zip(starts.tolist(), stops.tolist(), strict=True)
-    return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
-
-
-def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _BAR  # compiled, "in" is a loop
+def _names_of(data: np.ndarray, ids: np.ndarray, places: np.ndarray, first: int, sizes: np.ndarray) -> np.ndarray:
+    """The names of the features from id ``first`` on, which appear in the order of their ids; fills in their sizes."""
+    names = np.empty(copy_names(data, ids, places, first, sizes, np.empty(0, np.uint8)), np.uint8)
+    copy_names(data, ids, places, first, sizes, names)
+    return names
 
 
 def _read_name(data, place, seed):
@@ -202,16 +180,6 @@ def _read_name(data, place, seed):
     return finish(key, place - start), place
 
 
-def _read_long_value(data, start, longs):
-    """Any number after a colon: (value, place of what follows, kind of error)."""
-    value, stop, kind = read_number(data, start)
-    if kind == LONG:
-        value, kind = exact_value(start, longs)
-    if kind == OK and not _ends_token(byte_at(data, stop)):
-        kind = NOT_A_NUMBER
-    return value, stop, kind
-
-
 def _find_bar(data, place):
     while byte_at(data, place) != _BAR and byte_at(data, place) != LINE_END:
         place += 1
@@ -219,7 +187,7 @@ def _find_bar(data, place):
 
 
 def _end_of_word(data, place):
-    while not _ends_token(byte_at(data, place)):
+    while not ends_token(byte_at(data, place), _BAR):
         place += 1
     return place
 
@@ -237,9 +205,7 @@ def _read_head(data, place, bar, numbers, longs):
         elif count == 3 or tag_stop > 0:
             kind = _MANY
         else:
-            value, end, kind = read_number(data, place)
-            if kind == LONG:
-                value, kind = exact_value(place, longs)
+            value, end, kind = read_any(data, place, longs)
             if kind == NOT_A_NUMBER or (kind == OK and end != stop):
                 kind = _NUMBER
             numbers[count] = value
@@ -271,9 +237,9 @@ def _read_features(data, place, k, output, longs):
         if byte_at(data, stop) == _COLON and stop > start:
             begin = stop + 1
             value, stop = read_short(data, begin)
-            if not _ends_token(byte_at(data, stop)) or stop == begin:
-                value, stop, kind = _read_long_value(data, begin, longs)
-        elif not _ends_token(byte_at(data, stop)) or (stop == start and not opens):
+            if not ends_token(byte_at(data, stop), _BAR) or stop == begin:
+                value, stop, kind = read_value(data, begin, longs, _BAR)
+        elif not ends_token(byte_at(data, stop), _BAR) or (stop == start and not opens):
             kind = _NAME
         if kind != OK:
             break

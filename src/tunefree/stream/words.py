@@ -7,16 +7,58 @@ scripts that are written without spaces each character is a word, with the marks
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+from functools import cache
+from itertools import chain, takewhile
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.stream import characters
 from tunefree.stream.keys import SEED, hash_padded, mix
 
+ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the marks that follow it
+MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
+CODE = np.uint32(0x1FFFFF)  # of the character that stands for it
+_ASSIGNED = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # others are surrogates, or no words
+_WITHOUT_SPACES = (  # first and last characters of scripts that are written so
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai and Lao, Myanmar, Khmer
+    *((0x3005, 0x3007), (0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9D)),  # kana
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)),  # ideographs
+)
+_LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # code of so many bytes in UTF-8
+
+
+def forms_in(data: np.ndarray) -> np.ndarray:
+    """The forms of characters, at least of those in some UTF-8: few texts have any of four bytes."""
+    largest = int(data.max(initial=0))
+    return forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
+
+
+@cache
+def forms(size: int = 4) -> np.ndarray:
+    """What each character becomes in words, as the Unicode database of this Python has it, (0x110000,) uint32.
+
+    It is 0 for characters that separate words. Else it is the code of the character in lower case (if that is a single
+    character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
+    Nothing is told of characters of more than ``size`` bytes in UTF-8.
+    """
+    table = np.zeros(sys.maxunicode + 1, np.uint32)
+    for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
+        kind = unicodedata.category(chr(code))
+        if kind[0] in "LNM" or code == ord("_"):
+            lower = chr(code).casefold()
+            letter = lower if len(lower) == 1 else chr(code).lower()[0]  # its own case if both would be several
+            table[code] = (code if kind == "Lo" else ord(letter)) | (int(MARK) if kind[0] == "M" else 0)
+    for first, last in _WITHOUT_SPACES:
+        block = table[first : last + 1]
+        block[(block != 0) & (block & MARK == 0)] |= ALONE
+    return table
+
+
 _SPACE = np.uint8(32)
-_ALONE, _MARK, _CODE = characters.ALONE, characters.MARK, characters.CODE
+_ALONE, _MARK, _CODE = ALONE, MARK, CODE
 _NONE = np.uint32(0)
 _LOW, _HEAD = np.uint32(0x3F), np.uint32(0x80)
 _FEWEST_SLOTS = 64
@@ -33,33 +75,15 @@ class Counts(NamedTuple):
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """Count the words and pairs of texts that lie one after the other, as Arrow keeps them.
-
-    Parameters
-    ----------
-    offsets : array of (n + 1) integers
-        Text i is ``data[offsets[i] : offsets[i + 1]]``.
-    data : array of uint8
-        Valid UTF-8.
-    seed : int
-        Of the keys.
-
-    Examples
-    --------
-    >>> text = np.frombuffer("To be, or not TO BE: a 中国".encode(), np.uint8)
-    >>> words = count_words(np.array([0, len(text)]), text, seed=0)
-    >>> [words.text[start:stop].tobytes().decode() for start, stop in words.places][:5]
-    ['to', 'be', 'to be', 'or', 'be or']
-    >>> words.counts[:5].tolist(), words.text.tobytes().decode()
-    ([2.0, 2.0, 2.0, 1.0, 1.0], 'to be or not to be 中 国 ')
-    """
+    """Count the words and pairs of texts that lie one after the other in UTF-8, as Arrow keeps them: text i is
+    ``data[offsets[i] : offsets[i + 1]]``. The seed is that of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them
     text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
     words = np.empty((most, 2), np.int64)
     in_texts = np.empty(n, np.int64)
-    used = split(offsets, data, characters.forms_in(data[offsets[0] : offsets[-1]]), text, words, in_texts)
+    used = split(offsets, data, forms_in(data[offsets[0] : offsets[-1]]), text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import digests
-from tunefree.stream.batch import Batch, followed
-from tunefree.stream.tally import Tally
+from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.targets import target_of
 from tunefree.training.usable_targets import with_rates

@@ -22,13 +22,11 @@ from tunefree.core.rows import table
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
-from tunefree.stream.batch import BadRows, Batch, Columns, Position
-from tunefree.stream.chunks import row_numbers
-from tunefree.stream.contract import Options
+from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
-from tunefree.stream.tally import Tally
+from tunefree.stream.tables import Options
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, check_classes, target_of, task_of
 from tunefree.training.usable_targets import closed_classes, of_usable_targets
@@ -113,11 +111,11 @@ def begin(
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
-    of_first = first.table if is_table else None, usable, batch.target
+    of_first = first.data if is_table else None, usable, batch.target
     return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
 
 
-def _without_features(encoder: Any, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
+def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
     """The rows of a chunk of a table as its encoder would have them, but for their features."""
     rows = encoder.convert(chunk, learning, bad, labelled)
     nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
@@ -143,16 +141,16 @@ def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None
     """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
     if not plan.ignore:
         return
-    from tunefree.stream.features import check_name
-    from tunefree.stream.late import is_among
+    from tunefree.stream.encoder import check_name
+    from tunefree.stream.schema import is_among
 
     for name in plan.ignore:
-        if any(is_among(column, [name]) for column in first.table.schema.names):
+        if any(is_among(column, [name]) for column in first.data.schema.names):
             continue
         if source.has_fixed_columns:
-            check_name("ignored", name, first.table.schema.names, first.file)
+            check_name("ignored", name, first.data.schema.names, first.file)
         problem = "is to be ignored, and is not among the columns of the first rows"
-        bad.note(problem, first.file, first.row, name, first.table.num_rows, "check `ignore`")
+        bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
 
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
@@ -225,7 +223,7 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    from tunefree.stream.file_notation import as_written
+    from tunefree.stream.schema import as_written
 
     sample = source.sample(Options())
     if sample is not None:
@@ -315,13 +313,13 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
         yield chunk, unread
 
 
-def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of those rows of a chunk that have these numbers."""
-    from tunefree.stream.features import check_name
+    from tunefree.stream.encoder import check_name
 
     for name in names:
-        check_name("kept", name, chunk.table.schema.names, chunk.file)
-    return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
+        check_name("kept", name, chunk.data.schema.names, chunk.file)
+    return chunk.data.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
 
 
 def ahead(

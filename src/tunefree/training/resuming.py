@@ -14,7 +14,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
-from tunefree.stream.lines import open_text
+from tunefree.stream.byte_stream import open_text
 from tunefree.stream.source import Source
 from tunefree.training.callbacks import Callback, Step
 

@@ -11,20 +11,20 @@ import pyarrow as pa
 
 from tunefree.stream.arrays import of_numbers, to_numpy
 from tunefree.stream.batch import BadRows
-from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
     LIKE_DATES,
     RARE_WORD,
+    Boolean,
     Category,
     Faults,
     Number,
+    converted,
     valid_utf8,
 )
-from tunefree.stream.inference import is_number
-from tunefree.stream.missing import converted
+from tunefree.stream.encoder import present_of
 from tunefree.stream.notation import MOST_WORDS
-from tunefree.stream.roles import present_of
+from tunefree.stream.schema import is_number
 from tunefree.training.reading import Reading
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
@@ -92,7 +92,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     if not of_arrays:
         return None
     if column.kind in (Category.kind, Boolean.kind):
-        texts = [labels.take(of_numbers(index, index < 0)) for index, labels, _ in of_arrays]
+        texts = [labels.take(of_numbers(index, index < 0)) for index, labels in of_arrays]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
         codes = codes.dictionary_encode().indices
         return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)

@@ -19,8 +19,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
+from tunefree.stream.byte_stream import use_lines_as_they_come
 from tunefree.stream.formats import TABLE
-from tunefree.stream.lines import use_lines_as_they_come
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample

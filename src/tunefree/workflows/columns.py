@@ -10,15 +10,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
-from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
+from tunefree.stream.batch import BadRows, Position, Tally, row_numbers, with_row_numbers
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
+from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
-from tunefree.stream.missing import without_words
-from tunefree.stream.roles import ROLES, target_of_texts
-from tunefree.stream.sampling import places_of
 from tunefree.stream.source import Source, open_source
-from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import (
     FEWEST_ROWS,
@@ -212,7 +208,7 @@ class Sample(NamedTuple):
 
 def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
-    places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
+    places, bad = source.places(PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
     bad.names_columns = True
     if not places:
         return None
@@ -242,13 +238,13 @@ def _read(
         for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types(), na_values=encoder.na_values)):
             if rows == 0 or number == chunks:
                 return read, False, []
-            numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
-            chunk = chunk._replace(table=with_row_numbers(chunk.table.slice(0, rows), numbers))
+            numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
+            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, rows), numbers))
             batch = of_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
-            read.append((chunk.table, np.isin(numbers, batch.numbers), batch.target))
+            read.append((chunk.data, np.isin(numbers, batch.numbers), batch.target))
             if encoder.target is not None:
                 target_of(reading.task, batch)  # which has an error for what a training cannot learn
-            rows -= chunk.table.num_rows
+            rows -= chunk.data.num_rows
             if is_cut:
                 return read, False, []
     except DataError as error:
@@ -260,9 +256,11 @@ def _unusable(bad: BadRows) -> list[str]:
     """Why rows of a sample cannot be used, and what is odd about others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
-    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
+    unlabelled = (
+        f"{bad.tally.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
+    )
     lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
-    return lines + ([unlabelled] if bad.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
+    return lines + ([unlabelled] if bad.tally.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:

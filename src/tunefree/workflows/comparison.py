@@ -27,9 +27,8 @@ from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows, Batch, Reason
 from tunefree.stream.source import Source
-from tunefree.stream.tally import Reason
 from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import blank, end, learn
 from tunefree.training.reading import begin, check_learned
@@ -277,7 +276,7 @@ def _one_pass(comparison: Comparison, encoder: Any, batches: Iterator[Batch], ba
                 _compile(comparison, contestant.name, batch, encoder.n_features)
         for contestant in comparison.contestants:
             contestant.learn(batch, encoder.n_features)
-        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
+        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.tally.count
         comparison.oddities = bad.tally.oddities()
         callback.step(comparison, batch)
 

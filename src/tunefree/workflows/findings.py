@@ -12,10 +12,9 @@ from typing import Any
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.trained import Trained
 from tunefree.stream.arrays import of_strings
-from tunefree.stream.booleans import looks_like_booleans, truths
-from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
+from tunefree.stream.batch import Reason
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths
 from tunefree.stream.notation import EXACT, ZEROS
-from tunefree.stream.tally import Reason
 from tunefree.theory.exchangeability import LEVEL as LEVEL_OF_ORDER
 from tunefree.theory.rises import LEVEL
 from tunefree.training.rises import changed_most, drifts_of

@@ -1,20 +1,46 @@
-"""Which kind of column each column of a table is, from its first chunk and from what the user says."""
+"""Which kind of column each column of a table is, from a sample of its values and from what the user says.
+
+What a column that first comes later in a stream is depends on its first value alone, so that nothing depends on where a
+stream is cut into chunks. Where all values are texts, as in CSV, the first rows of a further file decide together.
+
+A further file writes its numbers and dates as in training, or in a notation that it has for itself. The same digits may
+be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all values of a column
+are numbers in the notation of training, they are read so, unless other columns of the file have decimal commas, or
+points, that cannot be anything else. Otherwise the notation that most of them have is used. Either is noted where it
+differs from that of training.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, cast, of_booleans, of_strings, plain_numbers
-from tunefree.stream.booleans import Boolean, looks_like_booleans
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, nulled, of_booleans, of_strings, plain_numbers
+from tunefree.stream.batch import Chunk
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
-from tunefree.stream.lists import Bag, Vector, longest
+from tunefree.stream.columns import (
+    LIKE_DATES,
+    OF_WORDS,
+    RARE_WORD,
+    Array,
+    Boolean,
+    Category,
+    Faults,
+    Number,
+    blank_to_null,
+    decoded,
+    family,
+    looks_like_booleans,
+    valid_utf8,
+    without_words,
+)
 from tunefree.stream.notation import (
     EXACT,
     NULLS,
@@ -37,40 +63,23 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
+from tunefree.stream.sequences import DISTINCT, Bag, Text, Vector, are_of_words, is_long_text, looks_like_text
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
-_TRUE_AND_FALSE = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
+_TRUTHS = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
+_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
+_NOTHING = pa.nulls(0, pa.string())
+_ISO = "YYYY-MM-DD"
 
 
 class Inference:
-    """Infers columns from their arrays in a first chunk.
+    """Infers columns from their arrays in a first chunk, by name, and from what the user says.
 
-    Parameters
-    ----------
-    arrays : dict of str to pyarrow.Array
-        All columns of the chunk by name.
-    file : str
-        Name of the file, for messages.
-    texts : sequence of str
-        Columns of texts, beside those that look like texts.
-    column_types : ColumnTypes
-        What the user says.
-    typed : bool, default True
-        Whether the source distinguishes strings of digits from numbers.
-    semicolons : bool, default False
-        Whether they are between the fields of the source.
-    target : str, optional
-        A column of which integers beyond 2^53 are distinguished.
-
-    Examples
-    --------
-    >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
-    >>> inference = Inference(arrays, "example", [], ColumnTypes(categorical=["zip"]))
-    >>> [(column.kind, column.description()) for column in map(inference.column, arrays)]
-    [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
+    ``texts`` are columns of texts, beside those that look like texts. If not ``typed``, the source does not distinguish
+    strings of digits from numbers. ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are
+    distinguished.
     """
 
     def __init__(
@@ -96,19 +105,13 @@ class Inference:
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
-        known = column_types.notation is not None
-        self.continental = not known and is_continental(self.strings.values(), semicolons)
+        is_asked = column_types.notation is not None
+        self.continental = not is_asked and is_continental(self.strings.values(), semicolons)
         self.in_doubt = self.continental and not is_continental(self.strings.values())
         self.notes = list[Note]()
 
     def column(self, name: str) -> Any:
-        """The column of a name.
-
-        Raises
-        ------
-        DataError
-            If its type has no features, or is not what the user says.
-        """
+        """The column of a name; a DataError if its type has no features, or is not what the user says."""
         kind = family(self.arrays[name].type)
         if name in self.column_types.categorical:
             return Category(name, numbers=True)
@@ -154,9 +157,8 @@ class Inference:
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
         numbers = strings.filter(_fitting(strings, likeliest))
-        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(
-            pc.count_distinct(numbers).as_py(), len(numbers)
-        )
+        is_most = 2 * len(numbers) > len(strings) - strings.null_count
+        is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
@@ -174,7 +176,7 @@ class Inference:
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and looks_like_short_text(strings) and not look_nearly_like_dates(strings):
+        if column is None and are_of_words(strings, DISTINCT, 3) and not look_nearly_like_dates(strings):
             return Text(name)
         return self._category(name) if column is None else column
 
@@ -204,7 +206,7 @@ class Inference:
             doubt = RARE_WORD, rare
         elif look_nearly_like_dates(strings):
             doubt = LIKE_DATES, strings.drop_null()[0].as_py()
-        elif may_be_text(strings):
+        elif are_of_words(strings, 0.5, 2):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)
 
@@ -225,9 +227,8 @@ class Inference:
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
-            problem = (
-                "no format of dates fits all its values" if format is None else f"no value is a date as in {format}"
-            )
+            none_fits, not_this = "no format of dates fits all its values", f"no value is a date as in {format}"
+            problem = none_fits if format is None else not_this
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, has_hours(format), format=format)
@@ -240,24 +241,8 @@ def values_of_texts(
     that they are, and else as strings.
 
     Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
-    other columns have decimal commas, or may have them.
-
-    Parameters
-    ----------
-    texts : dict of str to pyarrow.Array
-    column_types : ColumnTypes
-    semicolons : bool
-        Whether they are between the fields of the source.
-    target : str, optional
-        A column of which integers beyond 2^53 are distinguished, and which is a number in spite of zeros before its
-        digits if it has too many different ones for classes.
-
-    Examples
-    --------
-    >>> texts = {"age": ["39", "NA"], "zip": ["01234", "10115"], "rich": ["true", "false"], "price": ["2.5", "x"]}
-    >>> arrays = {name: pa.array(values) for name, values in texts.items()}
-    >>> {name: str(array.type) for name, array in values_of_texts(arrays, ColumnTypes(), False).items()}
-    {'age': 'double', 'zip': 'string', 'rich': 'bool', 'price': 'string'}
+    other columns have decimal commas, or may have them. Of the target integers beyond 2^53 are distinguished, and it is
+    a number in spite of leading zeros if it has too many different ones for classes.
     """
     values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
     others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
@@ -286,8 +271,8 @@ def _codes_of(numbers: Any, texts: Any) -> str:
 
 
 def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
-    """A target of codes: integers that are distinguished; numbers, if there are too many for classes, as of amounts
-    that are filled up with zeros; else texts."""
+    """A target of codes: distinguished integers; numbers, if they are too many for classes, as amounts with zeros in
+    front; else texts."""
     strings = blank_to_null(texts, NULLS)
     if codes == ZEROS:
         return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
@@ -301,17 +286,13 @@ def _values_of(strings: Any) -> Any:
     if numbers is None:
         strings_or_null = blank_to_null(strings, NULLS)
         present = strings_or_null.drop_null()
-        if len(present) and _are_true_or_false(present):
+        if len(present) and all(pc.all(pc.is_in(part, value_set=_TRUTHS)).as_py() for part in (present[:1], present)):
             return pc.utf8_lower(strings_or_null).cast(pa.bool_())
         numbers = plain_numbers(strings_or_null)
     if numbers is None:
         return strings
     is_nothing = pc.is_null(numbers, nan_is_null=True)
     return pa.nulls(len(strings)) if pc.all(is_nothing, min_count=0).as_py() else numbers
-
-
-def _are_true_or_false(strings: Any) -> bool:
-    return all(pc.all(pc.is_in(part, value_set=_TRUE_AND_FALSE)).as_py() for part in (strings[:1], strings))
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:
@@ -346,7 +327,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
+    return nulled(array, gone) if pc.any(gone).as_py() else array
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
@@ -368,5 +349,175 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "moment": lambda name, array: _timestamp_of_type(name, array.type),
     "time": lambda name, _: TimeOfDay(name),
     "strings": lambda name, _: Bag(name),
-    "numbers": lambda name, lists: Vector(name, longest(lists)),
+    "numbers": lambda name, lists: Vector(name, pc.max(pc.list_value_length(lists)).as_py() or 0),
 }
+
+
+@dataclass
+class Further:
+    """What an encoder does with columns that it does not know, but for those that are ``ignored``. Types of later
+    columns that have no features are ``left_out``; ``rows`` counts those of the stream so far."""
+
+    ignored: list[str]
+    decimal: str | None = None
+    thousands: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+
+    def columns(
+        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
+    ) -> list[Any]:
+        """The columns that the rows of a chunk add, in the order of the rows that have their first values. ``row`` is
+        the number of the chunk's first row in its file; if not ``typed``, the source does not distinguish strings of
+        digits from numbers."""
+        names, firsts = {*known, *self.left_out}, []
+        for name in table.schema.names:
+            if name in names or is_among(name, self.ignored):
+                continue
+            array = blank_to_null(decoded(without(valid_utf8(table.column(name), name, Faults()), na_values)))
+            array = nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
+            present = ~is_missing(array)
+            if present.any():
+                firsts.append((int(present.argmax()), name, array))
+        length = table.num_rows if not typed and row == 1 and self.rows else 1
+        columns = [(at, self._column(name, array[at : at + length], file, typed)) for at, name, array in sorted(firsts)]
+        for at, column in columns:
+            if column is not None:
+                column.since = self.rows + at + 1
+        return [column for _, column in columns if column is not None]
+
+    def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
+        """The kind of column that values show; None, and the type is noted, if there is none."""
+        if family(values.type) == "string" and is_long_text(values):
+            return Text(name)
+        column_types = ColumnTypes(self.decimal, self.thousands)
+        try:
+            column = Inference({name: values}, file, [], column_types, typed).column(name)
+        except DataError:
+            self.left_out[name] = str(values.type)
+            return None
+        return Vector(name) if column.kind == Vector.kind else column
+
+
+def is_among(name: str, columns: Iterable[str]) -> bool:
+    """Whether a column, or a struct that it is a part of, is among some."""
+    return any(name == column or name.startswith(f"{column}.") for column in columns)
+
+
+class FileNotation:
+    """Finds how a file writes the numbers and dates of columns that are known.
+
+    ``strings`` are those columns of the file that are such; None where they are not known before they are read.
+    ``trained`` has the notations of training, None for plain numbers, and ``asked`` the one that the user names.
+
+    Examples
+    --------
+    >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
+    >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
+    >>> alone.of_numbers("price"), FileNotation(strings, {"price": None, "tax": None}).of_numbers("price")
+    (None, Notation(decimal=',', thousands='.', unit=''))
+    """
+
+    def __init__(
+        self, strings: dict[str, Any] | None, trained: dict[str, Notation | None], asked: Notation | None = None
+    ) -> None:
+        self.strings, self.trained, self.asked, self.notes = strings, trained, asked, list[Note]()
+        names = [name for name in trained if strings and name in strings]
+        self.plain = {name for name in names if strings and plain_numbers(strings[name]) is not None}
+        telling = [name for name in names if name not in self.plain or trained[name]]
+        decimals: set[str] = set()
+        for name in [*telling, *(self.plain if telling else ())]:  # those that tell most come first
+            if strings and (name in telling or not decimals):
+                marks = decimal_marks(strings[name].drop_null()[:_LOOKED_AT])
+                decimals |= marks if len(marks) == 1 else set()
+        self.decimal = decimals.pop() if len(decimals) == 1 else None
+
+    def of_numbers(self, name: str) -> Notation | None:
+        """The notation of a column of numbers; None for plain numbers."""
+        trained = self.trained[name]
+        if self.strings is None or name not in self.strings:
+            return self.asked or trained if self.strings is None else trained
+        if name in self.plain and trained is None and self.asked is None and self.decimal != ",":
+            return None
+        strings, usual = self.strings[name].drop_null(), trained or PLAIN
+        likeliest = self.asked or likeliest_notation(strings, self.decimal == ",")
+        is_usual = self.asked is None and self.decimal in (None, usual.decimal) and usual.fits_all(strings)
+        if is_usual or usual == likeliest:
+            return trained if trained is not None or name in self.plain else PLAIN
+        same = usual.fits_all(strings) and usual.numbers(strings).equals(likeliest.numbers(strings))
+        if self.asked is None and not same:
+            problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
+        return likeliest
+
+    def of_dates(self, name: str, trained: str | None) -> str | None:
+        """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
+        strings = (self.strings or {}).get(name, _NOTHING)
+        is_iso = looks_like_dates(strings)
+        if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
+            return trained
+        format = None if is_iso else date_format_of(strings, self.decimal == ",") or trained
+        if format != trained:
+            problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
+            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
+        return format
+
+
+def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
+    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them,
+    by a sample of its rows; without, only what the user says counts. A DataError if that is a date of what is no column
+    of dates."""
+    adapted = copy.copy(encoder)
+    adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
+    formats = column_types.dates([column.name for column in adapted.columns])
+    trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
+    target = adapted.target if adapted.target_family == "number" or adapted.target in adapted.notations else None
+    roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
+    trained |= {name: adapted.notations.get(name) for name in roles}
+    asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+    columns = () if sample is None else zip(sample.data.schema.names, sample.data.columns, strict=True)
+    texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
+    texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
+    file = FileNotation(None if sample is None else texts, trained, column_types.notation)
+    adapted.columns = [_of_file(column, file, formats) for column in adapted.columns]
+    if formats:
+        remedy = "name a column that was one of dates in training"
+        raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
+    notations = {name: file.of_numbers(name) for name in roles}
+    adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
+    adapted.notes = file.notes
+    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
+        remedy = "leave `decimal` and `thousands` out"
+        raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
+    return adapted
+
+
+def _of_file(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
+    """A column as the file writes it; formats of dates that are said are taken out."""
+    if column.kind not in (Number.kind, Timestamp.kind):
+        return column
+    adapted = copy.copy(column)
+    if column.kind == Number.kind:
+        adapted.notation = file.of_numbers(column.name)
+    else:
+        adapted.format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
+    return adapted
+
+
+def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Objects of JSON whose numbers are written as an encoder reads them from strings."""
+    notations = notations_of(encoder)
+    if not notations:
+        return [dict(row) for row in rows]
+
+    def written(name: str, value: Any) -> Any:
+        return notations[name].text(value) if name in notations and type(value) in (int, float) else value
+
+    return [{name: written(name, value) for name, value in row.items()} for row in rows]
+
+
+def notations_of(encoder: Any) -> dict[str, Notation]:
+    """How an encoder reads numbers from strings: of those columns of numbers, targets and weights that are such."""
+    types = encoder.types()
+    columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
+    return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

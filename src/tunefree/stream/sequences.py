@@ -1,4 +1,4 @@
-"""Columns of lists: lists of strings are bags of words, lists of numbers are numbered columns."""
+"""Columns of texts and lists: texts and lists of strings are bags of words, lists of numbers are numbered columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, to_numpy
+from tunefree.stream.arrays import bytes_of, is_missing, to_numpy
 from tunefree.stream.columns import (
     Array,
     Bags,
@@ -18,11 +18,73 @@ from tunefree.stream.columns import (
     Parts,
     Words,
     blank_to_null,
-    missing_codes,
+    decoded,
+    of_slices,
+    one_by_one,
     string_keys,
 )
 from tunefree.stream.keys import hash_name
-from tunefree.stream.names import one_by_one
+from tunefree.stream.words import count_words
+
+_SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
+_FEWEST, _LONG, DISTINCT = 20, 40.0, 0.8
+_OF_WORDS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
+
+
+class Text(Column):
+    """Texts: words and pairs of neighbouring words (:mod:`tunefree.stream.words`), with the value log(1 + count)."""
+
+    kind: ClassVar[str] = "text"
+    families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})
+
+    def __init__(self, name: str) -> None:
+        self.name, self.seed = name, hash_name("#", hash_name(name))
+
+    def convert(self, array: Array, faults: Faults) -> Array:
+        return blank_to_null(decoded(array).cast(pa.string()))
+
+    def parts(self, texts: Array, learning: bool) -> Parts:
+        missing = is_missing(texts)
+        texts = texts.fill_null("")
+        sizes = np.diff(bytes_of(texts)[0]).astype(np.int64)
+        bags = Bags(sizes, lambda start, stop: self._words(texts[start:stop]))
+        return Parts([], self.missing_codes(missing), [bags], Observed(missing))
+
+    def _words(self, texts: Array) -> Words:
+        counted = count_words(*bytes_of(texts), self.seed)
+        starts, stops = counted.places.T
+        return Words(
+            np.diff(counted.ends, prepend=0),
+            counted.keys,
+            np.log1p(counted.counts),
+            lambda k: of_slices(f"{self.name}=", counted.text, starts[k], stops[k]),
+        )
+
+
+def looks_like_text(strings: Array) -> bool:
+    """Whether strings are texts: in the first 4096 rows, at least 20 of them, 40 characters or more on average,
+    80 per cent of them different from each other, and with a space in most."""
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST:
+        return False
+    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
+    different = pc.count_distinct(present).as_py() >= DISTINCT * len(present)
+    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
+
+
+def are_of_words(strings: Array, share: float, words: int) -> bool:
+    """Whether strings may be texts though they are short: of the first 4096 rows, at least 20 of them, at least a share
+    different from each other, and most of so many words or more, which are two or three."""
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
+        return False
+    return bool(pc.mean(pc.match_substring_regex(present, _OF_WORDS[words]).cast(pa.int8())).as_py() > 0.5)
+
+
+def is_long_text(strings: Array) -> bool:
+    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space."""
+    value = strings[0].as_py()
+    return len(value) >= _LONG and " " in value
 
 
 class Items(NamedTuple):
@@ -52,9 +114,6 @@ class Bag(Column):
         here = ~is_missing(strings)
         return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
 
-    def observed(self, items: Items, parts: Parts) -> Observed:
-        return Observed(items.missing)
-
     def parts(self, items: Items, learning: bool) -> Parts:
         encoded = items.values.dictionary_encode()
         strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
@@ -64,18 +123,12 @@ class Bag(Column):
         keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
         in_rows = np.bincount(items.rows[at], minlength=n)
         words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
-        return Parts([], _missing(self.name, items), [Bags.of(words)])
+        return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 
 class Vector(Column):
-    """Lists of numbers: the numbers at the same place are a column.
-
-    Parameters
-    ----------
-    name : str
-    width : int, default=0
-        Places that are dense columns. Numbers at later places are entries of sparse rows.
-    """
+    """Lists of numbers: the numbers at the same place are a column. So are the first ``width`` places; numbers at later
+    ones are entries of sparse rows."""
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
@@ -99,9 +152,6 @@ class Vector(Column):
         known = ~np.isnan(values)
         return Items(items.rows[known], items.places[known], values[known], items.missing)
 
-    def observed(self, items: Items, parts: Parts) -> Observed:
-        return Observed(items.missing)
-
     def parts(self, items: Items, learning: bool) -> Parts:
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
@@ -110,44 +160,23 @@ class Vector(Column):
         keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
         words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
-        return Parts([*numbers], _missing(self.name, items), [Bags.of(words)] if len(places) else [])
+        bags = [Bags.of(words)] if len(places) else []
+        return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
 
     def _at(self, place: int) -> str:
         return f"{self.name}[{place}]"
 
 
 def items_of(lists: Array) -> Items:
-    """The items of an array of lists.
-
-    Examples
-    --------
-    >>> items = items_of(pa.array([["a", "b"], None, [], ["c"]]))
-    >>> items.rows, items.places, items.values.to_pylist(), items.missing
-    (array([0, 0, 3]), array([0, 1, 0]), ['a', 'b', 'c'], array([False,  True, False, False]))
-    """
+    """The items of an array of lists."""
     lengths = to_numpy(pc.list_value_length(lists), 0).astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     rows = np.repeat(np.arange(len(lists)), lengths)
     return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
 
 
-def longest(lists: Array) -> int:
-    """The length of the longest list, 0 if there is none."""
-    return pc.max(pc.list_value_length(lists)).as_py() or 0
-
-
-def _missing(name: str, items: Items) -> list[Any]:
-    return [missing_codes(name, items.missing)] if items.missing.any() else []
-
-
 def flattened(batch: Any) -> Any:
-    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``.
-
-    Examples
-    --------
-    >>> flattened(pa.record_batch({"a": [{"b": 1, "c": {"d": "x"}}, None], "e": [1, 2]})).to_pydict()
-    {'a.b': [1, None], 'a.c.d': ['x', None], 'e': [1, 2]}
-    """
+    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``."""
     if not any(pa.types.is_struct(field.type) for field in batch.schema):
         return batch
     names: list[str] = []

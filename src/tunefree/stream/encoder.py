@@ -1,10 +1,10 @@
-"""The encoder of tables: each column becomes features, according to its type.
+"""The encoder of tables: each column becomes features, according to its type, or is a target, weight or other role.
 
 Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
 calendar and elapsed days. Texts become hashed words. Lists of strings become words, lists of numbers numbers. Feature 0
 is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the order of
 their first appearance, row by row, so that nothing depends on where a stream is cut into chunks. Columns that come
-later become features from their first value on (:mod:`tunefree.stream.late`).
+later become features from their first value on (:mod:`tunefree.stream.schema`).
 """
 
 from __future__ import annotations
@@ -18,37 +18,179 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, ModelError, listed
-from tunefree.stream import roles
-from tunefree.stream.arrays import beyond_doubles, of_numbers
-from tunefree.stream.batch import BadRows, Batch, Columns, Converted
-from tunefree.stream.booleans import Boolean
+from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_numbers
+from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.chunks import SEMICOLONS, row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
+    QUANTITIES,
+    Boolean,
     Category,
     Faults,
     Number,
+    as_numbers,
+    blank_to_null,
+    converted,
     decoded,
     family,
+    not_a_number,
+    number_key,
+    to_dictionary,
     to_numbers,
+    valid_utf8,
+    without_nulls,
+    without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
-from tunefree.stream.inference import Inference, is_number, without
-from tunefree.stream.late import Further, is_among, number_keys, parts_of
-from tunefree.stream.lists import Bag, Vector
-from tunefree.stream.missing import converted
+from tunefree.stream.keys import ids_of
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.roles import ROLES, check_name, column_of, present_of
-from tunefree.stream.spelling import renamed
-from tunefree.stream.texts import Text
+from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
+from tunefree.stream.sequences import Bag, Text, Vector
 
+ROLES = ("target", "weight", "group", "exposure")
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
+TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
+_ABSENT = {
+    "weight": "the column of weights is missing: rows count equally",
+    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
+}
+_WRONG = {
+    "weight": "the weight is {}, not a finite number from 0",
+    "exposure": "the exposure is {:g}, not a finite number above 0",
+}
+
+
+def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
+    """Which of some unknown columns may be those that are absent, as a question; empty where none may be.
+
+    Examples
+    --------
+    >>> renamed(["age", "amount"], ["amout", "day"]), renamed(["amount"], ["sum"]), renamed(["age", "amount"], ["day"])
+    ("'amout' is not known: did you mean 'amount'?", "'sum' is not known: did you mean 'amount'?", '')
+    """
+    pairs = [(alike(name, unknown), name) for name in absent]
+    if len(absent) == len(unknown) == 1:
+        pairs = [(unknown[0], absent[0])]
+    return ", ".join(f"{other!r} is not known: did you mean {name!r}?" for other, name in pairs if other is not None)
+
+
+def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
+    """Raise a DataError with the nearest names if there is no column of this name."""
+    if name not in names:
+        raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
+
+
+def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
+    """A column of a chunk; texts that are no UTF-8 are faults."""
+    array = chunk.data.column(name)
+    return array if chunk.is_utf8 else valid_utf8(array, name, faults)
+
+
+def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
+    """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
+    array = without(array, encoder.na_values)
+    is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
+    if encoder.typed or is_quantity or name in encoder.kept:
+        return array
+    is_text = any(column.name == name and column.kind == Text.kind for column in encoder.columns)
+    if family(array.type) == "string" and not is_text:
+        array = to_dictionary(array)  # of few strings, each of which is looked at once
+    return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
+
+
+def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
+    """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
+    index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
+
+    def problem(row: int) -> str:
+        text = array[row].as_py()
+        is_word = isinstance(text, str) and text.strip() in NULLS
+        return UNLABELLED + (f" ({text!r} stands for that unless it is among the `classes`)" if is_word else "")
+
+    if labelled:
+        faults.add(np.flatnonzero(index < 0), encoder.target, problem)
+    return pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
+
+
+def target_family_of(array: Any, target: str, file: str) -> str | None:
+    """number, string or boolean; None for a column of which all values in this chunk are missing."""
+    arrow_type = array.type
+    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if kind == "null":
+        return None
+    if kind not in TARGET_TYPES:
+        remedy = "name a column of numbers, strings or booleans"
+        raise DataError(f"a target cannot be of type {arrow_type}", file, column=target, remedy=remedy)
+    return kind
+
+
+def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
+    """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
+    if family(array.type) != "string" or encoder.target in encoder.notations:
+        return array
+    name, kind = encoder.target, encoder.target_family
+    if kind is None and not encoder.typed:  # the first value tells
+        present = blank_to_null(array, NULLS).drop_null()[:1]
+        kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
+    if kind == "boolean":
+        index, words = Boolean(name).convert(array, faults)
+        return words.take(of_numbers(index, index < 0)).cast(pa.bool_())
+    if kind not in ("number", INTEGER):
+        return array
+    values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
+    numbers, failed = cast(values, TARGET_TYPES[kind])
+    faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
+    return numbers
+
+
+def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
+    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is an error of its row."""
+    values = to_numbers(array, name, faults)
+    missing = np.isnan(values)
+    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
+    if labelled:
+        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
+    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
+
+
+def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
+    """The names of the rows' groups (n,)."""
+    group = str(encoder.group)
+    check_name("group", group, chunk.data.schema.names, chunk.file)
+    plain = blank_to_null(decoded(present_of(encoder, column_of(chunk, group, faults), group, faults)))
+    if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
+        remedy = "name a column of numbers or texts"
+        raise DataError(f"groups cannot be of type {plain.type}", chunk.file, column=group, remedy=remedy)
+    names = plain.cast(pa.string())
+    faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
+    return np.asarray(names.to_numpy(zero_copy_only=False), object)
+
+
+def _numbers_of(
+    encoder: Any, chunk: Chunk, faults: Faults, role: str, learning: bool, bad: BadRows
+) -> np.ndarray | None:
+    """The weights or exposures of rows (n,); None where no column has them, or rows that are not learned lack it."""
+    n, name = chunk.data.num_rows, getattr(encoder, role)
+    if name is None:
+        return None
+    if not learning and name not in chunk.data.schema.names:
+        if n and not faults:  # a chunk with faults comes again
+            bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
+        return None
+    check_name(role, name, chunk.data.schema.names, chunk.file)
+    array = without(column_of(chunk, name, faults), encoder.na_values)
+    notation = encoder.notations.get(name)
+    numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
+    faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
+    is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
+    faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
+    return numbers
 
 
 class TableEncoder:
@@ -57,31 +199,22 @@ class TableEncoder:
     Attributes
     ----------
     columns : list
-        The columns that become features, with ``name`` and ``kind``, in the order of the first chunk; then those that
-        came later.
+        The columns that become features, in the order of the first chunk; then those that came later.
     target, weight, group, exposure : str or None
         Names of the columns that hold them.
     notations : dict of str to Notation
-        Of targets and weights that are written as texts.
-    notes : list of Note
-        What is to be said of the rows, see :mod:`tunefree.stream.file_notation`.
+        Of targets, weights and exposures that are written as texts.
     typed : bool
         Whether the source of training told strings from nulls; else words such as NA are missing values, but for
         columns that are ``kept`` and targets among ``labels``.
     further : Further or None
         What is done with columns that come later; None if they are left out.
-    ids : FeatureIds
-        The features of categories and words.
-    profile : Profile
-        What the columns held in the rows learned.
-    observes : bool
-        Whether rows that are learned are added to the profile.
 
     Examples
     --------
     >>> from tunefree.stream.batch import Position
     >>> table = pa.record_batch({"age": [39, None], "job": ["clerk", "cook"], "rich": ["no", "yes"]})
-    >>> chunk = Columns(table, "example", 1, Position())
+    >>> chunk = Chunk(table, "example", 1, Position())
     >>> encoder = TableEncoder.infer(chunk, target="rich")
     >>> batch = encoder.encode(chunk, True, BadRows())
     >>> batch.rows.numbers.tolist(), batch.rows.codes.tolist(), batch.target.to_pylist()
@@ -110,13 +243,14 @@ class TableEncoder:
         self.kept, self.labels = tuple(kept), tuple(labels)
         self.na_values = tuple(na_values)
         self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
-        self.notes: list[Note] = []
+        self.notes: list[Note] = []  # what is to be said of the rows
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.row_encoder: Any = None  # of rows that are predicted one at a time
-        self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
+        self.profile = Profile(len(self.columns))  # what the columns held in the rows learned
+        self.observes = True  # whether these are added to it: not in a second pass over the same rows
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"row_encoder": None}
@@ -124,7 +258,7 @@ class TableEncoder:
     @classmethod
     def infer(
         cls,
-        chunk: Columns,
+        chunk: Chunk,
         target: str | None = None,
         weight: str | None = None,
         ignore: Iterable[str] = (),
@@ -138,33 +272,16 @@ class TableEncoder:
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
-        Parameters
-        ----------
-        chunk : Columns
-        target, weight : str, optional
-            Columns that hold the target and the sample weights, and are not features.
-        ignore : iterable of str
-            Columns to leave out, which may come later, and structs, of which all columns are left out.
-        text : iterable of str, optional
-            Columns of texts, beside strings that are mostly different and long or of several words
-            (:mod:`tunefree.stream.texts`).
-        hash_bits : int, default=0
-            0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
-        column_types : ColumnTypes, optional
-            What is said of columns instead of being guessed.
-        grows : bool, default=True
-            Whether columns that come later become features too.
-        group : str, optional
-            Column that names the group of a row, and is no feature.
-        typed : bool, default True
-            Whether the source distinguishes strings of digits from numbers.
-        exposure : str, optional
-            Column of what each row was exposed to, and no feature.
+        Columns to ``ignore`` are left out, also if they come later, and structs with all their columns. Columns
+        are texts if they are named, or hold strings that are mostly different and long or of several words
+        (:mod:`tunefree.stream.sequences`). Codes and words are hashed to 2^hash_bits features, or have an exact
+        dictionary if that is 0. If the table ``grows``, columns that come later become features. If not ``typed``, the
+        source does not distinguish strings of digits from numbers.
         """
         names = unique_names(chunk)
-        ignored, texts, of_roles = list(ignore), list(text), (target, weight, group, exposure)
+        ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
         for role, name in [
-            *((role, name) for role, name in zip(ROLES, of_roles, strict=True) if name is not None),
+            *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
             *(("numeric", name) for name in column_types.numeric),
@@ -173,9 +290,9 @@ class TableEncoder:
         ]:
             if role != "ignored" or not any(is_among(column, [name]) for column in names):
                 check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
+        kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
-        semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
+        semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
@@ -183,7 +300,7 @@ class TableEncoder:
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else roles.target_family_of(inference.arrays[target], target, chunk.file)
+        kind = None if target is None else target_family_of(inference.arrays[target], target, chunk.file)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
@@ -191,21 +308,16 @@ class TableEncoder:
         if target is not None and target in column_types.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
-            kind = roles.INTEGER
+            kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
-        of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure, typed
-        encoder = cls(columns, target, kind, weight, *of_encoder, column_types.categorical)
+        options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
+        encoder = cls(columns, target, kind, weight, *options, column_types.categorical)
         encoder.notes = inference.notes
         return encoder
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the columns and features that an encoder like this has learned from rows that follow.
-
-        Parameters
-        ----------
-        arrays, header
-            Its state. It began with the columns of this one, and with no feature.
-        """
+        """Know the columns and features of an encoder with this state, which began with the columns of this one and no
+        feature, and learned rows that follow."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
         for described in header["columns"]:
@@ -229,27 +341,18 @@ class TableEncoder:
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
         """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
         same = self.state()[1]["columns"] == header["columns"]
-        return self.ids.ids_of(arrays) if same else None
-
-    def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
-        """Know the features and the profile of an encoder of the same columns, whose :meth:`state` has these arrays."""
-        self.ids.load(arrays)
-        self.profile = Profile.restore(arrays, len(self.columns))
+        return ids_of(self.ids.keys, arrays["keys"]) if same else None
 
     def categories(self, column: int) -> list[str]:
         """The categories that a column has had, by its number."""
         stem = f"{self.columns[column].name}="
-        return [name.removeprefix(stem) for name in self.ids.names_of(column) if name.startswith(stem)]
+        names = self.ids.names.of(np.flatnonzero(self.ids.names.columns() == column)).to_pylist()
+        return [name.removeprefix(stem) for name in names if name.startswith(stem)]
 
     @property
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
         return self.ids.n_features
-
-    @property
-    def has_numeric_target(self) -> bool:
-        """Whether the target is a number, which a text may have in some notation."""
-        return self.target_family == "number" or self.target in self.notations
 
     def names(self) -> list[str]:
         """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
@@ -273,40 +376,27 @@ class TableEncoder:
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
-            types[self.target] = (
-                pa.string() if self.target in self.notations else roles.TARGET_TYPES[self.target_family]
-            )
+            types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
         for name in [name for name in (self.weight, self.exposure) if name is not None]:
             types[name] = pa.string() if name in self.notations else pa.float64()
         if self.group is not None:
             types[self.group] = pa.string()
         return types
 
-    def encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """Rows, target and weights of a chunk.
+    def encode(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """Rows, target and weights of a chunk, which holds the encoder's columns in any order; those that came later
+        may be missing.
 
-        Parameters
-        ----------
-        chunk : Columns
-            Holds the encoder's columns, in any order; those that came later may be missing.
-        learning : bool
-            Whether new columns, categories and words become features; otherwise they are left out.
-        bad : BadRows
-            What happens to rows that cannot be used.
-        labelled : bool, optional
-            Whether every row must have a target and a weight; as ``learning`` if None. If not, the target is None
-            where its column is absent and may hold nulls, and all weights are 1.
-
-        Returns
-        -------
-        Batch
-            A target of strings is dictionary-encoded; the dictionary may hold labels that no row has.
+        If ``learning``, new columns, categories and words become features; otherwise they are left out. If
+        ``labelled``, by default as ``learning``, every row must have a target and a weight; if not, the target is None
+        where its column is absent and may hold nulls, and all weights are 1. A target of strings is dictionary-encoded;
+        the dictionary may hold labels that no row has.
         """
         before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._of_roles(), *(column.name for column in before)]
+            known = [*self._roles(), *(column.name for column in before)]
             gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.table, known, chunk.file, chunk.row, gone, self.typed)
+            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, gone, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -314,20 +404,22 @@ class TableEncoder:
             self.columns = before  # a chunk that is refused leaves no trace
             raise
 
-    def convert(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Converted:
+    def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
         faults = Faults(bad.names_columns)
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = roles.weights(self, chunk, faults, labelled, learning, bad)
+        weight = _numbers_of(self, chunk, faults, "weight", learning, bad) if labelled else None
+        weight = np.ones(chunk.data.num_rows) if weight is None else weight
         # an estimator learns rows whose targets, groups and exposures it has beside the table
-        exposure = None if learning and not labelled else roles.exposures(self, chunk, faults, learning, bad)
-        groups = roles.groups(self, chunk, faults) if learning and labelled and self.group is not None else None
+        has_exposure = labelled or not learning
+        exposure = _numbers_of(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
+        groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
-            usable = self.convert(without_faults(chunk, faults, bad), learning, bad, labelled)
-            return usable._replace(n_rows=chunk.table.num_rows)
+            usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
+            return usable._replace(n_rows=chunk.data.num_rows)
         faults.note_all(bad, chunk.file, row_numbers(chunk))
-        return Converted(chunk, chunk.table.num_rows, values, target, weight, exposure, groups)
+        return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
     def encode_converted(self, of_chunk: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
@@ -335,35 +427,31 @@ class TableEncoder:
         numbers = row_numbers(chunk)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        encoded = self._rows(values, chunk, learning, bad, weight, n_rows), target, weight, numbers, None, chunk.file
-        of_rows: dict[str, Any] = {"groups": groups, "exposure": exposure}
+        block = self._rows(values, chunk, learning, bad, weight, n_rows)
         for name in self._absent(chunk):
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
-        of_rows |= {"forgotten": self.ids.take_forgotten(), "n_features": self.n_features}
-        return Batch(*encoded, chunk.position, **of_rows)
+        batch = Batch(block, target, weight, numbers, None, chunk.file, chunk.position, groups=groups)
+        forgotten = self.ids.take_forgotten()
+        return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
 
-    def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
+    def prepare(self, chunk: Chunk, labelled: bool) -> tuple[Chunk, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
         return chunk, labelled
 
-    def finish(self, prepared: tuple[Columns, bool], learning: bool, bad: BadRows) -> Batch:
+    def finish(self, prepared: tuple[Chunk, bool], learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
         chunk, labelled = prepared
         return self.encode(chunk, learning, bad, labelled)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        header: dict[str, Any] = {
-            "columns": [_described(column) for column in self.columns],
-            "target": self.target,
-            "target_family": self.target_family,
-            "weight": self.weight,
-            "hash_bits": self.hash_bits,
-        }
-        header |= {
-            role: name for role, name in (("group", self.group), ("exposure", self.exposure)) if name is not None
-        }
-        header |= {name: [*of] for name in ("na_values", "kept", "labels") if (of := getattr(self, name))}
+        described = [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns]
+        for column, description in zip(self.columns, described, strict=True):
+            description |= {"since": column.since} if column.since else {}
+        header: dict[str, Any] = {"columns": described}
+        header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
+        header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
+        header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
         if not self.typed:
             header["typed"] = False
         if self.notes:
@@ -372,91 +460,81 @@ class TableEncoder:
             header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
         if self.further is not None:
             header["further"] = asdict(self.further)
-        header |= self.ids.numbers()
-        return {**self.ids.save(), **self.profile.save()}, header
+        arrays, numbers = self.ids.state()
+        return arrays | self.profile.save(), header | numbers
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
-        described = [dict(column) for column in header["columns"]]
         names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
         further = Further(**header["further"]) if "further" in header else None
-        encoder = cls(
-            [_restored(**column) for column in described],
-            **{name: header[name] for name in names if name in header},
-            further=further,
-        )
+        options = {name: header[name] for name in names if name in header}
+        encoder = cls([_restored(**column) for column in header["columns"]], **options, further=further)
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
-        encoder.restore_ids(arrays)
-        encoder.ids.n_forgotten = header.get("forgotten", 0)
-        encoder.ids.limit(header.get("most"))
+        encoder.ids.load(arrays, header)
+        encoder.profile = Profile.restore(arrays, len(encoder.columns))
         if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
-    def _select(self, chunk: Columns, faults: Faults) -> list[tuple[Any, Any]]:
+    def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names, absent = unique_names(chunk), self._absent(chunk)
-        held = set(names)
-        present = [column.name for column in self.columns if column.name in held]
+        here = set(names)
+        present = [column.name for column in self.columns if column.name in here]
         if absent and not (chunk.optional and present):
-            known = {*self._of_roles(), *(column.name for column in self.columns)}
+            known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
-            raise DataError(
-                f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing",
-                chunk.file,
-                remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
-            )
+            remedy = remedy or f"add what the model was trained with; the file has {listed(names)}"
+            problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
+            raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
-        arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
+        arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
-                raise DataError(
-                    f"{array.type} here, but the column was learned as {column.kind}",
-                    chunk.file,
-                    chunk.row,
-                    column.name,
-                    "give the column one type in all files",
-                )
+                problem = f"{array.type} here, but the column was learned as {column.kind}"
+                raise DataError(problem, chunk.file, chunk.row, column.name, "give the column one type in all files")
         return taken
 
-    def _of_roles(self) -> tuple[str | None, ...]:
+    def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
 
-    def _absent(self, chunk: Columns) -> list[str]:
+    def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
-        present = set(chunk.table.schema.names)
+        present = set(chunk.data.schema.names)
         return [column.name for column in self.columns if not (column.since or column.name in present)]
 
-    def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
-        if self.target is None or not _present(self.target, chunk, labelled):
+    def _convert_target(self, chunk: Chunk, faults: Faults, labelled: bool) -> Any:
+        if labelled and self.target is not None:
+            check_name("target", self.target, chunk.data.schema.names, chunk.file)
+        if self.target is None or self.target not in chunk.data.schema.names:
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        array = roles.target_of_texts(self, array, faults)
-        kind = roles.target_family_of(array, self.target, chunk.file)
+        array = target_of_texts(self, array, faults)
+        kind = target_family_of(array, self.target, chunk.file)
         if self.target in self.notations and kind in ("number", "string"):
             hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
             values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
-            return roles.numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
-        kind = roles.INTEGER if kind == "number" and self.target_family == roles.INTEGER else kind
+            return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+        kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
             if kind != self.target_family:
                 problem = f"the target is a {kind} here, but was a {self.target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        if kind in ("number", roles.INTEGER) and self.target_family != "string":
-            return roles.numeric_target(decoded(array), self.target, faults, labelled)
-        labels = roles.labels_in(self, array, faults, labelled)
+        if kind in ("number", INTEGER) and self.target_family != "string":
+            return numeric_target(decoded(array), self.target, faults, labelled)
+        labels = labels_in(self, array, faults, labelled)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _rows(
-        self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
+        self, converted: Sequence[Any], chunk: Chunk, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int
     ) -> rows.Block:
-        n = chunk.table.num_rows
-        parts = [parts_of(column, values, learning) for column, values in zip(self.columns, converted, strict=True)]
+        n = chunk.data.num_rows
+        parts = [column.parts_since(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
         for place, values in enumerate(values for part in parts for values in part.numbers):
             numbers[:, place] = values
@@ -464,10 +542,7 @@ class TableEncoder:
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
-        observed = [
-            None if values is None else column.observed(values, part)
-            for column, values, part in zip(self.columns, converted, parts, strict=True)
-        ]
+        observed = [part.observed for part in parts]
         if learning:
             self.has_learned(observed, n, n_rows)
         elif self.profile.rows:
@@ -477,8 +552,10 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        late = self.ids.known(number_keys(self.columns)) if learning else ()
-        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
+        late = [number_key(name) for column in self.columns if column.since for name in column.names()]
+        return rows.table(
+            numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, self.ids.known(late) if learning else ()
+        )
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
         """Take note of what the columns hold in n rows that are learned, of so many with those that cannot be used."""
@@ -496,20 +573,8 @@ class TableEncoder:
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _described(column: Any) -> dict[str, Any]:
-    """What makes a column again."""
-    since = {"since": column.since} if column.since else {}
-    return {"name": column.name, "kind": column.kind, **column.options(), **since}
-
-
 def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
     column = _COLUMNS[kind](**options)
     column.since = since
     return column
-
-
-def _present(target: str, chunk: Columns, needed: bool) -> bool:
-    if needed:
-        check_name("target", target, chunk.table.schema.names, chunk.file)
-    return target in chunk.table.schema.names
