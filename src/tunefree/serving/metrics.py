@@ -13,11 +13,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
-from tunefree.serving.requests import Counts
+from tunefree.serving.events import Counts
 from tunefree.serving.service import Service
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-
 
 # What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
 GAUGES = {
@@ -49,16 +48,10 @@ class Metrics:
     """Numbers of a service as text; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self._registry = CollectorRegistry()
+        self._service, self._registry = service, CollectorRegistry()
         self._registry.register(self)
-        self._latency = Histogram(
-            "tunefree_request_seconds",
-            "From a request to its answer.",
-            ("path", "status"),
-            buckets=SECONDS,
-            registry=self._registry,
-        )
+        described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
+        self._latency = Histogram(*described, buckets=SECONDS, registry=self._registry)
         self._children: dict[tuple[str, int], Any] = {}
 
     def observe(self, path: str, status: int, seconds: float) -> None:
