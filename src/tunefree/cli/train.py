@@ -97,7 +97,7 @@ def checkpoint_of(output: Path) -> Path:
 
 def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn shards on a cluster; they have no order in which the loss could rise."""
-    from tunefree.distributed.dask_training import train
+    from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
     checkpoint = checkpoint_of(output) if run.resume else None
@@ -121,7 +121,7 @@ def _client(run: Run) -> Iterator[Any]:
     """A client of the cluster."""
     try:
         from distributed import Client
-        from tunefree.distributed.cluster import local_cluster
+        from tunefree.distributed.engines import local_cluster
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)

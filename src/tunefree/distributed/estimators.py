@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.distributed.collections import TARGET
-from tunefree.distributed.dask_training import train
 from tunefree.distributed.shards import FEWEST_ROWS
+from tunefree.distributed.training import TARGET, train
 
 
 class _DaskEstimator(BaseEstimator):

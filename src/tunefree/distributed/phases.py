@@ -13,11 +13,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import encoded, shard_pass
-from tunefree.distributed.encoded import Sizes
+from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.journal import Journal
-from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
+from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
@@ -78,8 +77,6 @@ def learn(
 def rows_of_start(rows: int) -> int:
     """How many of all rows the common start learns.
 
-    Examples
-    --------
     >>> [rows_of_start(n) for n in (1000, 200_000, 500_000, 10**9)]
     [1000, 131072, 250000, 1048576]
     """
@@ -123,7 +120,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     held = engine.hold("beginning", beginning)
     items = [(shard, held, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
     local = engine.each("read", read, items)
-    surveys = engine.values(engine.each("survey", survey, [(rows,) for rows in local]))
+    surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     whole = united(beginning, surveys)
     for problem in whole.problems:
         tell(f"skipped: {problem}")
@@ -148,7 +145,7 @@ def _prepare(
         (rows, held, whole.classes, offset, sizes, shard, frames)
         for rows, offset, shard, frames in zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
     ]
-    return engine.each("prepare", encoded.prepared, items)
+    return engine.each("prepare", prepared, items)
 
 
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:

@@ -92,19 +92,9 @@ class Counted(NamedTuple):
 def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool = False) -> Counted:
     """Count the lines and quotes of a range of bytes of a text, which may begin anywhere.
 
-    A run of quotes belongs to the range in which it begins.
+    A run of quotes belongs to the range in which it begins. The delimiter is that of CSV, empty for text without
+    quotes; quotes are ``escaped`` if backslashes say that they belong to values.
 
-    Parameters
-    ----------
-    file : str
-    start, stop : int
-    delimiter : str
-        Of CSV; empty for text without quotes.
-    escaped : bool, default False
-        Whether backslashes say that quotes belong to values.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10))
@@ -181,8 +171,6 @@ def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shar
 def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     """Which neighbouring parts, of so many rows, are joined so that each shard has enough; the rest joins the last one.
 
-    Examples
-    --------
     >>> joined([5, 0, 9, 20, 3], fewest=10)
     [[0, 1, 2], [3, 4]]
     """
