@@ -29,8 +29,7 @@ from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.roles import LEAK_OF_TARGET
 from tunefree.training.training import train
-from tunefree.workflows.findings import ODD, findings
-from tunefree.workflows.kept_rows import DRIFT
+from tunefree.workflows.findings import DRIFT, ODD, findings
 from tunefree.workflows.metrics import Measure
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

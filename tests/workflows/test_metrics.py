@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from tunefree.core.errors import DataError
+from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, slices_of
 from tunefree.workflows.metrics import Metrics, Scored, measures
-from tunefree.workflows.slices import MOST_SLICES, OTHERS, slices_of
 
 
 def of_classes(probabilities, codes, weight):

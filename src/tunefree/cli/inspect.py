@@ -70,9 +70,9 @@ def inspect(
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
-        from tunefree.workflows.weights import write
+        from tunefree.workflows.prediction import write_weights
 
-        written = write(trained, weights)
+        written = write_weights(trained, weights)
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained, rows)

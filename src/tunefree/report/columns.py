@@ -8,7 +8,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
-from tunefree.workflows.kept_rows import missing_shares
+from tunefree.workflows.findings import missing_shares
 
 MOST_NAMED = 8
 OPEN = 24  # columns of a table that is shown at once

@@ -14,11 +14,10 @@ from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Se
 from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, THREE, WEIGHT, Format, text, weight
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
+from tunefree.workflows.calibration import ClassReliability, tenths_of
 from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.interval_metrics import tenths_of
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.reliability import ClassReliability
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
@@ -262,7 +261,7 @@ def _intervals(tested: Evaluation) -> list[Block]:
     worst = max(covered, key=lambda part: abs(part.covered - part.asked))
     described = f"Coverage is off most at {worst.asked:g}: {worst.covered:.3f}."
     draw = on_axes(charts.draw_coverage, *map(list, zip(*covered, strict=True)))
-    tenths = [[tenth.width, tenth.rows, tenth.covered, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
+    tenths = [[tenth.mean, tenth.rows, tenth.share, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
     return [
         Chart("Coverage against what was asked for", described, draw, COVERAGE),
         Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
@@ -320,11 +319,11 @@ def _table_of_classes(classes: list[ClassReliability], n_classes: int) -> Table:
 def _table_of_tenths(known: ClassReliability, rank: int) -> Table:
     rows = []
     for tenth in known.tenths:
-        over = max(tenth.probability, 1e-300)
-        expected, actual = tenth.probability * tenth.weight, tenth.share * tenth.weight
-        ratios = [tenth.share / over, (tenth.low / over, tenth.high / over)]
+        over = max(tenth.mean, 1e-300)
+        expected, actual = tenth.mean * tenth.weight, tenth.share * tenth.weight
+        ratios = [tenth.share / over, ((tenth.low or 0.0) / over, (tenth.high or 0.0) / over)]
         shares = [tenth.share, tenth.low, tenth.high]
-        rows.append([known.label, tenth.probability, tenth.rows, expected, actual, *ratios, *shares])
+        rows.append([known.label, tenth.mean, tenth.rows, expected, actual, *ratios, *shares])
     title = f"Class {known.label!r}, {SHARE(known.share)} of the rows, by tenth of its probability"
     note = (
         f"In all, actual / expected is {known.ratio:.2f}. Actual and expected shares differ by {known.error:.2f} of the"
@@ -335,7 +334,7 @@ def _table_of_tenths(known: ClassReliability, rank: int) -> Table:
 
 def _chart_of_tenths(known: ClassReliability) -> Chart:
     """The shares of rows of a class, actual with their intervals and expected."""
-    names = ("probability", "share", "low", "high")
+    names = ("mean", "share", "low", "high")
     expected, actual, low, high = ([getattr(tenth, name) for tenth in known.tenths] for name in names)
     described = "; ".join(
         f"tenth {k}: expected {mean:.3g}, actual {share:.3g}"

@@ -11,8 +11,7 @@ from tunefree.report.words import sentence
 from tunefree.stream.profile import FEWEST
 from tunefree.stream.tally import Tally
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
-from tunefree.workflows.findings import ODD, findings, of_reasons
-from tunefree.workflows.kept_rows import FEWEST_NAMED, kept_rows
+from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, of_reasons
 
 SKIPPED = "rows skipped"
 NAMING = "columns of categories that differ in more than half of the rows, which may name them"

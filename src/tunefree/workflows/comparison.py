@@ -195,26 +195,12 @@ def compare(
 ) -> Comparison:
     """Train every learner, with its default settings, and the pool on one pass over a source.
 
-    Parameters
-    ----------
-    source : Source
-        It is read once, batch by batch. All models are in memory.
-    plan : Plan
-        What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share
-        are ignored.
-    learners : sequence of str, optional
-        Names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with the
-        loss are left out.
-    callback : Callback, optional
-        Its methods get the comparison in the place of a training, and ``step`` the batch that all have learned.
+    ``plan``: its learner and the learner's settings, its passes, its groups and its held-out share are ignored.
+    ``learners``: names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with
+    the loss are left out.
+    ``callback``: its methods get the comparison in the place of a training, and ``step`` the batch that all learned.
+    Errors are those of :func:`tunefree.training.training.train`.
 
-    Raises
-    ------
-    DataError, ModelError
-        As :func:`tunefree.training.training.train` does.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> comparison = compare(open_source(table), Plan(target="rich"), ["ogd", "scinol2"])

@@ -1,4 +1,4 @@
-"""How well a trained model predicts a source with known targets."""
+"""How well a trained model predicts a source with known targets, in all and by the values of a column."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from tunefree.losses.objectives import chosen
 from tunefree.losses.rates import LOG_LINK
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.model_files.trained import Trained
+from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
-from tunefree.stream.columns import decoded
+from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
 from tunefree.training.training import learn_batches
 from tunefree.training.usable_targets import with_rates
+from tunefree.workflows.calibration import (
+    ClassReliability,
+    Covered,
+    IntervalScores,
+    calibration_error,
+    class_reliability,
+)
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.reliability import ClassReliability, calibration_error, class_reliability
-from tunefree.workflows.slices import slices_of
 
 
 class Slice(NamedTuple):
@@ -51,7 +56,7 @@ class Evaluation(NamedTuple):
 
     @property
     def calibration_error(self) -> float:
-        """See :func:`tunefree.workflows.reliability.calibration_error`; 0 for numbers."""
+        """See :func:`tunefree.workflows.calibration.calibration_error`; 0 for numbers."""
         probability, is_right = self.scored.probability, self.scored.is_right
         if probability is None or is_right is None:
             return 0.0
@@ -147,30 +152,13 @@ def evaluate(
 
     The memory it takes grows with the rows: they are kept as their targets, predictions and losses.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    by : str, optional
-        A column of a table, for each of whose values the model is evaluated as well.
-    progressive : bool, default False
-        Whether the model learns each row after it has predicted it; it must be a Trained, which is changed.
-    interval : float, optional
-        The coverage of intervals of numbers that are measured, too.
-    group : str, optional
-        A column of a table: rows of one value belong together, and intervals are for independent groups.
+    ``by``: a column of a table, for each of whose values the model is evaluated as well.
+    ``progressive``: whether the model learns each row after it has predicted it; it is changed then.
+    ``interval``: the coverage of intervals of numbers that are measured, too.
+    ``group``: a column of a table: rows of one value belong together, and intervals are for independent groups.
+    Raises a DataError if there are no rows, one cannot be used, or there is no such column, and a ModelError if the
+    model has no intervals, or it is to learn as well: these would know the rows.
 
-    Raises
-    ------
-    DataError
-        If there are no rows, one cannot be used, or there is no such column.
-    ModelError
-        If the model has no intervals, or it is to learn as well: these would know the rows.
-
-    Examples
-    --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
@@ -274,3 +262,59 @@ def _groups(column: str, parts: list[Any], source: Source) -> np.ndarray:
         raise DataError(problem, source.name, column=column, remedy=remedy)
     codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.asarray(codes, np.int64)
+
+
+MOST_SLICES = 20  # the rarer values are one slice
+RANGES = 5  # of equally many rows, of a number with more values
+OTHERS = "(other)"
+
+
+def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
+    """The slices of rows that a column makes, those of most rows first, ranges in their order.
+
+    ``values``: texts that are all numbers count as numbers.
+    Returns: what the rows have in common, None for a missing value, and the rows.
+
+    >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
+    [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
+    """
+    if pa.types.is_nested(values.type) or family(values.type) == "nested":
+        raise DataError(f"rows cannot be divided by {values.type}", column=column, remedy="name a column of values")
+    plain = blank_to_null(decoded(values))
+    numbers = _numbers(plain)
+    if numbers is not None and len(np.unique(numbers)) > MOST_SLICES:
+        return _ranges(numbers)
+    coded = plain.cast(pa.string()).dictionary_encode()
+    codes, names = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = np.argsort(-counts, kind="stable")
+    slices = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_SLICES].tolist()]
+    if len(order) > MOST_SLICES:
+        slices.append((OTHERS, np.flatnonzero(np.isin(codes, order[MOST_SLICES:]))))
+    return slices + _missing(codes < 0)
+
+
+def _numbers(values: Any) -> np.ndarray | None:
+    """The values as numbers, NaN where they are missing; None if one is no number."""
+    if family(values.type) not in ("number", "string"):
+        return None
+    try:
+        return to_numpy(values.cast(pa.float64(), safe=False), np.nan)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
+    here = ~np.isnan(numbers)
+    edges = np.unique(np.quantile(numbers[here], np.linspace(0.0, 1.0, RANGES + 1)))
+    places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
+    slices: list[tuple[str | None, np.ndarray]] = []
+    for k in range(max(len(edges) - 1, 1)):
+        rows = np.flatnonzero(here & (places == k))
+        if len(rows):
+            slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
+    return slices + _missing(~here)
+
+
+def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
+    return [(None, np.flatnonzero(gone))] if gone.any() else []
