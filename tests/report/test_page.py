@@ -20,7 +20,8 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.report import page, suspicions
+from tunefree.report import findings as suspicions
+from tunefree.report import page
 from tunefree.report.document import Chart, Note, Table
 from tunefree.report.formats import digits
 from tunefree.report.page import page_of

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.workflows.test_training import people
-from tunefree.cli.display import comparison as display
+from tunefree.cli import display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
 from tunefree.model_files.plan import POOL, Plan

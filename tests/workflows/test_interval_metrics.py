@@ -12,7 +12,7 @@ from tunefree.core.errors import ModelError
 from tunefree.pool.quantiles import target_intervals
 from tunefree.report.page import report
 from tunefree.report.performance import evaluation
-from tunefree.report.record import record
+from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.workflows.calibration import ASKED, COVERAGE, SCORE, WIDTH, tenths_of
 from tunefree.workflows.evaluation import evaluate

@@ -21,7 +21,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
-    from tunefree.cli.display.training import TrainingDisplay
+    from tunefree.cli.display import TrainingDisplay
     from tunefree.model_files.trained import Trained
 
 
@@ -184,7 +184,7 @@ def _display(run: Run) -> TrainingDisplay | None:
     """What shows how a training goes, if that is to be shown."""
     if run.quiet:
         return None
-    from tunefree.cli.display.training import TrainingDisplay
+    from tunefree.cli.display import TrainingDisplay
 
     return TrainingDisplay()
 

@@ -10,10 +10,10 @@ from tunefree.model_files.plan import POOL
 from tunefree.plotting.charts import Series, draw_lines
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, on_axes
-from tunefree.report.formats import COUNT, PERCENT
-from tunefree.report.suspicions import notes_of
+from tunefree.report.findings import notes_of
+from tunefree.report.formats import COUNT, PERCENT, in_figures, memory
 from tunefree.report.words import weights_named
-from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
+from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate
 from tunefree.workflows.findings import of_reasons
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
@@ -95,19 +95,6 @@ def _ways(comparison: Comparison) -> dict[str, str]:
         "learners_and_rates": f"{RATES} rates for the {rates} that have one",
         POOL: "the pool",
     }
-
-
-def memory(size: float) -> str:
-    """A number of bytes.
-
-    >>> memory(512), memory(3 * 2**20)
-    ('512 bytes', '3 MiB')
-    """
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1000.0:
-            return f"{size:.3g} {unit}"
-        size /= 2**10
-    return f"{size:.3g} GiB"
 
 
 def chart_of_losses(comparison: Comparison) -> Chart:

@@ -1,9 +1,8 @@
 """What commands print and reports show: facts, tables, charts and notes.
 
 A fact and a cell of a table keep their values, and formats that make texts of them. Three renderers walk the blocks:
-:mod:`tunefree.report.terminal`, :mod:`tunefree.report.page` and :mod:`tunefree.report.record` (JSON), so that all show
-the same numbers. To show something new, add a fact or a column to a block; to add a kind of block, add it to each of
-the three.
+:mod:`tunefree.report.rendering` (terminal and JSON) and :mod:`tunefree.report.page`, so that all show the same numbers.
+To show something new, add a fact or a column to a block; to add a kind of block, add it to each of the three.
 """
 
 from __future__ import annotations

@@ -1,30 +1,113 @@
-"""What was learned, how well it predicted along the stream, and how to do it again."""
+"""What was learned, how well it predicted along the stream, what columns became, and how to do it again."""
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tunefree.core import storage
 from tunefree.core.parameters import OF_PYTHON, words_of
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.estimated_loss import estimated_loss
-from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TWO, first
+from tunefree.report.findings import notes_of, tables_of_reasons
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
-from tunefree.report.rows import tables_of_reasons
-from tunefree.report.suspicions import notes_of
+from tunefree.report.members import blocks_of_members
+from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.findings import findings
+from tunefree.workflows.certification import order_of
+from tunefree.workflows.columns import ColumnsView, kind_of, why_of
+from tunefree.workflows.findings import findings, missing_shares
+
+MOST_NAMED = 8
+OPEN = 24  # columns of a table that is shown at once
+HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
+
+
+def facts_of_columns(trained: Trained) -> list[Fact]:
+    """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
+    kinds: dict[str, list[Any]] = {}
+    for column in _columns(trained):
+        kinds.setdefault(column.kind, []).append(column)
+    facts = []
+    for kind, columns in kinds.items():
+        columns = sorted(columns, key=lambda column: not column.description())
+        names = [
+            f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
+        ]
+        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
+    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
+    further = getattr(trained.encoder, "further", None)
+    left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
+    new = [("new columns", late), ("new columns of no use", left_out)]
+    return facts + [Fact(title, names, first(MOST_NAMED)) for title, names in new if names]
+
+
+def _columns(trained: Trained) -> list[Any]:
+    return list(getattr(trained.encoder, "columns", []))
+
+
+def _counted(names: list[str]) -> str:
+    """Names of columns, and how many there are if not all are written."""
+    return (f"{len(names):,}: " if len(names) > MOST_NAMED else "") + first(MOST_NAMED)(names)
+
+
+def table_of_columns(trained: Trained, most: int) -> list[Table]:
+    """What the columns became, and the share of the rows kept in which each is missing; empty without columns.
+
+    ``most``: columns that people see; 0 for all.
+    """
+    columns = _columns(trained)
+    if not columns:
+        return []
+    missing, has_late = missing_shares(trained), any(column.since for column in columns)
+    header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
+    header += [Column("from row", COUNT, "since")] if has_late else []
+    header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
+    rows = [
+        [column.name, column.kind, why_of(trained.plan, column)]
+        + ([column.since or None] if has_late else [])
+        + ([missing[column.name]] if missing else [])
+        for column in columns
+    ]
+    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
+    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    shown = range(most) if most else None
+    title = f"{len(columns):,} columns"
+    return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
+
+
+def blocks_of_view(view: ColumnsView) -> list[Block]:
+    """How a training would read the columns of a source."""
+    facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
+    facts += [Fact("task", view.task, lambda task: task or "no target is named")]
+    facts += [Fact("why", view.why)] if view.why else []
+    columns = [
+        Column("column", key="name"),
+        Column("read as", key="kind"),
+        Column("why"),
+        Column("missing", TENTHS_OF_PERCENT),
+        Column("different", COUNT),
+        Column("values"),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
+    ]
+    found = [column["findings"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, found, strict=True)]
+    table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
+    return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]
+
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
@@ -253,3 +336,32 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
+
+
+def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
+    """Rows, losses, members, and what columns and features matter.
+
+    ``top``: most columns and features that are listed; 0 for all.
+    """
+    blocks = story(trained, top)
+    if not hasattr(trained.model, "facts"):
+        blocks += blocks_of_members(trained.model)
+        blocks += [Data(name, value) for name, value in order_of(trained).items()]
+    blocks += blocks_of_terms(decomposition, top, label)
+    return [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), top)]
+
+
+def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
+    """What a model file says of itself, and its arrays."""
+    arrays, header = storage.load(path)
+    facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
+    facts += [
+        Fact("format", header["format"]),
+        Fact("estimator", header.get("estimator", {}).get("class", "that of the plan")),
+        Fact("plan", ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)),
+    ]
+    shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
+    columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
+    rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
+    title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
+    return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]

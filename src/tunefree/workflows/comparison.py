@@ -172,15 +172,6 @@ class Comparison:
         return sweeps if self.pool is None else sweeps | {POOL: Sweep(1, self.pool.seconds)}
 
 
-def in_figures(value: float) -> str:
-    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
-
-    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
-    ('0.3215', '98,861', '7.000e+98')
-    """
-    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
-
-
 def has_rate(learner: str) -> bool:
     """Whether a learner has a rate to choose.
 
