@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +77,11 @@ def train(
         If rows cannot be used, a shard cannot be read, or workers die again and again.
     """
     plan = plan_of({"target": target, **options}) if plan is None else plan
-    check(plan, shard_rows, on_bad_shard)
+    phases.check(plan)
+    if on_bad_shard not in ("error", "skip"):
+        raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
+    if shard_rows < 1:
+        raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
     engine, cut = OnDask(client), Cut(shard_rows)
     if is_collection(data):
         parts, plan = parts_of_collection(engine, data, y, plan, cut)
@@ -90,22 +94,13 @@ def train(
     return estimator_of(phases.learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))
 
 
-def check(plan: Plan, shard_rows: int, on_bad_shard: str) -> None:
-    """Raise a ModelError if this cannot be learned over shards: before a cluster is started."""
-    phases.check(plan)
-    if on_bad_shard not in ("error", "skip"):
-        raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
-    if shard_rows < 1:
-        raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
-
-
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
     """The shards of files, whose lines workers count."""
     if not source.files:
         raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
     if not source.rewindable:
         raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
-    absolute = Source(tuple(_absolute(file) for file in source.files), source.format, None, source.delimiter)
+    absolute = Source(tuple(map(_absolute, source.files)), source.format, None, source.delimiter)
     counted = engine.values(engine.each("count", count_range, ranges_to_count(absolute, cut)))
     shards = shards_of(absolute, counted, cut)
     return phases.Parts(shards, [[] for _ in shards])
@@ -150,9 +145,9 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
     return Parts(shards, [[tables[place] for place in group] for group in groups]), plan
 
 
-def _computed(engine: Any, delayed: Sequence[Any]) -> list[Any]:
-    """Handles of the partitions, which are computed on workers."""
-    return list(engine.client.compute(list(delayed)))
+def _computed(engine: Any, delayed: Any) -> list[Any]:
+    """Handles of partitions, which are computed on workers."""
+    return list(engine.client.compute(delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)))
 
 
 def _of_arrays(engine: Any, X: Any, y: Any) -> list[Any]:
@@ -161,9 +156,7 @@ def _of_arrays(engine: Any, X: Any, y: Any) -> list[Any]:
         raise DataError(f"an array of {X.ndim} dimensions is not a table", remedy="reshape it to (rows, columns)")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    blocks = _computed(engine, X.to_delayed().ravel().tolist())
-    targets = y.to_delayed()
-    of_y = _computed(engine, targets.ravel().tolist() if hasattr(targets, "ravel") else list(targets))
+    blocks, of_y = (_computed(engine, of.to_delayed()) for of in (X, y))
     if len(blocks) != len(of_y):
         problem = f"there are {len(blocks)} blocks of rows and {len(of_y)} of targets"
         raise DataError(problem, remedy="rechunk both in the same way")

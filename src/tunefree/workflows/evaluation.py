@@ -71,72 +71,48 @@ class Evaluation(NamedTuple):
         return lift(exposure, targets, predictions)
 
 
-class _Scores:
-    """What rows add to metrics, collected batch by batch."""
+def _of_classes(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
+    """What rows of classes with these losses add to metrics, by the names of fields of Scored and of means."""
+    n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
+    probabilities, picked = model.probabilities(predictions), chosen(predictions)
+    squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
+    means = {} if model.loss_is_log_loss else {"loss": losses}
+    means |= {"log_loss": model.log_losses(y, predictions), "error": (codes != picked).astype(np.float64)}
+    means["brier"] = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
+    right = {"probability": probabilities.max(axis=1), "is_right": model.errors(y, probabilities) == 0.0}
+    scores = probabilities[:, 1:] if n == 2 else probabilities
+    return {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores, **right, **means}
 
-    def __init__(self, model: ScoredModel, loss: Any) -> None:
-        self.model, self.tau = model, getattr(loss, "tau", None)
-        self.power = loss.power if has_log_link(loss) else None
-        self.batches: list[dict[str, np.ndarray]] = []
-        self.n_scores, self.keeps_scores = 0, True
 
-    def add_classes(
-        self, y: Labels, weight: np.ndarray, predictions: np.ndarray, probabilities: np.ndarray, losses: Any
-    ) -> None:
-        """Rows of classes; ``losses`` has their losses by name."""
-        n, codes = len(self.model.classes), np.minimum(self.model.codes(y)[0], len(self.model.classes))
-        squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
-        brier = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
-        picked = chosen(predictions)
-        scores = probabilities[:, 1:] if n == 2 else probabilities
-        self.n_scores += scores.size
-        if self.n_scores > MOST_SCORES and self.keeps_scores:
-            self.keeps_scores = False
-            for batch in self.batches:
-                del batch["scores"]
-        kept = {"scores": scores} if self.keeps_scores else {}
-        right = {"probability": probabilities.max(axis=1), "is_right": self.model.errors(y, probabilities) == 0.0}
-        counted = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32)}
-        means = losses | {"error": (codes != picked).astype(np.float64), "brier": brier}
-        self.batches.append({"weight": weight, **counted, **right, **kept, **means})
+def _of_numbers(
+    model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    """What rows of numbers add to metrics, and to further ones that are means."""
+    means = {"loss": losses, "mean_absolute_error": model.errors(y, predictions), **further}
+    if getattr(loss, "tau", None) is not None:
+        means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
+    return {"targets": y, "predictions": model.responses(predictions), **means}
 
-    def add_numbers(
-        self,
-        y: np.ndarray,
-        weight: np.ndarray,
-        predictions: np.ndarray,
-        losses: np.ndarray,
-        exposure: np.ndarray,
-        further: dict[str, np.ndarray],
-    ) -> None:
-        """Rows of numbers; those of counts have exposures, which the sample weights have multiplied.
 
-        ``further`` has what rows add to further metrics that are means.
-        """
-        means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions), **further}
-        if self.tau is not None:
-            means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
-        kept = {"exposure": exposure} if self.power is not None else {}
-        self.batches.append(
-            {"weight": weight, "targets": y, "predictions": self.model.responses(predictions), **kept, **means}
-        )
+def _limit_scores(batches: list[dict[str, np.ndarray]]) -> None:
+    """Let all batches lose their probabilities once these are too many."""
+    sizes = [batch["scores"].size for batch in batches if "scores" in batch]
+    if sizes and (len(sizes) < len(batches) or sum(sizes) > MOST_SCORES):
+        for batch in batches:
+            batch.pop("scores", None)
 
-    def _widen_scores(self) -> None:
-        """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
-        n = self.batches[-1]["scores"].shape[1]
-        for batch in self.batches:
-            scores = batch["scores"]
-            if scores.shape[1] < n:
-                scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
-                batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
 
-    def scored(self) -> Scored:
-        """All rows."""
-        if self.keeps_scores and "scores" in self.batches[0]:
-            self._widen_scores()
-        joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
-        arrays = {name: joined.pop(name) for name in Scored._fields if name in joined}
-        return Scored(means=joined, **arrays, n_classes=len(self.model.classes), power=self.power)
+def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any) -> Scored:
+    """All rows; those that came before a class was known have the probability 0 of it."""
+    n = batches[-1]["scores"].shape[1] if "scores" in batches[-1] else 0
+    for batch in [batch for batch in batches if n and batch["scores"].shape[1] < n]:
+        scores = batch["scores"]  # one score is that of class 1
+        scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
+        batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
+    means = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    arrays = {name: means.pop(name) for name in Scored._fields if name in means}
+    power = loss.power if has_log_link(loss) else None
+    return Scored(means=means, **arrays, n_classes=len(model.classes), power=power)
 
 
 def evaluate(
@@ -165,38 +141,38 @@ def evaluate(
     >>> evaluation.metrics.mean_error(), evaluation.measures["auc"].value, evaluation.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, unseen = trained.model, 0
+    model, unseen, loss = trained.model, 0, loss_of(trained.model.task, trained.plan.loss)
     kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
     columns: dict[str, list[Any]] = {name: [] for name in kept}
-    metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
+    metrics, batches = RunningMetrics(), list[dict[str, np.ndarray]]()
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
         y, weight = batch.target, batch.weight
-        row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
-        is_unseen = np.isnan(row_losses)
+        losses, errors = model.losses(y, predictions), model.errors(y, predictions)
+        is_unseen = np.isnan(losses)
         unseen += int(is_unseen.sum())
         if is_unseen.any() and not progressive and model.task == "classification":
             _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
-        metrics.add(weight, np.where(is_unseen, 0.0, row_losses), errors)
+        metrics.add(weight, np.where(is_unseen, 0.0, losses), errors)
         for place, name in enumerate(kept):
             columns[name].append(batch.columns.column(place))
         if model.task == "classification":
-            probabilities = model.probabilities(predictions)
-            losses = {} if model.loss_is_log_loss else {"loss": row_losses}
-            losses["log_loss"] = model.log_losses(y, predictions)
-            scores.add_classes(y, weight, predictions, probabilities, losses)
+            adds = _of_classes(model, y, predictions, losses)
         else:
             further = {} if intervals is None else intervals.add(batch, predictions, y, weight)
-            scores.add_numbers(y, weight, predictions, row_losses, exposure, further)
+            adds = _of_numbers(model, y, predictions, losses, loss, further)
+            adds |= {"exposure": exposure} if has_log_link(loss) else {}
+        batches.append({"weight": weight, **adds})
+        _limit_scores(batches)
     if metrics.rows == 0:
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
         raise _no_class(trained, y, source)
     groups = None if group is None else _groups(group, columns[group], source)
-    scored = scores.scored()._replace(groups=groups)
+    scored = _scored(model, batches, loss)._replace(groups=groups)
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
