@@ -58,8 +58,11 @@ def learn(
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
-    ready = _prepare(engine, parts, beginning, local, whole, sizes)
-    del local
+    held = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
+    of_shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
+    items = [(rows, held, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in of_shards]
+    ready = engine.each("prepare", prepared, items)
+    del local, items
     end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start._make)
     metrics = _metrics(engine, end)
     tell(f"common start: {sample:,} rows of all shards, loss before each was learned {metrics.mean_loss():.5g}")
@@ -96,8 +99,7 @@ def _with_bytes(engine: Engine, tell: Tell) -> Tell:
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
     """How rows were predicted before they were learned."""
-    metrics: RunningMetrics = engine.value(engine.one("metrics", shard_pass.metrics_of, handle))
-    return metrics
+    return RunningMetrics(**engine.value(engine.one("metrics", attrgetter("metrics"), handle)))
 
 
 def check(plan: Plan) -> None:
@@ -134,18 +136,6 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
     tell(f"read {whole.offsets[-1]:,} rows in {len(local)} shards: {whole.encoder.n_features:,} features")
     return beginning, local, whole
-
-
-def _prepare(
-    engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], whole: United, sizes: Sizes
-) -> list[Any]:
-    """Let workers number features as all shards do, and take the sample; handles of both parts of each shard."""
-    held = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
-    items = [
-        (rows, held, whole.classes, offset, sizes, shard, frames)
-        for rows, offset, shard, frames in zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
-    ]
-    return engine.each("prepare", prepared, items)
 
 
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:

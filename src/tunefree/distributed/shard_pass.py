@@ -75,11 +75,6 @@ def plus(*parts: Passed) -> Passed:
     return reduce(Passed.plus, parts)
 
 
-def metrics_of(passed: Start | Passed) -> RunningMetrics:
-    """How rows were predicted before they were learned."""
-    return RunningMetrics(**passed.metrics)
-
-
 def started(
     beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Encoded], is_all: bool
 ) -> Start:

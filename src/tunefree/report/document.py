@@ -34,6 +34,11 @@ class Fact(NamedTuple):
         return self.format.interval(self.value) if isinstance(self.format, Format) else ""
 
 
+def known(*facts: Fact) -> list[Fact]:
+    """The facts that have a value: no None, 0 or nothing."""
+    return [fact for fact in facts if fact.value]
+
+
 class Facts(NamedTuple):
     """Names and values, some of them perhaps with intervals (:class:`tunefree.workflows.metrics.Measure`)."""
 

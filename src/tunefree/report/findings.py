@@ -16,6 +16,13 @@ from tunefree.stream.tally import Reason, Tally
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
 from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, of_reasons
 
+SKIPPED = "rows skipped"
+NAMING = "columns of categories that differ in more than half of the rows, which may name them"
+CONSTANT = "constant columns"
+TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
+DRIFT = "drift between the first and the last rows"
+NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
+
 
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
     """Why rows were skipped: for each reason where the first row is, and how many there are; empty if none were.
@@ -38,14 +45,6 @@ def rows_of(bad: BadRows) -> list[Block]:
         texts = [{name: as_options(getattr(reason, name)) for name in ("problem", "remedy")} for reason in reasons]
         blocks.append(Data(name, [asdict(reason) | text for reason, text in zip(reasons, texts, strict=True)]))
     return blocks
-
-
-SKIPPED = "rows skipped"
-NAMING = "columns of categories that differ in more than half of the rows, which may name them"
-CONSTANT = "constant columns"
-TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
-DRIFT = "drift between the first and the last rows"
-NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
 def notes_of(found: Iterable[Finding], has_sentences: bool = False) -> list[Block]:

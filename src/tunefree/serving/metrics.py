@@ -52,14 +52,10 @@ class Metrics:
         self._registry.register(self)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
         self._latency = Histogram(*described, buckets=SECONDS, registry=self._registry)
-        self._children: dict[tuple[str, int], Any] = {}
 
     def observe(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        child = self._children.get((path, status))
-        if child is None:
-            child = self._children[path, status] = self._latency.labels(path, status)
-        child.observe(seconds)
+        self._latency.labels(path, status).observe(seconds)
 
     def text(self) -> bytes:
         """All numbers."""
@@ -77,13 +73,9 @@ class Metrics:
         for column, count in Counter[str](state["ignored_columns"]).most_common(100):
             ignored.add_metric([column], count)
         yield ignored
-        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", _memory())
+        path = Path("/proc/self/statm")
+        size = float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else math.nan
+        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", size)
         model = InfoMetricFamily("tunefree_model", "What is served.")
         model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model
-
-
-def _memory() -> float:
-    """Resident bytes, or NaN where the system does not say."""
-    path = Path("/proc/self/statm")
-    return float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else float("nan")

@@ -80,8 +80,11 @@ class Service:
             current = model if place is None else self.store.current()
             assert current is not None
             check_serves(current)
-            _check_id(current, admission.id)
-            self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
+            encoder, name = current.encoder, admission.id
+            if name in (encoder.target, encoder.weight, encoder.group):
+                problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
+                raise ModelError(f"{problem}; name another")
+            self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
             self.learner = Learner(self.store, current, learns, keeping, column_types, self.counts)
             self.explainer = Explainer(self.learner, explains)
@@ -211,29 +214,16 @@ def check_serves(trained: Trained) -> None:
     continued(trained)
 
 
-def _check_id(trained: Trained, name: str) -> None:
-    """Raise an error if the id of rows has the name of something that the model takes for another."""
-    encoder = trained.encoder
-    if name in (encoder.target, encoder.weight, encoder.group):
-        raise ModelError(f"`id={name!r}`: {name!r} is the target, the weight or the group of the model; name another")
-
-
-def _check_folder(output: Path) -> None:
-    """Raise an error if there cannot be a store, before anything is read."""
-    if str(output) == "-":
-        raise ModelError("-: this is not written to standard output; name a folder")
-    if not output.exists():
-        check_writable(output)
-    elif not output.is_dir() or (any(output.iterdir()) and not is_store(output)):
-        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
-
-
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store that are meant by a model file or a store, and an output."""
+    """The model and the store that are meant by a model file or a store, and an output, which is checked first."""
     if is_store(path):
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
         return None, path
-    if output is not None:
-        _check_folder(output)
+    if str(output) == "-":
+        raise ModelError("-: this is not written to standard output; name a folder")
+    if output is not None and not output.exists():
+        check_writable(output)
+    elif output is not None and (not output.is_dir() or (any(output.iterdir()) and not is_store(output))):
+        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
     return Trained.load(path), output

@@ -146,7 +146,9 @@ def evaluate(
     columns: dict[str, list[Any]] = {name: [] for name in kept}
     metrics, batches = RunningMetrics(), list[dict[str, np.ndarray]]()
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
-    intervals = _interval_scores(model, interval, progressive)
+    if interval is not None and progressive:
+        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
+    intervals = None if interval is None else IntervalScores(model, interval)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
@@ -178,15 +180,6 @@ def evaluate(
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
     return Evaluation(metrics, unseen, *of_rows, [] if intervals is None else intervals.curve())
-
-
-def _interval_scores(model: Any, interval: float | None, progressive: bool) -> IntervalScores | None:
-    """What measures intervals, if they are asked for."""
-    if interval is None:
-        return None
-    if progressive:
-        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
-    return IntervalScores(model, interval)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
