@@ -72,7 +72,7 @@ OF_TRAINING = {
     "training/resuming.py": {"save_every", "earlier"},
     "training/roles.py": {"loss"},
     "workflows/output_columns.py": {"learner"},
-    "workflows/interval_metrics.py": {"learner"},
+    "workflows/calibration.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
     "model_files/plan.py": {"classes", "group", "holdout", "shuffle", "workers"},
 }

@@ -64,8 +64,6 @@ ROUTES = (
 def description(state: dict[str, Any]) -> dict[str, Any]:
     """The description for a model with a state (:meth:`tunefree.serving.service.Service.state`).
 
-    Examples
-    --------
     >>> described = description({"columns": ["age"], "target": "rich"})
     >>> sorted(described["paths"]), [*described["components"]["schemas"]["Row"]["properties"]]
     (['/explain', '/labels', '/learn', '/live', '/metrics', '/model', '/predict', '/ready', '/versions'], ['age'])

@@ -36,13 +36,7 @@ CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore
 
 
 class Reader:
-    """Reads rows of JSON for a model, one that is trained or published.
-
-    Attributes
-    ----------
-    id_name : str
-        The name under which rows have their id.
-    """
+    """Reads rows of JSON for a model, one that is trained or published, in which rows have their id as ``id_name``."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
