@@ -21,6 +21,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
+    from tunefree.cli.display import TrainingDisplay
     from tunefree.model_files.trained import Trained
 
 
@@ -155,11 +156,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop, display = Stop(), None
-    if not run.quiet:
-        from tunefree.cli.display import TrainingDisplay
-
-        display = TrainingDisplay()
+    stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
@@ -181,6 +178,12 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             display.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
+
+
+def _display() -> TrainingDisplay:
+    from tunefree.cli.display import TrainingDisplay
+
+    return TrainingDisplay()
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:

@@ -21,6 +21,7 @@ from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
+from tunefree.training.roles import Finding
 from tunefree.training.targets import target_of, task_of
 from tunefree.training.usable_targets import of_usable_targets
 from tunefree.workflows.findings import doubts_of_columns
@@ -92,7 +93,7 @@ class ColumnsView:
     task: str
     why: str
     columns: list[ColumnView]
-    findings: list[roles.Finding]
+    findings: list[Finding]
     unusable: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
@@ -315,7 +316,7 @@ def _as_written(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[roles.Finding]:
+def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
     columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
     found = roles.likenesses(columns) if sample.usable.any() else []
@@ -329,5 +330,5 @@ def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> li
     if reading.guess and (other := task_of(target)).task != reading.task:
         evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
-        found.insert(0, roles.Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
+        found.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
     return found

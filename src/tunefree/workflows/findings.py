@@ -27,6 +27,7 @@ from tunefree.theory.exchangeability import LEVEL as LEVEL_OF_ORDER
 from tunefree.theory.rises import LEVEL as LEVEL_OF_RISES
 from tunefree.training import roles
 from tunefree.training.rises import changed_most, drifts_of
+from tunefree.training.roles import Finding
 
 ORDER, RISE, CLASSES, KNOWN, UNSEEN, WEIGHTS = "order", "rise of the loss", "classes", "known rows", "unseen", "weights"
 DOUBT, ODD = "doubtful kind", "odd"
@@ -66,7 +67,7 @@ MOSTLY_MISSING = 0.5
 GAPS, DRIFT = "mostly missing", "drift"
 
 
-def findings(trained: Trained) -> list[roles.Finding]:
+def findings(trained: Trained) -> list[Finding]:
     """All that seems to be wrong with the rows that a model has learned.
 
     Findings about rows and classes come first; those about columns have their names.
@@ -85,32 +86,32 @@ def findings(trained: Trained) -> list[roles.Finding]:
     first = [*of_reasons(trained.progress.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
-        first.append(roles.Finding("", ODD, unused))
+        first.append(Finding("", ODD, unused))
     known = {oddity.column for oddity in trained.progress.oddities}
     return [*of_rows, *first, *findings_of_kept_rows(trained, known)]
 
 
-def of_reasons(oddities: list[Reason]) -> list[roles.Finding]:
+def of_reasons(oddities: list[Reason]) -> list[Finding]:
     """What is odd about columns, and about rows that were used: the most frequent first.
 
     >>> print(*of_reasons([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)
     """
     in_order = sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))
-    found = [roles.Finding(oddity.column, ODD, oddity.counted, oddity.remedy) for oddity in in_order[:MOST_ODDITIES]]
+    found = [Finding(oddity.column, ODD, oddity.counted, oddity.remedy) for oddity in in_order[:MOST_ODDITIES]]
     further = len(in_order) - MOST_ODDITIES
-    return found if further <= 0 else [*found, roles.Finding("", ODD, f"and {further:,} others of this kind")]
+    return found if further <= 0 else [*found, Finding("", ODD, f"and {further:,} others of this kind")]
 
 
-def of_order(trained: Trained) -> list[roles.Finding]:
+def of_order(trained: Trained) -> list[Finding]:
     """Whether the targets depend on the order of the rows."""
     if trained.order is None or not (test := trained.order.finding()).is_dependent:
         return []
     text = OF_GROUPS if trained.plan.group is not None else SORTED if test.is_sorted else DEPENDENT
-    return [roles.Finding("", ORDER, text.format(level=LEVEL_OF_ORDER, **test._asdict()))]
+    return [Finding("", ORDER, text.format(level=LEVEL_OF_ORDER, **test._asdict()))]
 
 
-def rare_classes(trained: Any) -> list[roles.Finding]:
+def rare_classes(trained: Any) -> list[Finding]:
     """Each class of fewer than three rows, where there are more than a thousand in all and classes were not named."""
     known = trained.progress.occurrences
     total = sum(occurrences.rows for occurrences in known)
@@ -118,13 +119,13 @@ def rare_classes(trained: Any) -> list[roles.Finding]:
         return []
     remedy = CLOSING.format("it is a mistake", "classes ")
     return [
-        roles.Finding("", CLASSES, f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}", remedy)
+        Finding("", CLASSES, f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}", remedy)
         for label, seen in zip(trained.model.classes, known, strict=False)
         if 0 < seen.rows < FEWEST_ROWS
     ]
 
 
-def alike_classes(trained: Any) -> list[roles.Finding]:
+def alike_classes(trained: Any) -> list[Finding]:
     """Each group of classes whose names differ in case, quotes or white space only, or mean true or false.
 
     >>> from types import SimpleNamespace as Trained
@@ -146,7 +147,7 @@ def alike_classes(trained: Any) -> list[roles.Finding]:
     difference = "mean the same" if are_truths else "differ in case or quotes only"
     remedy = CLOSING.format("they are one", "")
     several = [group for group in groups.values() if len(group) > 1]
-    return [roles.Finding("", CLASSES, f"the classes {' and '.join(group)} {difference}", remedy) for group in several]
+    return [Finding("", CLASSES, f"the classes {' and '.join(group)} {difference}", remedy) for group in several]
 
 
 def _places(rows: list[tuple[str, int]]) -> str:
@@ -159,22 +160,22 @@ def _places(rows: list[tuple[str, int]]) -> str:
     )
 
 
-def of_pool(trained: Trained) -> list[roles.Finding]:
+def of_pool(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
     model, group = trained.model, trained.plan.group
     if model.pool is None or model.only_predicts:
         return []
-    unseen = [roles.Finding("", UNSEEN, line) for line in model.pool.unseen]
+    unseen = [Finding("", UNSEEN, line) for line in model.pool.unseen]
     (known, rows), share = model.pool.known_rows, model.pool.known_share
     if group is not None:
         evidence = f"{known:,} of {rows:,} rows are of groups that came before"
-        return ([roles.Finding("", KNOWN, evidence, f"sort the rows by {group}")] if known else []) + unseen
+        return ([Finding("", KNOWN, evidence, f"sort the rows by {group}")] if known else []) + unseen
     remedy = "if rows belong to subjects, name their column by `group`" if trained.kind == "table" else ""
     evidence = f"{share:.0%} of the latest rows have the columns of earlier ones"
-    return ([roles.Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
+    return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
 
 
-def of_class_weights(trained: Trained) -> list[roles.Finding]:
+def of_class_weights(trained: Trained) -> list[Finding]:
     """What probabilities refer to where classes have weights: the class that gains most by them."""
     total = sum(seen.weight for seen in trained.progress.occurrences)
     shares = [
@@ -186,10 +187,10 @@ def of_class_weights(trained: Trained) -> list[roles.Finding]:
         return []
     _, predicted, share, label = max(shares, key=lambda each: each[0])
     evidence = f"probabilities are of rows as `class_weight` weighs them: the mean probability of {label!r} is "
-    return [roles.Finding("", WEIGHTS, f"{evidence}{predicted:.3g}, and its share of the rows {share:.3g}")]
+    return [Finding("", WEIGHTS, f"{evidence}{predicted:.3g}, and its share of the rows {share:.3g}")]
 
 
-def of_rises(trained: Trained) -> list[roles.Finding]:
+def of_rises(trained: Trained) -> list[Finding]:
     """The largest rise of the loss, and how many others there were."""
     known = drifts_of(trained)
     if not known:
@@ -199,10 +200,10 @@ def of_rises(trained: Trained) -> list[roles.Finding]:
     rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     where = f"{rise['file']}, row {rise['row_in_file']}" + (f", {rise['time']}" if rise["time"] else "")
     words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": rest}
-    return [roles.Finding("", RISE, RISES.format(**rise, **words))]
+    return [Finding("", RISE, RISES.format(**rise, **words))]
 
 
-def doubts_of_columns(encoder: Any) -> list[roles.Finding]:
+def doubts_of_columns(encoder: Any) -> list[Finding]:
     """What lets columns of categories look like something else, each with the parameters that decide it.
 
     >>> from types import SimpleNamespace as Encoder
@@ -217,7 +218,7 @@ def doubts_of_columns(encoder: Any) -> list[roles.Finding]:
         kind, value = column.doubt
         decision = _DECISIONS[kind].format(name=column.name, value=value, date=f"{column.name}=FORMAT")
         seen = f"{kind} {value!r}" if value else kind
-        doubts.append(roles.Finding(column.name, DOUBT, f"{seen}, read as categories", decision))
+        doubts.append(Finding(column.name, DOUBT, f"{seen}, read as categories", decision))
     return doubts
 
 
@@ -308,7 +309,7 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     return shares
 
 
-def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[roles.Finding]:
+def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
     """What the rows kept, and the categories met, tell of columns of which nothing was found in the first rows.
 
     ``known``: columns of which something was found there.
@@ -319,18 +320,17 @@ def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[roles.Findi
         return found
     found += [finding for finding in _leaks(trained, sample) if finding.column not in known]
     found += [
-        roles.Finding(name, roles.CONSTANT, "has the same value in all rows kept")
-        for name in _constants(trained, sample)
+        Finding(name, roles.CONSTANT, "has the same value in all rows kept") for name in _constants(trained, sample)
     ]
     found += [
-        roles.Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept")
+        Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept")
         for name, share in missing_shares(trained).items()
         if share > MOSTLY_MISSING
     ]
     return found + drifts(sample)
 
 
-def _identifiers(trained: Trained) -> list[roles.Finding]:
+def _identifiers(trained: Trained) -> list[Finding]:
     """Columns of categories that differ in more than half of the rows: they may name the rows."""
     rows = trained.progress.progressive[0].rows
     if trained.kind != "table" or rows < FEWEST_NAMED:
@@ -339,7 +339,7 @@ def _identifiers(trained: Trained) -> list[roles.Finding]:
     counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
     nearly = roles.nearly_numbers(trained.encoder)
     return [
-        roles.Finding(
+        Finding(
             column.name,
             roles.IDENTIFIER,
             f"{count:,} different values, which may name the rows",
@@ -350,7 +350,7 @@ def _identifiers(trained: Trained) -> list[roles.Finding]:
     ]
 
 
-def _leaks(trained: Trained, sample: KeptRows) -> list[roles.Finding]:
+def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
     """Columns that alone predict nearly all rows kept."""
     n = len(sample.targets)
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
@@ -375,7 +375,7 @@ def _constants(trained: Trained, sample: KeptRows) -> list[str]:
     return [name for name in of_values if name in names - changing]
 
 
-def drifts(sample: KeptRows) -> list[roles.Finding]:
+def drifts(sample: KeptRows) -> list[Finding]:
     """Parts of columns whose values in early and in late rows differ, the largest difference first.
 
     The distance of two samples is the largest difference of their empirical distribution functions, of categories in
@@ -389,7 +389,7 @@ def drifts(sample: KeptRows) -> list[roles.Finding]:
     names = [sample.layout.parts[part].name for part in sample.parts]
     beyond = [(distance, name) for name, distance in zip(names, distances, strict=True) if distance > bound]
     return [
-        roles.Finding(
+        Finding(
             name,
             DRIFT,
             f"drifts along the stream: the distributions of early and of late rows differ by {distance:.3f}, and by at"
