@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from tunefree.workflows.calibration import (
     class_reliability,
 )
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.prediction import predict
 
 
@@ -102,7 +103,7 @@ def _limit_scores(batches: list[dict[str, np.ndarray]]) -> None:
             batch.pop("scores", None)
 
 
-def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any) -> Scored:
+def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any, groups: np.ndarray | None) -> Scored:
     """All rows; those that came before a class was known have the probability 0 of it."""
     n = batches[-1]["scores"].shape[1] if "scores" in batches[-1] else 0
     for batch in [batch for batch in batches if n and batch["scores"].shape[1] < n]:
@@ -110,9 +111,9 @@ def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any)
         scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
         batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
     means = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
-    arrays = {name: means.pop(name) for name in Scored._fields if name in means}
+    arrays = {of.name: means.pop(of.name) for of in fields(Scored) if of.name in means}
     power = loss.power if has_log_link(loss) else None
-    return Scored(means=means, **arrays, n_classes=len(model.classes), power=power)
+    return Scored(means=means, **arrays, groups=groups, n_classes=len(model.classes), power=power)
 
 
 def evaluate(
@@ -174,8 +175,8 @@ def evaluate(
     if unseen == metrics.rows and not progressive:
         raise _no_class(trained, y, source)
     groups = None if group is None else _groups(group, columns[group], source)
-    scored = _scored(model, batches, loss)._replace(groups=groups)
-    confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
+    scored = _scored(model, batches, loss, groups)
+    confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
