@@ -30,7 +30,7 @@ from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
-from tunefree.workflows.findings import findings, missing_shares
+from tunefree.workflows.findings import findings, kept_rows
 
 MOST_NAMED = 8
 OPEN = 24  # columns of a table that is shown at once
@@ -80,7 +80,8 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     columns = _columns(trained)
     if not columns:
         return []
-    missing, has_late = missing_shares(trained), any(column.since for column in columns)
+    kept, has_late = kept_rows(trained), any(column.since for column in columns)
+    missing = {} if kept is None else kept.missing_shares()
     header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
     header += [Column("from row", COUNT, "since")] if has_late else []
     header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []

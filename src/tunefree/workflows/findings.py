@@ -7,7 +7,7 @@ tell of missing values, constants, leaks, and drift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.booleans import looks_like_booleans, truths
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
-from tunefree.stream.layout import CODES, MISSING, Layout
+from tunefree.stream.layout import CODES, MISSING, Layout, Part
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Reason
@@ -65,6 +65,12 @@ TENTH = 10
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 MOSTLY_MISSING = 0.5
 GAPS, DRIFT = "mostly missing", "drift"
+
+
+DRIFTS = (
+    "drifts along the stream: the distributions of early and of late rows differ by {distance:.3f}, and by at"
+    " most {bound:.3f} where the order has no meaning (a test of level {level:g} for all columns together)"
+)
 
 
 def findings(trained: Trained) -> list[Finding]:
@@ -222,58 +228,72 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
     return doubts
 
 
-class KeptRows(NamedTuple):
-    """Rows that a model keeps, by part of a column."""
+class Kept(NamedTuple):
+    """A part of a column in rows that are kept: numbers, or ranks of codes."""
 
-    layout: Layout
-    parts: list[int]
-    values: list[np.ndarray]  # of all
-    first: list[np.ndarray]  # of early ones
-    last: list[np.ndarray]  # of late ones
-    targets: np.ndarray  # of all: numbers, or numbers of classes
-
-    @property
-    def n_compared(self) -> int:
-        """Rows of the smaller of the samples that are compared."""
-        return min(len(self.first[0]), len(self.last[0])) if self.parts else 0
+    part: Part
+    values: np.ndarray  # of all
+    first: np.ndarray  # of early ones
+    last: np.ndarray  # of late ones
 
 
-def kept_rows(trained: Trained) -> KeptRows | None:
-    """The rows that a pool keeps for growing; None where there are none.
+class KeptRows:
+    """The rows that a pool keeps for growing.
 
     As long as these are all rows, they are in their order: the first and the last tenth are compared. Later, the
     sample of all rows is compared with the latest ones.
     """
-    growth = _growth(trained)
-    if growth is None:
-        return None
-    layout, kept = Layout.of_encoder(trained.encoder), growth.whole.kept()
-    matrix = growth.columns.features(kept["columns"])
-    n = len(matrix) // TENTH
-    first, last = matrix[:n], matrix[len(matrix) - n :]
-    if growth.whole.rows > growth.whole.capacity:
-        n = min(growth.recent.rows, growth.recent.capacity)  # none, where windows sleep under a memory limit
-        first, last = matrix, growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
-    columns: dict[int, list[np.ndarray]] = {}
-    for place, key, part in _parts(growth.columns.keys[: matrix.shape[1]], layout):
-        if part >= 0 and part not in columns:  # codes of a number only say where it is missing
-            of_samples = [rows[:, place] for rows in (matrix, first, last)]
-            columns[part] = _ranked(layout, of_samples) if key < 0 else of_samples
-    of_all, early, late = (list(values) for values in zip(*columns.values(), strict=True)) if columns else ([], [], [])
-    return KeptRows(layout, list(columns), of_all, early, late, kept["targets"])
+
+    def __init__(self, trained: Trained, growth: Any) -> None:
+        kept = growth.whole.kept()
+        self.layout, self.targets = Layout.of_encoder(trained.encoder), kept["targets"]
+        self._matrix = matrix = growth.columns.features(kept["columns"])
+        n = len(matrix) // TENTH
+        self._first, self._last = matrix[:n], matrix[len(matrix) - n :]
+        if growth.whole.rows > growth.whole.capacity:
+            n = min(growth.recent.rows, growth.recent.capacity)  # none, where windows sleep under a memory limit
+            self._first = matrix
+            self._last = growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
+        keys = [(place, key) for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]) if not is_bundle(key)]
+        self._places = [(place, key, self._part_of(key)) for place, key in keys]
+
+    def _part_of(self, key: int) -> int:
+        """The part that a feature, or a code, is of; -1 of codes of a number, which only say where it is missing."""
+        return int(self.layout.of_feature[key] if key > 0 else self.layout.code_source(-1 - key)[1])
+
+    @property
+    def n_compared(self) -> int:
+        """Rows of the smaller of the samples that are compared."""
+        return min(len(self._first), len(self._last)) if any(part >= 0 for *_, part in self._places) else 0
+
+    @cached_property
+    def columns(self) -> list[Kept]:
+        """The parts of columns."""
+        columns: dict[int, Kept] = {}
+        for place, key, part in self._places:
+            if part >= 0 and part not in columns:
+                samples = [rows[:, place] for rows in (self._matrix, self._first, self._last)]
+                columns[part] = Kept(self.layout.parts[part], *(_ranked(self.layout, samples) if key < 0 else samples))
+        return list(columns.values())
+
+    def missing_shares(self) -> dict[str, float]:
+        """The share of the rows in which each column is missing, by name."""
+        shares = {column.name: 0.0 for column in self.layout.columns}
+        for place, key, part in self._places:
+            values = self._matrix[:, place]
+            is_missing = np.isnan(values)
+            if key < 0:  # codes, some of which may say so
+                codes = pa.array(values[values > 0]).unique().to_pylist()
+                is_missing = np.isin(values, [code for code in codes if self.layout.label(int(code)) == MISSING])
+            name = self.layout.parts[part].column
+            shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
+        return shares
 
 
-def _growth(trained: Trained) -> Any:
-    """What grows generations of a model, if it has kept rows for that."""
+def kept_rows(trained: Trained) -> KeptRows | None:
+    """The rows that a pool keeps for growing; None where there are none."""
     growth = None if trained.model.pool is None else trained.model.pool.members.growth
-    return growth if growth is not None and growth.whole.rows else None
-
-
-def _parts(keys: Any, layout: Layout) -> Iterator[tuple[int, int, int]]:
-    """Places and keys of columns of rows that are kept, and the part that each is of; bundles are of columns, too."""
-    for place, key in enumerate(keys):
-        if not is_bundle(key):
-            yield place, key, int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+    return KeptRows(trained, growth) if growth is not None and growth.whole.rows else None
 
 
 def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
@@ -291,42 +311,17 @@ def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
     return [np.where(different[at] == codes, ranks[at], 0.0) for at, codes in zip(places, samples, strict=True)]
 
 
-def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept."""
-    growth = _growth(trained)
-    if growth is None:
-        return {}
-    layout, matrix = Layout.of_encoder(trained.encoder), growth.columns.features(growth.whole.kept()["columns"])
-    shares = {column.name: 0.0 for column in layout.columns}
-    for place, key, part in _parts(growth.columns.keys[: matrix.shape[1]], layout):
-        values = matrix[:, place]
-        is_missing = np.isnan(values)
-        if key < 0:  # codes, some of which may say so
-            codes = pa.array(values[values > 0]).unique().to_pylist()
-            is_missing = np.isin(values, [code for code in codes if layout.label(int(code)) == MISSING])
-        name = layout.parts[part].column
-        shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
-    return shares
-
-
 def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
-    """What the rows kept, and the categories met, tell of columns of which nothing was found in the first rows.
-
-    ``known``: columns of which something was found there.
-    """
+    """What the rows kept, and the categories met, tell of columns that are not ``known`` from the first rows."""
     found = [finding for finding in _identifiers(trained) if finding.column not in known]
     sample = kept_rows(trained)
     if sample is None or trained.kind != "table":
         return found
     found += [finding for finding in _leaks(trained, sample) if finding.column not in known]
-    found += [
-        Finding(name, roles.CONSTANT, "has the same value in all rows kept") for name in _constants(trained, sample)
-    ]
-    found += [
-        Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept")
-        for name, share in missing_shares(trained).items()
-        if share > MOSTLY_MISSING
-    ]
+    same = "has the same value in all rows kept"
+    found += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
+    missing = [(name, share) for name, share in sample.missing_shares().items() if share > MOSTLY_MISSING]
+    found += [Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept") for name, share in missing]
     return found + drifts(sample)
 
 
@@ -337,14 +332,9 @@ def _identifiers(trained: Trained) -> list[Finding]:
         return []
     columns, places = trained.encoder.columns, trained.encoder.column_of()
     counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
-    nearly = roles.nearly_numbers(trained.encoder)
+    nearly, naming = roles.nearly_numbers(trained.encoder), "different values, which may name the rows"
     return [
-        Finding(
-            column.name,
-            roles.IDENTIFIER,
-            f"{count:,} different values, which may name the rows",
-            roles.ignore(column.name),
-        )
+        Finding(column.name, roles.IDENTIFIER, f"{count:,} {naming}", roles.ignore(column.name))
         for column, count in zip(columns, counts, strict=True)
         if column.kind == "category" and count > roles.MANY_DIFFERENT * rows and column.name not in nearly
     ]
@@ -355,9 +345,8 @@ def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
     n = len(sample.targets)
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
     columns: dict[str, roles.Values] = {}
-    for part, values in zip(sample.parts, sample.values, strict=True):
-        described = sample.layout.parts[part]
-        columns.setdefault(described.column, roles.Values(values[rows], described.kind == CODES))
+    for kept in sample.columns:
+        columns.setdefault(kept.part.column, roles.Values(kept.values[rows], kept.part.kind == CODES))
     is_classes = trained.model.task == "classification"
     targets = sample.targets[rows].astype(np.int64) if is_classes else sample.targets[rows]
     return roles.leaks(columns, targets, is_classes)
@@ -365,14 +354,13 @@ def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
 
 def _constants(trained: Trained, sample: KeptRows) -> list[str]:
     """Columns of numbers or categories that have one value in all rows kept."""
-    changing, names = set[str](), set[str]()
-    for part, values in zip(sample.parts, sample.values, strict=True):
-        names.add(name := sample.layout.parts[part].column)
-        if (values != values[0]).any() and not np.isnan(values).all():
-            changing.add(name)
+    changes: dict[str, bool] = {}
+    for kept in sample.columns:
+        does_change = bool((kept.values != kept.values[0]).any() and not np.isnan(kept.values).all())
+        changes[kept.part.column] = changes.get(kept.part.column, False) or does_change
     kinds = {column.name: column.kind for column in trained.encoder.columns}
     of_values = [name for name, kind in kinds.items() if kind in ("number", "category", "boolean")]
-    return [name for name in of_values if name in names - changing]
+    return [name for name in of_values if not changes.get(name, True)]
 
 
 def drifts(sample: KeptRows) -> list[Finding]:
@@ -384,16 +372,10 @@ def drifts(sample: KeptRows) -> list[Finding]:
     """
     if sample.n_compared < FEWEST:
         return []
-    bound = most_by_chance(sample.n_compared, len(sample.parts), LEVEL)
-    distances = map(largest_difference, sample.first, sample.last)
-    names = [sample.layout.parts[part].name for part in sample.parts]
-    beyond = [(distance, name) for name, distance in zip(names, distances, strict=True) if distance > bound]
+    bound = most_by_chance(sample.n_compared, len(sample.columns), LEVEL)
+    distances = [(largest_difference(kept.first, kept.last), kept.part.name) for kept in sample.columns]
     return [
-        Finding(
-            name,
-            DRIFT,
-            f"drifts along the stream: the distributions of early and of late rows differ by {distance:.3f}, and by at"
-            f" most {bound:.3f} where the order has no meaning (a test of level {LEVEL:g} for all columns together)",
-        )
-        for distance, name in sorted(beyond, key=lambda each: -each[0])
+        Finding(name, DRIFT, DRIFTS.format(distance=distance, bound=bound, level=LEVEL))
+        for distance, name in sorted(distances, key=lambda each: -each[0])
+        if distance > bound
     ]
