@@ -154,19 +154,11 @@ def _of_table(block: Table) -> dict[str, Any]:
     return {key_of(block, block.title): [_with_intervals(zip(keys, row, strict=True)) for row in block.rows]}
 
 
-def _of_chart(block: Chart) -> dict[str, Any]:
-    return {} if block.data is None else {key_of(block, block.title): raw(block.data)}
-
-
-def _of_note(block: Note) -> dict[str, Any]:
-    return {LISTS[block.tone]: [as_options(block.text)]} if block.tone in LISTS else {}
-
-
 PARTS: dict[type, Any] = {
     Facts: _of_facts,
     Table: _of_table,
-    Chart: _of_chart,
-    Note: _of_note,
+    Chart: lambda block: {} if block.data is None else {key_of(block, block.title): raw(block.data)},
+    Note: lambda block: {LISTS[block.tone]: [as_options(block.text)]} if block.tone in LISTS else {},
     Code: lambda block: {"command": block.text},
     Data: lambda block: {block.key: raw(block.value)},
 }
