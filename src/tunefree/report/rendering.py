@@ -92,7 +92,7 @@ def record(blocks: Iterable[Block]) -> dict[str, Any]:
     Raises a ValueError if two blocks have the same key, and are no lists.
 
     >>> from tunefree.report.document import Column, Fact
-    >>> from tunefree.report.document import PERCENT
+    >>> from tunefree.report.formats import PERCENT
     >>> facts = Facts([Fact("rows", 7), Fact("error", Measure(0.5, 0.25, 0.75), PERCENT)])
     >>> table = Table("Ages", [Column("name"), Column("age")], [["Ann", 7.5], ["Bo", float("nan")]])
     >>> record([facts, table, Note("few rows", "warning")]) == {
