@@ -145,7 +145,7 @@ def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, str, 
     for file in source.files:
         if _is_plain_text(source, file):
             begin, delimiter, escaped = 0, "", False
-            if _is_quoted(source):
+            if source.format == "csv":
                 header = csv_header(file, Options(source.delimiter))
                 begin, delimiter, escaped = header.start, header.delimiter, header.escaped  # comments have quotes
             edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
@@ -188,10 +188,6 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     return [group for group in groups if group]
 
 
-def _is_quoted(source: Source) -> bool:
-    return source.format == "csv"
-
-
 def _is_plain_text(source: Source, file: str) -> bool:
     """Whether reading can begin anywhere in a file."""
     if not formats.named(str(source.format)).text or getattr(file, "encoding", None):
@@ -206,7 +202,7 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
     ways = [*accumulate((count.ends_inside for _, _, count in ranges), lambda way, ends: int(ends[way]), initial=0)]
     before = [0, *accumulate(count.lines[way] for way, (_, _, count) in zip(ways, ranges, strict=False))]
-    header = 1 if _is_quoted(source) else 0
+    header = 1 if source.format == "csv" else 0
     starts = [(0, 0)]
     for (start, _, count), way, lines in zip(ranges[1:], ways[1:], before[1:], strict=False):
         if count.first[way]:

@@ -26,7 +26,7 @@ from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
 from tunefree.stream.batch import Batch, Refused
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
-from tunefree.workflows.prediction import numbers_of, sureness
+from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
 FEW = 8  # rows that are predicted before another thread could be reached
@@ -88,7 +88,7 @@ class Predictor:
         answers = _answers(published.model, predictions, batch)
         if asked.layout != PLAIN:
             asked.layout.check(published.model)
-            for name, level, values in sureness(published.model, batch.rows, predictions, batch.exposure, asked.layout):
+            for name, level, values in sureness(published.model, Predicted(batch, predictions), asked.layout):
                 for answer, value in zip(answers, map(_finite, values), strict=True):
                     answer.setdefault(name, {})[f"{level:g}"] = value
         for answer, names in zip(answers, unknown, strict=True):

@@ -113,13 +113,13 @@ def as_array(labels: Sequence[Any]) -> Any:
     return pa.array(list(map(str, labels)))
 
 
-def sureness(
-    model: Any, rows: Any, predictions: np.ndarray, exposure: np.ndarray | None, layout: OutputColumns
-) -> Iterator[tuple[str, float, Any]]:
+def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterator[tuple[str, float, Any]]:
     """What a layout has of how sure predictions are: the name, the level, and a value for each row.
 
     That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
     """
+    (batch, predictions), exposure = predicted, predicted.batch.exposure
+    rows = batch.rows
     if layout.interval:
         bounds = target_intervals(model, rows, predictions, np.array(layout.interval), exposure)
         yield from (("interval", level, bounds[:, k]) for k, level in enumerate(layout.interval))
@@ -137,8 +137,7 @@ def sureness(
 def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
     """Columns of intervals, quantiles and sets; a set is a JSON list."""
     columns: dict[str, Any] = {}
-    batch, predictions = predicted
-    for name, level, values in sureness(model, batch.rows, predictions, batch.exposure, layout):
+    for name, level, values in sureness(model, predicted, layout):
         if name == "interval":
             columns |= {f"low[{level:g}]": values[:, 0], f"high[{level:g}]": values[:, 1]}
         elif name == "quantiles":
