@@ -19,7 +19,7 @@ from pathlib import Path
 from common import parser_of
 
 import tunefree
-from tunefree.cli.demonstration import write_data
+from tunefree.cli.demo import write_data
 
 
 def seconds(arguments: list[str], environment: dict[str, str]) -> float:

@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 
 import tunefree
 from tests.distributed.data import shards
-from tunefree.distributed.local_rows import begun, united
+from tunefree.distributed.rows import begun, united
 from tunefree.distributed.shards import Cut
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source

@@ -21,7 +21,7 @@ LEARNING = ("train", "compare")  # commands that read data without a model
 READING = (*LEARNING, "predict", "explain", "evaluate", "report")
 # From which commands messages come, by the files that hold them; the first prefix that fits counts.
 COMMANDS = {
-    "cli/display/": (),  # checked by their own commands' tests
+    "cli/display.py": (),  # checked by their own commands' tests
     "cli/": (),  # docstrings and names of options
     "stream/keys.py": LEARNING,
     "training/whole_groups.py": ("train",),
@@ -39,7 +39,7 @@ COMMANDS = {
     "model_files/trained.py": ("train",),
     "model_files/plan.py": LEARNING,
     "workflows/evaluation.py": ("evaluate",),
-    "workflows/interval_metrics.py": ("evaluate",),
+    "workflows/calibration.py": ("evaluate",),
     "workflows/output_columns.py": ("predict",),
     "workflows/findings.py": ("train",),
     "training/reading.py": LEARNING,
@@ -50,7 +50,6 @@ COMMANDS = {
     "distributed/": ("train",),
     "plotting/files.py": ("compare", "inspect"),
     "report/learned.py": ("train",),
-    "report/live_server.py": ("train",),
     "report/performance.py": ("evaluate", "report"),
     "report/words.py": ("train",),
     "papers/experiments/": ("reproduce",),
@@ -72,7 +71,7 @@ OF_TRAINING = {
     "training/resuming.py": {"save_every", "earlier"},
     "training/roles.py": {"loss"},
     "workflows/output_columns.py": {"learner"},
-    "workflows/interval_metrics.py": {"learner"},
+    "workflows/calibration.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
     "model_files/plan.py": {"classes", "group", "holdout", "shuffle", "workers"},
 }

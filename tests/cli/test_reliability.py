@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from tunefree.workflows.calibration import MOST_CLASSES, class_reliability
 from tunefree.workflows.metrics import Scored
-from tunefree.workflows.reliability import MOST_CLASSES, class_reliability
 
 QUICK = ("--learner", "scinol2")
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import ModelError
-from tunefree.distributed import dask_engine, phases, train
+from tunefree.distributed import engines, phases, train
 from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
@@ -57,7 +57,7 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_engine, "MOST_DEATHS", 3)
+    monkeypatch.setattr(engines, "MOST_DEATHS", 3)
     some = pa.table({f"x{number}": np.zeros(100_000) for number in range(20)} | {"y": np.arange(100_000) % 2})
     with parquet.ParquetWriter(tmp_path / "many.parquet", some.schema) as writer:
         for _ in range(40):

@@ -9,9 +9,10 @@ from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import encoded, joining, phases, shard_pass
+from tunefree.distributed import joining, phases, shard_pass
+from tunefree.distributed import rows as shard_rows
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.local_rows import Beginning
+from tunefree.distributed.rows import Beginning
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -139,12 +140,12 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
 def rows_of(X, is_b):
     from tunefree.core.rows import dense
 
-    return encoded.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+    return shard_rows.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
 
 
 def shard_of(rows):
     """A shard none of whose rows are in the sample."""
-    return encoded.Prepared(encoded.NOTHING, encoded.NOTHING, rows)
+    return shard_rows.Prepared(shard_rows.NOTHING, shard_rows.NOTHING, rows)
 
 
 def start_of(task, rows):
@@ -162,7 +163,7 @@ def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_
     state = shard_pass.following(start)
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
     totals = [*passed, shard_pass.plus(*passed)]
-    models = [shard_pass._end(start, total, encoded.NOTHING, adds_sums)[0] for total in totals]
+    models = [shard_pass._end(start, total, shard_rows.NOTHING, adds_sums)[0] for total in totals]
     first, one, other, both = (leaves(model) for model in (Model.restore(*start.model), *models))
     for name in ("gradients", "squares", "wealth"):
         assert (one[0][name] != first[0][name]).any()
@@ -258,7 +259,7 @@ def test_evidence_of_shards_adds_up(task):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2)) * [1.0, 1e3]
     y = X[:, 0] > 0 if task == "classification" else X[:, 0]
-    rows = encoded.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
+    rows = shard_rows.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
     first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]

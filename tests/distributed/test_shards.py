@@ -12,7 +12,7 @@ import pytest
 from tests.distributed.data import csv_of, parquet_of, people, shards
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
-from tunefree.distributed import encoded, local_rows
+from tunefree.distributed import rows as shard_rows
 from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -23,15 +23,15 @@ from tunefree.training.reading import begin
 def read_all(path, plan, cut):
     """The encoder of all shards, and their rows as models take them, with an empty sample."""
     cut_up = shards(path, cut)
-    beginning = local_rows.begun(cut_up[0], plan)
-    local = [local_rows.read(part, beginning, False) for part in cut_up]
-    union = local_rows.united(beginning, [local_rows.survey(part) for part in local])
+    beginning = shard_rows.begun(cut_up[0], plan)
+    local = [shard_rows.read(part, beginning, False) for part in cut_up]
+    union = shard_rows.united(beginning, [part.survey for part in local])
     whole = beginning._replace(encoder=union.encoder.state())
     ready = [
-        encoded.prepared(part, whole, union.classes, offset, encoded.Sizes(union.offsets[-1], 0, 0), shard)
+        shard_rows.prepared(part, whole, union.classes, offset, shard_rows.Sizes(union.offsets[-1], 0, 0), shard)
         for part, offset, shard in zip(local, union.offsets, cut_up, strict=False)
     ]
-    return union, encoded.gathered([part.rest for part in ready]), cut_up
+    return union, shard_rows.gathered([part.rest for part in ready]), cut_up
 
 
 def same_as_one_reader(path, plan, cut):
@@ -93,11 +93,11 @@ def test_comments_and_headers_again_are_no_rows_of_shards(tmp_path):
     for size in (300, 1009):
         cut_up = same_as_one_reader(tmp_path / "a.csv", plan, Cut(1, size))
         assert len(cut_up) > 2
-        beginning = local_rows.begun(cut_up[0], plan)
-        notes = [local_rows.read(part, beginning, False).skipped.oddities() for part in cut_up]
+        beginning = shard_rows.begun(cut_up[0], plan)
+        notes = [shard_rows.read(part, beginning, False).survey.skipped.oddities() for part in cut_up]
         assert [(note.rows, note.row) for of_shard in notes for note in of_shard] == [(1, 0), (1, 91)]
         with pytest.raises(DataError, match="row 202, column 'x'"):
-            [local_rows.read(part, beginning, False) for part in shards(tmp_path / "bad.csv", Cut(1, size))]
+            [shard_rows.read(part, beginning, False) for part in shards(tmp_path / "bad.csv", Cut(1, size))]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,15 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
     text[200] = text[200].split(",")[0].replace(".", "x") + "," + ",".join(text[200].split(",")[1:])
     path.write_text("\n".join(text) + "\n")
     cut_up = shards(path, Cut(1, 2048))
-    beginning = local_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
+    beginning = shard_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
     problems = []
     for part in cut_up:
-        kept = local_rows.read(part, beginning, True)
+        kept = shard_rows.read(part, beginning, True).survey
         problems += [kept.problem] if kept.problem else []
     assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
-    bad = next(part for part in cut_up if local_rows.read(part, beginning, True).problem)
+    bad = next(part for part in cut_up if shard_rows.read(part, beginning, True).survey.problem)
     with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
-        local_rows.read(bad, beginning, False)
+        shard_rows.read(bad, beginning, False)
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
@@ -158,8 +158,8 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
 
 @pytest.mark.parametrize(("rows", "size"), [(1000, 90), (7, 7), (5, 20), (10, 1)])
 def test_a_sample_is_the_same_however_rows_are_cut_and_one_of_each_stretch(rows, size):
-    whole = encoded.drawn(rows, size, 0, rows)
-    parts = [encoded.drawn(rows, size, start, min(3, rows - start)) for start in range(0, rows, 3)]
+    whole = shard_rows.drawn(rows, size, 0, rows)
+    parts = [shard_rows.drawn(rows, size, start, min(3, rows - start)) for start in range(0, rows, 3)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert whole.sum() == min(rows, size)
     assert rows <= size or np.diff(np.flatnonzero(whole), prepend=0).max() <= 2 * -(-rows // size)

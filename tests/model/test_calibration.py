@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tests.interruptions import resumed
-from tunefree.cli.demonstration import TARGET, write_data
+from tunefree.cli.demo import TARGET, write_data
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.model import calibration

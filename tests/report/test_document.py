@@ -14,14 +14,13 @@ from rich.console import Console
 from tests.report.test_page import Reader, check_page
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
-from tunefree.report import page, performance, terminal
+from tunefree.report import page, performance, rendering
 from tunefree.report.compared import compared
 from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, PERCENT
 from tunefree.report.guarantees import certificates
-from tunefree.report.inspection import blocks_of_model
-from tunefree.report.learned import summary
-from tunefree.report.record import record
+from tunefree.report.learned import blocks_of_model, summary
+from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -42,7 +41,7 @@ def printed(blocks):
     """What a terminal shows, as words."""
     console = Console(width=400, no_color=True, markup=False, highlight=False, emoji=False)
     with console.capture() as capture:
-        terminal.show(console, blocks)
+        rendering.show(console, blocks)
     return " ".join(capture.get().split())
 
 
@@ -72,7 +71,7 @@ BLOCKS = [
 
 def test_all_renderers_walk_all_blocks():
     assert {type(block) for block in BLOCKS} == set(get_args(Block))
-    assert set(terminal.LINES) == set(get_args(Block))
+    assert set(rendering.LINES) == set(get_args(Block))
     shown, read = printed(BLOCKS), on_page(BLOCKS)
     for words in ("rows 1,234", "error 25.00 % 12.50 to 50.00 %", "loss -", "Ann 7", "Bo 8", "pass --on-bad-row skip"):
         assert words in shown and words in read, words

@@ -20,7 +20,8 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.report import page, suspicions
+from tunefree.report import findings as suspicions
+from tunefree.report import page
 from tunefree.report.document import Chart, Note, Table
 from tunefree.report.formats import digits
 from tunefree.report.page import page_of
@@ -29,8 +30,7 @@ from tunefree.stream.batch import Tally
 from tunefree.stream.source import open_source
 from tunefree.training.roles import LEAK_OF_TARGET
 from tunefree.training.training import train
-from tunefree.workflows.findings import ODD, findings
-from tunefree.workflows.kept_rows import DRIFT
+from tunefree.workflows.findings import DRIFT, ODD, findings
 from tunefree.workflows.metrics import Measure
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

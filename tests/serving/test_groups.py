@@ -8,7 +8,7 @@ from tests.serving.model import N, plan, rows, table
 from tests.serving.undisturbed import check_store
 from tests.waiting import NEVER
 from tunefree.model_files.trained import Trained
-from tunefree.serving.requests import Request
+from tunefree.serving.learner import Request
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tunefree.cli.app import options_of
-from tunefree.serving.openapi import description
-from tunefree.serving.requests import Counts
+from tunefree.serving.events import Counts
+from tunefree.serving.routes import description
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guide" / "operation.md").read_text()

@@ -18,6 +18,8 @@ from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.serving.learner import Request
+from tunefree.serving.predictor import Together
 from tunefree.serving.rows import Reader
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
@@ -216,7 +218,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(one.predictor.predict_together, requests), return_exceptions=True)
+        return await asyncio.gather(*map(Together(one.predictor).predict, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -240,7 +242,7 @@ def test_where_no_thread_can_be_had_requests_are_answered(service, monkeypatch):
     for _ in range(2):
         of_many, of_one, with_id = together(one, many, many[:1], [{**many[0], "id": 1}])
         assert isinstance(of_many, RuntimeError) and isinstance(with_id, RuntimeError)
-        assert isinstance(of_one, RuntimeError)  # they were to be predicted together
+        assert of_one == one.predict(many[:1])
     assert together(one, many[:1]) == [one.predict(many[:1])]
 
 
@@ -250,8 +252,6 @@ def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     answers = together(one, *[good, bad] * 20)
     assert [isinstance(answer, DataError) for answer in answers] == [False, True] * 20
     learned = rows(N, N + 1)
-    from tunefree.serving.requests import Request
-
     sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
     assert sum(future.exception() is None for future in sent) == 20
     assert one.state()["learned"] == 20
@@ -290,7 +290,7 @@ def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
     sent += [{}, {"": 1}, {"id": 5}, deep]
     for admission in ("refuse", "ignore"):
         two = service(admission=Admission(unknown_columns=admission))
-        asked = [two.learner.submit(_request([row])) for row in sent] + [two.learner.submit(_request([good]))]
+        asked = [two.learner.submit(Request([row])) for row in sent] + [two.learner.submit(Request([good]))]
         failures = [error for error in (future.exception(60) for future in asked) if error is not None]
         assert failures and all(isinstance(error, DataError) for error in failures), set(map(repr, failures))
         assert asked[-1].result() == {"learned": 1} and two.learner.broken is None
@@ -357,7 +357,7 @@ def test_what_a_new_column_is_depends_on_no_request_beside_it(service):
     one, values = service(admission=Admission(unknown_columns="learn")), (1, "a", "b", 2, 3, 4)
     sent = [{**row, f"c{k // 2}": values[k]} for k, row in enumerate(rows(N, N + 6))]
     asked: list = []
-    one.learner.between(lambda: asked.extend(one.learner.submit(_request([row])) for row in sent))
+    one.learner.between(lambda: asked.extend(one.learner.submit(Request([row])) for row in sent))
     errors = [future.exception(NEVER) for future in asked]
     assert [str(error).partition("; ")[0] if error else None for error in errors] == [
         None,
@@ -428,7 +428,7 @@ def test_predictions_do_not_wait_for_learning(service):
     held = threading.Thread(target=one.learner.between, args=(hold,))
     held.start()
     assert begun.wait(NEVER)
-    learned = one.learner.submit(_request(rows(N, N + 5)))
+    learned = one.learner.submit(Request(rows(N, N + 5)))
     assert len(one.predict(rows(N, N + 100, "rich"))) == 100
     assert held.is_alive() and not learned.done()
     go_on.set()
@@ -437,10 +437,10 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    one, sent, answered = service(), rows(0, N, "rich"), []
+    predictions, sent, answered = Together(service().predictor), rows(0, N, "rich"), []
 
     async def ask(n_rows):
-        assert len(await one.predictor.predict_together(sent[:n_rows])) == n_rows
+        assert len(await predictions.predict(sent[:n_rows])) == n_rows
         answered.append(n_rows)
 
     async def ask_both():
@@ -448,12 +448,6 @@ def test_other_predictions_are_answered_while_a_large_request_is(service):
 
     asyncio.run(ask_both())
     assert answered == [1, N]
-
-
-def _request(sent):
-    from tunefree.serving.requests import Request
-
-    return Request(sent)
 
 
 def test_explanations_add_up_and_follow_learning(service, tmp_path):

@@ -131,7 +131,7 @@ def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
 
 
 def test_the_same_request_many_times_at_once_is_learned_once(file, tmp_path):
-    from tunefree.serving.requests import Request
+    from tunefree.serving.learner import Request
 
     with begun(file, tmp_path / "s") as service:
         asked = [service.learner.submit(Request(rows(N, N + 3), name="a")) for _ in range(50)]
@@ -166,16 +166,15 @@ def full_disk(service):
     database.execute(f"PRAGMA max_page_count = {most}")
 
 
-def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
-    events = []
+def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
     keeping = Keeping(save_every=10, keep_versions=10**6)
-    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: events.append(event)) as service:
+    with begun(file, tmp_path / "s", keeping) as service:
         versions = tmp_path / "s" / "versions"
         versions.rename(tmp_path / "elsewhere")
         assert service.learn(rows(N, N + 15)) == {"learned": 15}
         service.settle()
         assert "cannot be written" in service.state()["save_failure"] and service.problems()
-        assert "not saved" in events and service.counts.failed_saves == 1
+        assert "not saved" in caplog.messages and service.counts.failed_saves == 1
         with pytest.raises(StoreError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)

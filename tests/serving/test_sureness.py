@@ -11,7 +11,8 @@ from tests.serving.model import N, rows, write_model
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.serving.openapi import description
+from tunefree.serving.predictor import Together
+from tunefree.serving.routes import description
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -52,7 +53,8 @@ def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
     ]
 
     async def answers():
-        asked = [service.predictor.predict_together(sent[:2], layout) for layout in layouts * 5]
+        predictions = Together(service.predictor)
+        asked = [predictions.predict(sent[:2], layout) for layout in layouts * 5]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     for place, of_request in enumerate(asyncio.run(answers())):

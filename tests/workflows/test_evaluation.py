@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.workflows.reliability import BINS, CELLS, calibration_error
+from tunefree.workflows.calibration import BINS, CELLS, calibration_error
 
 
 def expected_error(probabilities, right, weight):

@@ -12,10 +12,10 @@ from tunefree.core.errors import ModelError
 from tunefree.pool.quantiles import target_intervals
 from tunefree.report.page import report
 from tunefree.report.performance import evaluation
-from tunefree.report.record import record
+from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
+from tunefree.workflows.calibration import ASKED, COVERAGE, SCORE, WIDTH, tenths_of
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.interval_metrics import ASKED, COVERAGE, SCORE, WIDTH, tenths_of
 from tunefree.workflows.metrics import Scored
 
 N, N_NEW = 800, 600
@@ -56,7 +56,7 @@ def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):
         assert part.covered == pytest.approx(np.average(inside, weights=weight))
         assert part.low <= part.asked <= part.high
     tenths = tenths_of(found.scored)
-    assert sum(tenth.rows for tenth in tenths) == N_NEW and (np.diff([tenth.width for tenth in tenths]) > 0.0).all()
+    assert sum(tenth.rows for tenth in tenths) == N_NEW and (np.diff([tenth.mean for tenth in tenths]) > 0.0).all()
 
 
 def _intervals(trained, rows, coverages):
@@ -105,4 +105,4 @@ def test_what_cannot_be_measured_is_an_error(of_numbers):
 
 def test_intervals_of_one_width_are_one_part():
     tenths = tenths_of(Scored(np.ones(40), {WIDTH: np.ones(40), COVERAGE: np.tile([0.0, 1.0], 20)}))
-    assert [(tenth.width, tenth.rows, tenth.covered) for tenth in tenths] == [(1.0, 40, 0.5)]
+    assert [(tenth.mean, tenth.rows, tenth.share) for tenth in tenths] == [(1.0, 40, 0.5)]

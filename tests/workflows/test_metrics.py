@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from tunefree.core.errors import DataError
-from tunefree.workflows.metrics import Metrics, Scored, measures
-from tunefree.workflows.slices import MOST_SLICES, OTHERS, slices_of
+from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, slices_of
+from tunefree.workflows.metrics import Scored, measures
 
 
 def of_classes(probabilities, codes, weight):
@@ -30,7 +30,7 @@ def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
         probabilities = np.round(probabilities, 1)
     codes = (probabilities + rng.gumbel(size=probabilities.shape) / 4).argmax(axis=1)
     weight = rng.exponential(size=150) if weighted else np.ones(150)
-    found = Metrics(of_classes(probabilities, codes, weight)).of(weight)
+    found = of_classes(probabilities, codes, weight).metrics(weight)
     chosen, own = probabilities.argmax(axis=1), {"sample_weight": weight}
     assert found["error"] == pytest.approx(1 - sk.accuracy_score(codes, chosen, **own))
     assert found["balanced_error"] == pytest.approx(1 - sk.balanced_accuracy_score(codes, chosen, **own))
@@ -42,7 +42,7 @@ def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
         if 0 < (codes == k).sum() < 150 and (n_classes > 2 or k == 1)
     ]
     assert (found["auc"], found["average_precision"]) == pytest.approx(np.mean(areas, axis=0))
-    confusion = Metrics(of_classes(probabilities, codes, weight)).confusion(weight)
+    confusion = of_classes(probabilities, codes, weight).confusion(weight)
     expected = sk.confusion_matrix(codes, chosen, labels=range(n_classes), **own)
     np.testing.assert_allclose(confusion[:-1], expected)
     assert not confusion[-1].any()
@@ -51,17 +51,17 @@ def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
 def test_classes_that_were_never_seen_are_errors_and_not_ranked():
     probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     scored = of_classes(probabilities, np.array([0, 1, 2]), np.ones(3))
-    found = Metrics(scored).of(scored.weight)
+    found = scored.metrics(scored.weight)
     assert found["auc"] == 1.0
     assert (found["error"], found["balanced_error"]) == pytest.approx((1 / 3, 1 / 3))
-    assert Metrics(scored).confusion(scored.weight).tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert scored.confusion(scored.weight).tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
 def test_numbers_have_r2_and_rows_of_one_class_no_area():
     rng = np.random.default_rng(0)
     y, p, weight = rng.normal(size=50), rng.normal(size=50), rng.exponential(size=50)
     scored = Scored(weight, {"mean_absolute_error": np.abs(y - p)}, targets=y)
-    found = Metrics(scored).of(weight)
+    found = scored.metrics(weight)
     assert found["r2"] == pytest.approx(sk.r2_score(y, p, sample_weight=weight))
     assert found["root_mean_squared_error"] == pytest.approx(sk.root_mean_squared_error(y, p, sample_weight=weight))
     alone = of_classes(np.full((50, 2), 0.5), np.zeros(50, int), weight)
@@ -81,7 +81,7 @@ def test_intervals_hold_the_truth_nineteen_times_out_of_twenty():
         errors = rng.exponential(0.5, size) * rng.choice([-1, 1], size)
         return classes, Scored(weight, {"mean_absolute_error": np.abs(errors), "loss": np.abs(errors)}, targets=target)
 
-    truths = [Metrics(scored).of(scored.weight) for scored in sample(400_000)]
+    truths = [scored.metrics(scored.weight) for scored in sample(400_000)]
     for _ in range(times):
         for truth, scored in zip(truths, sample(n), strict=True):
             for name, own in measures(scored).items():

@@ -23,7 +23,7 @@ def columns(
     tunefree columns people.csv --target income --categorical zip --json
     """
     from tunefree.cli.display import show
-    from tunefree.report.columns import blocks_of_view
+    from tunefree.report.learned import blocks_of_view
     from tunefree.workflows.columns import view_of
 
     show(blocks_of_view(view_of(files.source(is_table=plan.target is not None), plan)), json)

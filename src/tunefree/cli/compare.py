@@ -30,8 +30,7 @@ def compare(
 
     tunefree compare people.csv --target income --plot people.png
     """
-    from tunefree.cli.display import show
-    from tunefree.cli.display.comparison import ComparisonDisplay
+    from tunefree.cli.display import ComparisonDisplay, show
     from tunefree.plotting import files as pictures
     from tunefree.report.compared import INCHES, chart_of_losses, costs, losses
     from tunefree.workflows import comparison

@@ -69,7 +69,7 @@ def evaluate(
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report import performance, rows
+    from tunefree.report import findings, performance
     from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
@@ -81,4 +81,4 @@ def evaluate(
     if against is not None:
         other = evaluation.evaluate(load(against), source, bad_rows_of(plan))
         blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
-    show([*blocks, *(rows.rows_of(bad) if json else [])], json)
+    show([*blocks, *(findings.rows_of(bad) if json else [])], json)

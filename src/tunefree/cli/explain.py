@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tunefree.cli.options import (
-    NEW_ROWS,
-    ClassOf,
-    Files,
-    ModelFile,
-    RowsAsJson,
-    TableFile,
-    bad_rows_of,
-    check_outputs,
-    tell_of_table,
-    unless_standard,
-)
+from tunefree.cli.options import NEW_ROWS, ClassOf, Files, ModelFile, RowsAsJson, TableFile, write_table
 from tunefree.model_files.plan import Plan
 from tunefree.workflows.output_columns import OutputColumns
 
@@ -42,12 +31,9 @@ def explain(
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
-    from tunefree.model_files.trained import load
     from tunefree.workflows import explanation
 
-    bad = bad_rows_of(plan)
-    check_outputs([unless_standard(output)], [model, *files.data])
-    trained = load(model, "linear")
-    source = files.source(plan, is_table=trained.kind == "table")
-    rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
-    tell_of_table("explanations", rows, output, bad, json, decomposition)
+    def write(trained: Any, source: Any, bad: Any) -> tuple[int, Any]:
+        return explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
+
+    write_table("explanations", model, plan, files, output, json, write, "linear")

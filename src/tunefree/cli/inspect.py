@@ -51,7 +51,7 @@ def inspect(
     from tunefree.explanation.decomposition import output_of
     from tunefree.model_files.trained import load
     from tunefree.plotting import files as pictures
-    from tunefree.report import inspection
+    from tunefree.report import learned
     from tunefree.workflows import explanation
 
     others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
@@ -60,7 +60,7 @@ def inspect(
         listing = "file" if file else "weights"
         raise ModelError(f"--{name} has no effect on what --{listing} lists; leave one of them out")
     if file:
-        show(inspection.blocks_of_file(model), json)
+        show(learned.blocks_of_file(model), json)
         return
     if plot:
         pictures.check(plot)
@@ -70,13 +70,13 @@ def inspect(
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
-        from tunefree.workflows.weights import write
+        from tunefree.workflows.prediction import write_weights
 
-        written = write(trained, weights)
+        written = write_weights(trained, weights)
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained, rows)
-    show(inspection.blocks_of_model(trained, decomposition, top, class_), json)
+    show(learned.blocks_of_model(trained, decomposition, top, class_), json)
     if plot:
         from tunefree.estimators.curve_display import CurveDisplay
 

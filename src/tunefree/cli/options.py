@@ -31,14 +31,7 @@ from tunefree.core.parameters import (
     option,
     parameter,
 )
-from tunefree.model_files.plan import (
-    NOTATIONS,
-    ONE_MACHINE,
-    POOLED,
-    SHARDS,
-    SKIP,
-    Plan,
-)
+from tunefree.model_files.plan import NOTATIONS, ONE_MACHINE, POOLED, SHARDS, SKIP, Plan
 from tunefree.stream import formats
 
 if TYPE_CHECKING:
@@ -121,7 +114,9 @@ class Run(Parameters):
         metavar="N|TIME",
     )
     resume: bool = parameter(
-        False, "Go on from OUTPUT.checkpoint if it is there; of shards each round is kept there, too.", RESUMING
+        False,
+        "Go on from OUTPUT.checkpoint if it is there; of shards each round is kept there, too.",
+        RESUMING,
     )
     workers: str | None = parameter(
         None,
@@ -312,11 +307,31 @@ def tell_of_rows(bad: BadRows) -> None:
         typer.echo(as_options(f"note: {finding}"), err=True)
 
 
-def tell_of_table(what: str, rows: int, output: Path, bad: BadRows, as_json: bool, decomposition: Any = None) -> None:
-    """Print how many rows of a table were written, what is odd about them, and what contributions are relative to."""
+def write_table(
+    what: str,
+    model: Path,
+    plan: Plan,
+    files: Files,
+    output: Path,
+    as_json: bool,
+    write: Callable[[Any, Source, BadRows], tuple[int, Any]],
+    needs: str | None = None,
+    live: bool = False,
+) -> None:
+    """Write a table about rows and a model, and print how many rows it has and what is odd about them.
+
+    ``write``: returns the number of rows, and the decomposition that contributions are of, or None.
+    ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.
+    """
+    from tunefree.model_files.trained import load
+
+    bad = bad_rows_of(plan)
+    check_outputs([unless_standard(output)], [model, *files.data])
+    trained = load(model, needs)
+    rows, decomposition = write(trained, files.source(plan, live, trained.kind == "table"), bad)
     if as_json:
-        from tunefree.report.record import record
-        from tunefree.report.rows import rows_of
+        from tunefree.report.findings import rows_of
+        from tunefree.report.rendering import record
 
         typer.echo(json.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
         return

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tunefree.cli.options import (
-    NEW_ROWS,
-    Files,
-    ModelFile,
-    RowsAsJson,
-    TableFile,
-    bad_rows_of,
-    check_outputs,
-    tell_of_table,
-    unless_standard,
-)
+from tunefree.cli.options import NEW_ROWS, Files, ModelFile, RowsAsJson, TableFile, write_table
 from tunefree.model_files.plan import Plan
 from tunefree.workflows.output_columns import OutputColumns
 
@@ -45,18 +35,15 @@ def predict(
     Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
     that are missing more often or distributed otherwise.
     """
-    from tunefree.model_files.trained import load
     from tunefree.workflows import prediction
 
-    bad = bad_rows_of(plan)
-    check_outputs([unless_standard(output)], [model, *files.data])
-    trained = load(model, "linear" if contributions else None)
-    beside = decomposition = None
-    if contributions:
-        from tunefree.workflows import explanation
+    def write(trained: Any, source: Any, bad: Any) -> tuple[int, Any]:
+        beside = decomposition = None
+        if contributions:
+            from tunefree.workflows import explanation
 
-        decomposition = explanation.decomposition_of(trained)
-        beside = explanation.Explainer(trained, decomposition).beside
-    source = files.source(plan, live=True, is_table=trained.kind == "table")
-    written = prediction.write(trained, source, str(output), bad, layout, beside)
-    tell_of_table("predictions", written, output, bad, json, decomposition)
+            decomposition = explanation.decomposition_of(trained)
+            beside = explanation.Explainer(trained, decomposition).beside
+        return prediction.write(trained, source, str(output), bad, layout, beside), decomposition
+
+    write_table("predictions", model, plan, files, output, json, write, "linear" if contributions else None, live=True)

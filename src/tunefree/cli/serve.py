@@ -52,7 +52,6 @@ def serve(
         from tunefree.serving.http import serve as serve_http
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
-    from tunefree.serving.logs import tell
     from tunefree.serving.service import Service, opened
 
     machine.share_freed_memory()
@@ -61,7 +60,7 @@ def serve(
         if folder is None:
             unused = {"save_every", "keep_versions", "durability"}
             refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
-        service = Service(trained, folder, admission, keeping, plan.column_types, tell)
+        service = Service(trained, folder, admission, keeping, plan.column_types)
         if folder is None:
             typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
         serve_http(service, limits)

@@ -21,7 +21,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
-    from tunefree.cli.display.training import TrainingDisplay
+    from tunefree.cli.display import TrainingDisplay
     from tunefree.model_files.trained import Trained
 
 
@@ -97,7 +97,7 @@ def checkpoint_of(output: Path) -> Path:
 
 def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn shards on a cluster; they have no order in which the loss could rise."""
-    from tunefree.distributed.dask_training import train
+    from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
     checkpoint = checkpoint_of(output) if run.resume else None
@@ -121,7 +121,7 @@ def _client(run: Run) -> Iterator[Any]:
     """A client of the cluster."""
     try:
         from distributed import Client
-        from tunefree.distributed.cluster import local_cluster
+        from tunefree.distributed.engines import local_cluster
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
@@ -156,7 +156,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop, display = Stop(), _display(run)
+    stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
@@ -180,11 +180,8 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
 
 
-def _display(run: Run) -> TrainingDisplay | None:
-    """What shows how a training goes, if that is to be shown."""
-    if run.quiet:
-        return None
-    from tunefree.cli.display.training import TrainingDisplay
+def _display() -> TrainingDisplay:
+    from tunefree.cli.display import TrainingDisplay
 
     return TrainingDisplay()
 

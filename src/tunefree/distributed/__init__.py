@@ -7,7 +7,7 @@ from typing import Any
 
 _WHERE = {
     "train": "tunefree.distributed.estimators",
-    "local_cluster": "tunefree.distributed.cluster",
+    "local_cluster": "tunefree.distributed.engines",
     "DaskTuneFreeClassifier": "tunefree.distributed.estimators",
     "DaskTuneFreeRegressor": "tunefree.distributed.estimators",
 }

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.distributed.collections import TARGET
-from tunefree.distributed.dask_training import train
 from tunefree.distributed.shards import FEWEST_ROWS
+from tunefree.distributed.training import TARGET, train
 
 
 class _DaskEstimator(BaseEstimator):
@@ -19,7 +18,7 @@ class _DaskEstimator(BaseEstimator):
     _task: str
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn a model.
+        """Learn a model; errors are those of :func:`tunefree.distributed.train`.
 
         Parameters
         ----------
@@ -31,11 +30,6 @@ class _DaskEstimator(BaseEstimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        DataError, ModelError
-            As :func:`tunefree.distributed.train`.
         """
         from distributed import get_client
 
@@ -46,22 +40,6 @@ class _DaskEstimator(BaseEstimator):
         else:
             self.local_ = train(client, X, y=y, **options)
         return self
-
-    def _lazily(self, method: str, X: Any, dtype: Any, width: int | None = None) -> Any:
-        """The collection of what a method of the local estimator returns for each block or partition."""
-        check_is_fitted(self)
-        if hasattr(X, "columns"):
-            if width is None:
-                return X.map_partitions(_called_on_frame, self.local_, method, meta=(None, dtype))
-            columns = list(self.local_.classes_)
-            meta = dict.fromkeys(columns, "f8")
-            return X.map_partitions(_called_on_frame, self.local_, method, columns, meta=meta)
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        if width is None:
-            return X.map_blocks(_called, self.local_, method, drop_axis=1, dtype=dtype)
-        chunks = (X.chunks[0], (width,))
-        return X.map_blocks(_called, self.local_, method, chunks=chunks, dtype=dtype)
 
     def predict(self, X: Any) -> Any:
         """Predict the target of each row.
@@ -75,7 +53,18 @@ class _DaskEstimator(BaseEstimator):
         Dask Series or Dask array of shape (n_samples,)
             Nothing is computed before it is asked for.
         """
-        raise NotImplementedError
+        check_is_fitted(self)
+        return self._lazily("predict", X, getattr(self.local_, "classes_", np.zeros(0)).dtype)
+
+    def _lazily(self, method: str, X: Any, dtype: Any, columns: list[Any] | None = None) -> Any:
+        """The collection of what a method of the local estimator returns for each block or partition."""
+        if hasattr(X, "columns"):
+            meta = (None, dtype) if columns is None else dict.fromkeys(columns, dtype)
+            return X.map_partitions(_called_on_frame, self.local_, method, columns, meta=meta)
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        shape = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (len(columns),))}
+        return X.map_blocks(lambda block, local: getattr(local, method)(block), self.local_, dtype=dtype, **shape)
 
     def save(self, path: Any) -> None:
         """Write the model to a file, as `tunefree train` does."""
@@ -111,11 +100,7 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
     def classes_(self) -> np.ndarray:
         """The labels."""
         check_is_fitted(self)
-        labels: np.ndarray = self.local_.classes_
-        return labels
-
-    def predict(self, X: Any) -> Any:
-        return self._lazily("predict", X, self.classes_.dtype)
+        return np.asarray(self.local_.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class.
@@ -128,7 +113,7 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
         -------
         Dask DataFrame or Dask array of shape (n_samples, n_classes)
         """
-        return self._lazily("predict_proba", X, np.float64, len(self.classes_))
+        return self._lazily("predict_proba", X, np.float64, list(self.classes_))
 
 
 class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
@@ -153,15 +138,6 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, loss: str = "square") -> None:
         self.client, self.shard_rows, self.loss = client, shard_rows, loss
-
-    def predict(self, X: Any) -> Any:
-        return self._lazily("predict", X, np.float64)
-
-
-def _called(block: Any, local: Any, method: str) -> np.ndarray:
-    """What a method returns for a block of rows."""
-    predicted: np.ndarray = getattr(local, method)(block)
-    return predicted
 
 
 def _called_on_frame(frame: Any, local: Any, method: str, columns: Any = None) -> Any:

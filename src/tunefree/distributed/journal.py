@@ -23,14 +23,9 @@ KIND = "journal"
 
 
 class Journal:
-    """Sums of rounds, in a file that is written whole after each.
+    """Sums of rounds, in a file that is written whole after each; nothing is kept without a path.
 
-    Parameters
-    ----------
-    path : path, optional
-        Nothing is kept if None.
-    resumes : bool
-        Whether rounds that the file has are not done again.
+    If it ``resumes``, rounds that the file has are not done again.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, resumes: bool = False) -> None:
@@ -41,13 +36,7 @@ class Journal:
         self.resumes = resumes and self.path is not None and self.path.exists()
 
     def begin(self, *described: Any) -> None:
-        """Training begins, of data and a plan that are so described.
-
-        Raises
-        ------
-        ModelError
-            If the file is of another training, or cannot be read.
-        """
+        """Training begins, of data and a plan that are so described; a ModelError if the file is of another one."""
         text = json.dumps(described, sort_keys=True, default=str)
         self.identity = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         if not self.resumes or self.path is None:
@@ -77,8 +66,6 @@ class Journal:
 def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
     """Nested tuples, lists and dicts as arrays by name, and the rest for JSON.
 
-    Examples
-    --------
     >>> arrays, rest = packed("a", {"x": [np.arange(2.0), 3]})
     >>> unpacked("a", rest, arrays)
     {'x': [array([0., 1.]), 3]}

@@ -13,11 +13,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import encoded, shard_pass
-from tunefree.distributed.encoded import Sizes
+from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.journal import Journal
-from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
+from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
@@ -59,8 +58,11 @@ def learn(
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
-    ready = _prepare(engine, parts, beginning, local, whole, sizes)
-    del local
+    held = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
+    of_shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
+    items = [(rows, held, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in of_shards]
+    ready = engine.each("prepare", prepared, items)
+    del local, items
     end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start._make)
     metrics = _metrics(engine, end)
     tell(f"common start: {sample:,} rows of all shards, loss before each was learned {metrics.mean_loss():.5g}")
@@ -78,8 +80,6 @@ def learn(
 def rows_of_start(rows: int) -> int:
     """How many of all rows the common start learns.
 
-    Examples
-    --------
     >>> [rows_of_start(n) for n in (1000, 200_000, 500_000, 10**9)]
     [1000, 131072, 250000, 1048576]
     """
@@ -99,8 +99,7 @@ def _with_bytes(engine: Engine, tell: Tell) -> Tell:
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
     """How rows were predicted before they were learned."""
-    metrics: RunningMetrics = engine.value(engine.one("metrics", shard_pass.metrics_of, handle))
-    return metrics
+    return RunningMetrics(**engine.value(engine.one("metrics", attrgetter("metrics"), handle)))
 
 
 def check(plan: Plan) -> None:
@@ -123,7 +122,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     held = engine.hold("beginning", beginning)
     items = [(shard, held, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
     local = engine.each("read", read, items)
-    surveys = engine.values(engine.each("survey", survey, [(rows,) for rows in local]))
+    surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     whole = united(beginning, surveys)
     for problem in whole.problems:
         tell(f"skipped: {problem}")
@@ -137,18 +136,6 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
     tell(f"read {whole.offsets[-1]:,} rows in {len(local)} shards: {whole.encoder.n_features:,} features")
     return beginning, local, whole
-
-
-def _prepare(
-    engine: Engine, parts: Parts, beginning: Beginning, local: list[Any], whole: United, sizes: Sizes
-) -> list[Any]:
-    """Let workers number features as all shards do, and take the sample; handles of both parts of each shard."""
-    held = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
-    items = [
-        (rows, held, whole.classes, offset, sizes, shard, frames)
-        for rows, offset, shard, frames in zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
-    ]
-    return engine.each("prepare", encoded.prepared, items)
 
 
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:

@@ -20,11 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.distributed import evidence, joining
-from tunefree.distributed.encoded import Encoded, Prepared, gathered
-from tunefree.distributed.evidence import Proved
-from tunefree.distributed.joining import Statistics
-from tunefree.distributed.local_rows import Beginning
+from tunefree.distributed import joining
+from tunefree.distributed.joining import Proved, Statistics
+from tunefree.distributed.rows import Beginning, Encoded, Prepared, gathered
 from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
@@ -75,11 +73,6 @@ class Passed(NamedTuple):
 def plus(*parts: Passed) -> Passed:
     """The sum of several, in their order."""
     return reduce(Passed.plus, parts)
-
-
-def metrics_of(passed: Start | Passed) -> RunningMetrics:
-    """How rows were predicted before they were learned."""
-    return RunningMetrics(**passed.metrics)
 
 
 def started(
@@ -137,7 +130,7 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, model.classes, metrics)
     counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_known - begun[2]
-    sums = evidence.proved(model.record, model.n_features, known)
+    sums = joining.proved(model.record, model.n_features, known)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
 
@@ -164,7 +157,7 @@ def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[M
     """A joined model that has learned the last rows, and how it predicted these."""
     model, metrics = Model.restore(*start.model), RunningMetrics()
     if total.proved is not None:
-        evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
+        joining.add_proved(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows, adds_sums)
         pool = model.pool
         pool.relative.rows += total.rows

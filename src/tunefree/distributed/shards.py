@@ -92,19 +92,9 @@ class Counted(NamedTuple):
 def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool = False) -> Counted:
     """Count the lines and quotes of a range of bytes of a text, which may begin anywhere.
 
-    A run of quotes belongs to the range in which it begins.
+    A run of quotes belongs to the range in which it begins. The delimiter is that of CSV, empty for text without
+    quotes; quotes are ``escaped`` if backslashes say that they belong to values.
 
-    Parameters
-    ----------
-    file : str
-    start, stop : int
-    delimiter : str
-        Of CSV; empty for text without quotes.
-    escaped : bool, default False
-        Whether backslashes say that quotes belong to values.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10))
@@ -155,7 +145,7 @@ def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, str, 
     for file in source.files:
         if _is_plain_text(source, file):
             begin, delimiter, escaped = 0, "", False
-            if _is_quoted(source):
+            if source.format == "csv":
                 header = csv_header(file, Options(source.delimiter))
                 begin, delimiter, escaped = header.start, header.delimiter, header.escaped  # comments have quotes
             edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
@@ -181,8 +171,6 @@ def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shar
 def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     """Which neighbouring parts, of so many rows, are joined so that each shard has enough; the rest joins the last one.
 
-    Examples
-    --------
     >>> joined([5, 0, 9, 20, 3], fewest=10)
     [[0, 1, 2], [3, 4]]
     """
@@ -200,10 +188,6 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     return [group for group in groups if group]
 
 
-def _is_quoted(source: Source) -> bool:
-    return source.format == "csv"
-
-
 def _is_plain_text(source: Source, file: str) -> bool:
     """Whether reading can begin anywhere in a file."""
     if not formats.named(str(source.format)).text or getattr(file, "encoding", None):
@@ -218,7 +202,7 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
     ways = [*accumulate((count.ends_inside for _, _, count in ranges), lambda way, ends: int(ends[way]), initial=0)]
     before = [0, *accumulate(count.lines[way] for way, (_, _, count) in zip(ways, ranges, strict=False))]
-    header = 1 if _is_quoted(source) else 0
+    header = 1 if source.format == "csv" else 0
     starts = [(0, 0)]
     for (start, _, count), way, lines in zip(ranges[1:], ways[1:], before[1:], strict=False):
         if count.first[way]:

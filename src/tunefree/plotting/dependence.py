@@ -7,18 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.explanation.dependence import Axis, Curve, Picture
-from tunefree.plotting.style import (
-    DARK,
-    GREY,
-    MARKERS,
-    SERIES,
-    escaped,
-    few_ticks,
-    plain_numbers,
-    shortened,
-    simplify,
-    span,
-)
+from tunefree.plotting import style
 
 SMALL, TINY = 6.5, 6.0  # points
 STRIP = 0.14  # part of the height of a curve's axes that shows the density of the rows
@@ -39,11 +28,11 @@ def draw_panel(axes: Any, picture: Picture, panel: Curve, has_unit: bool = True)
         spine.set_linewidth(0.5)
     if not panel.axis.is_numeric:
         draw_points(axes, panel)
-        axes.set_xlabel(escaped(picture.unit), size=SMALL, labelpad=2)
+        axes.set_xlabel(style.escaped(picture.unit), size=SMALL, labelpad=2)
         return
     draw_curve(axes, panel)
     if has_unit:
-        axes.set_ylabel(escaped(picture.unit), size=SMALL, labelpad=2)
+        axes.set_ylabel(style.escaped(picture.unit), size=SMALL, labelpad=2)
 
 
 def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
@@ -51,10 +40,10 @@ def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     has_points = any(panel.missing is not None or not panel.axis.is_numeric for panel in picture.curves)
-    labels = [escaped(shortened(label, LONGEST)) for label in picture.labels]
+    labels = [style.escaped(style.shortened(label, LONGEST)) for label in picture.labels]
     options = [
-        {"linewidth": 1.3, "marker": marker if has_points else "", "markersize": 3, **style}
-        for style, marker in zip(SERIES, MARKERS, strict=True)
+        {"linewidth": 1.3, "marker": marker if has_points else "", "markersize": 3, **look}
+        for look, marker in zip(style.SERIES, style.MARKERS, strict=True)
     ]
     return [Line2D([], [], **option) for option in options[: len(labels)]], labels
 
@@ -63,48 +52,50 @@ def draw_curve(axes: Any, panel: Curve) -> None:
     """Draw the curves of the classes over a number, with their bands, and the density of the rows."""
     values, axis = panel.axis.values, panel.axis
     lone = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
-    for mean, low, high, style in zip(panel.mean.T, panel.low.T, panel.high.T, SERIES, strict=False):
-        axes.fill_between(values, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        axes.plot(values, mean, linewidth=1.3, **lone, **style)
+    for mean, low, high, look in zip(panel.mean.T, panel.low.T, panel.high.T, style.SERIES, strict=False):
+        axes.fill_between(values, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        axes.plot(values, mean, linewidth=1.3, **lone, **look)
     edges, missing_at = _scale_numbers(axes, axis, panel.missing is not None)
     bottom, top = _range(panel)
     axes.set_ylim(bottom - (STRIP + 0.1) * (top - bottom), top + 0.08 * (top - bottom))
     across = axes.get_xaxis_transform()
     if panel.missing is not None:
-        for height, style, marker in zip(panel.missing, SERIES, MARKERS, strict=False):
-            axes.plot([missing_at], [height], marker, color=style["color"], markersize=3.5)
-        axes.text(missing_at, 0.02, "missing", transform=across, rotation=90, size=TINY, ha="center", color=DARK)
+        for height, look, marker in zip(panel.missing, style.SERIES, style.MARKERS, strict=False):
+            axes.plot([missing_at], [height], marker, color=look["color"], markersize=3.5)
+        axes.text(missing_at, 0.02, "missing", transform=across, rotation=90, size=TINY, ha="center", color=style.DARK)
     counts = np.histogram(axis.sample[np.isfinite(axis.sample)], edges)[0]
     heights = STRIP * counts / max(counts.max(initial=1), 1)
-    axes.bar(edges[:-1], heights, np.diff(edges), align="edge", color=GREY, linewidth=0, transform=across, zorder=0.7)
+    axes.bar(
+        edges[:-1], heights, np.diff(edges), align="edge", color=style.GREY, linewidth=0, transform=across, zorder=0.7
+    )
     _frame(axes, panel)
-    few_ticks(axes.yaxis, [bottom, top])
+    style.few_ticks(axes.yaxis, [bottom, top])
 
 
 def _range(panel: Curve) -> tuple[float, float]:
     """The range of all that is drawn of a panel."""
     missing = np.empty(0) if panel.missing is None else panel.missing
-    return span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
+    return style.span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
 
 
 def _scale_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, float]:
     """Set range and scale of an axis of numbers; edges of bins of its density, and a place beyond its end."""
-    low, high = span(axis.values)
+    low, high = style.span(axis.values)
     if axis.linear_up_to > 0.0 and low > 0.0:
         axes.set_xscale("log")
-        plain_numbers(axes.xaxis, axis.values)
+        style.plain_numbers(axes.xaxis, axis.values)
     elif axis.linear_up_to > 0.0:
         from matplotlib.ticker import SymmetricalLogLocator
 
         axes.set_xscale("symlog", linthresh=axis.linear_up_to, linscale=0.5)
         axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=axis.linear_up_to))
         axes.xaxis.set_minor_locator(SymmetricalLogLocator(base=10.0, linthresh=axis.linear_up_to, subs=(2.0, 5.0)))
-        plain_numbers(axes.xaxis, axis.values)
+        style.plain_numbers(axes.xaxis, axis.values)
     elif len(axis.values) <= 4:
         axes.xaxis.set_ticks(axis.values)
-        plain_numbers(axes.xaxis, axis.values)
+        style.plain_numbers(axes.xaxis, axis.values)
     else:
-        few_ticks(axes.xaxis, axis.values)
+        style.few_ticks(axes.xaxis, axis.values)
     scale = axes.xaxis.get_transform()
     ends = scale.transform(np.array([low, high]))
     width = ends[1] - ends[0]
@@ -119,27 +110,27 @@ def draw_points(axes: Any, panel: Curve) -> None:
     axis, n_outputs = panel.axis, panel.mean.shape[1]
     order = np.argsort(panel.mean[:, 0], kind="stable") if n_outputs == 1 else np.arange(len(axis.values))[::-1]
     places = np.arange(len(order))
-    for k, (style, marker) in enumerate(zip(SERIES[:n_outputs], MARKERS, strict=False)):
+    for k, (look, marker) in enumerate(zip(style.SERIES[:n_outputs], style.MARKERS, strict=False)):
         away = places + 0.5 * ((k + 0.5) / n_outputs - 0.5)
-        axes.hlines(away, panel.low[order, k], panel.high[order, k], color=style["color"], alpha=0.35, linewidth=2)
-        axes.plot(panel.mean[order, k], away, marker, color=style["color"], markersize=3.2)
+        axes.hlines(away, panel.low[order, k], panel.high[order, k], color=look["color"], alpha=0.35, linewidth=2)
+        axes.plot(panel.mean[order, k], away, marker, color=look["color"], markersize=3.2)
     low, high = _range(panel)
-    labels = [shortened(label, LONGEST) for label in axis.labels]
+    labels = [style.shortened(label, LONGEST) for label in axis.labels]
     begin = 0.2 + PER_CHARACTER * max(map(len, labels))  # of the points, after labels
     width = (high - low) / (1.0 - begin - MARGIN)
     axes.set_xlim(high + MARGIN * width - width, high + MARGIN * width)
     beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
     for place, k in zip(places, order, strict=True):
         share = f"{100 * axis.shares[k]:.0f} %" if axis.shares[k] >= 0.005 else "<1 %"
-        axes.text(0.0, place, escaped(labels[k]), size=TINY, **beside)
-        axes.text(begin - 0.03, place, share, size=TINY, ha="right", color=DARK, **beside)
+        axes.text(0.0, place, style.escaped(labels[k]), size=TINY, **beside)
+        axes.text(begin - 0.03, place, share, size=TINY, ha="right", color=style.DARK, **beside)
     axes.set_yticks([])
     axes.set_ylim(-0.6, len(order) - 0.4)
     _frame(axes, panel)
     axes.spines["left"].set_visible(False)
     axes.spines["bottom"].set_bounds(low, high)
     axes.grid(False)
-    plain_numbers(axes.xaxis, [low, high])
+    style.plain_numbers(axes.xaxis, [low, high])
     axes.xaxis.set_ticks(_few_ticks(low, high, (1.0 - begin) / PER_CHARACTER))
 
 
@@ -158,7 +149,9 @@ def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
 
 def _frame(axes: Any, panel: Curve) -> None:
     """Leave of the frame what is read off; the name of the column and its importance above."""
-    simplify(axes, "both", 0.4)
-    axes.set_title(escaped(shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
+    style.simplify(axes, "both", 0.4)
+    axes.set_title(
+        style.escaped(style.shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3
+    )
     text = f"{panel.importance:.3g}" if panel.importance < 1e3 else f"{panel.importance:,.0f}"
-    axes.set_title(text, loc="right", size=SMALL, color=DARK, pad=3)
+    axes.set_title(text, loc="right", size=SMALL, color=style.DARK, pad=3)

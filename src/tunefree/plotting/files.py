@@ -113,13 +113,9 @@ def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> I
     with mpl.rc_context(style):
         figure = Figure(figsize=inches, layout="constrained")
         draw(figure)
-        _lay_out(figure)
+        figure.draw_without_rendering()  # which lays it out
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            edges: Any = [round(edge, 6) for edge in axes.get_position().bounds]  # the solver's last digits vary
+            axes.set_position(edges)
         yield figure
-
-
-def _lay_out(figure: Any) -> None:
-    """Lay the figure out now, with rounded places: the solver's last digits vary."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axes in figure.axes:
-        axes.set_position([round(edge, 6) for edge in axes.get_position().bounds])

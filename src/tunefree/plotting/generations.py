@@ -9,39 +9,23 @@ import numpy as np
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
 from tunefree.generations.settings import USUAL
-from tunefree.plotting.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    LIGHT_BLUE,
-    LIGHT_VERMILLION,
-    PALE,
-    PURPLE,
-    SOFT,
-    VERMILLION,
-    WHITE,
-    counts,
-    escaped,
-    plain_numbers,
-    simplify,
-)
+from tunefree.plotting import style
 from tunefree.pool.pool import Pool
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
 from tunefree.pool.windows import LENGTHS
 
 BLOCKS = 48  # means of losses, at most
 LEAST = 0.25  # of the rows of the members of a group that are awake most, which its best member predicted at least
-EDGES: dict[str, Any] = {"edgecolor": WHITE, "linewidth": 0.5}
+EDGES: dict[str, Any] = {"edgecolor": style.WHITE, "linewidth": 0.5}
 # Generations of all rows are hatched if they are not the newest, so that areas differ in black and white too.
 HATCHES = {"newest": "", "previous": "////"}
-OF_KINDS = {"boosted": (BLUE, LIGHT_BLUE), "randomised": (VERMILLION, LIGHT_VERMILLION)}
-OF_WINDOWS = (GREEN, PURPLE)
+OF_KINDS = {"boosted": (style.BLUE, style.LIGHT_BLUE), "randomised": (style.VERMILLION, style.LIGHT_VERMILLION)}
+OF_WINDOWS = (style.GREEN, style.PURPLE)
 LINES: dict[str, dict[str, Any]] = {
-    "online linear": {"color": SOFT, "linewidth": 1.3, "dashes": (6, 2)},
-    "all rows": {"color": BLUE, "linewidth": 1.3, "dashes": (2, 1.2)},
-    "latest 2,048 rows": {"color": GREEN, "linewidth": 1.5},
-    "latest 16,384 rows": {"color": PURPLE, "linewidth": 1.5, "dashes": (8, 1.5, 1.5, 1.5)},
+    "online linear": {"color": style.SOFT, "linewidth": 1.3, "dashes": (6, 2)},
+    "all rows": {"color": style.BLUE, "linewidth": 1.3, "dashes": (2, 1.2)},
+    "latest 2,048 rows": {"color": style.GREEN, "linewidth": 1.5},
+    "latest 16,384 rows": {"color": style.PURPLE, "linewidth": 1.5, "dashes": (8, 1.5, 1.5, 1.5)},
 }
 
 
@@ -60,15 +44,15 @@ def groups_of(pool: Pool) -> list[Group]:
     for kind in TREES:
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
-            style = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
+            look = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
             chosen = f"\n{settings[kind].in_words()}" if age == 0 and settings.get(kind, USUAL) != USUAL else ""
-            areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, style))
+            areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, look))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
         places = [place for slot, place in slots.items() if slot.clock == length]
         areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))
     places = [place for slot, place in slots.items() if slot.kind == LINEAR]
-    areas.append(Group("all rows: linear", places, {"facecolor": PALE, "hatch": "...."}))
-    return [*areas, Group("online linear", _online(pool), {"facecolor": GREY})]
+    areas.append(Group("all rows: linear", places, {"facecolor": style.PALE, "hatch": "...."}))
+    return [*areas, Group("online linear", _online(pool), {"facecolor": style.GREY})]
 
 
 def _online(pool: Pool) -> list[int]:
@@ -85,8 +69,8 @@ def draw_weights(axes: Any, pool: Pool) -> None:
         axes.fill_between(record.rows, bottom, top, label=group.name, **EDGES, **group.style)
     axes.set(xlim=record.rows[[0, -1]], ylim=(0.0, 1.0), ylabel="weight in the base mixture")
     takeovers = _takeovers(record.rows)
-    style = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": BLACK}
-    axes.plot(takeovers, np.full(len(takeovers), 1.012), "v", markersize=4, markeredgewidth=0, **style)
+    look = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": style.BLACK}
+    axes.plot(takeovers, np.full(len(takeovers), 1.012), "v", markersize=4, markeredgewidth=0, **look)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -113,16 +97,16 @@ def draw_losses(axes: Any, pool: Pool, loss_name: str) -> None:
     for clock in (WHOLE, *LENGTHS):
         name = f"latest {clock:,} rows" if clock else "all rows"
         members[name] = [place for slot, place in slots.items() if slot.clock == clock]
-    axes.plot(rows, means[:, -1], color=BLACK, linewidth=2.2, label="the whole mixture")
+    axes.plot(rows, means[:, -1], color=style.BLACK, linewidth=2.2, label="the whole mixture")
     for name, places in members.items():
         best = _best(pool, places)
         if best is not None:
             label = f"{name}:\n{pool.members.names[best]}"
-            axes.plot(rows, means[:, best], label=escaped(label), **LINES[name])
+            axes.plot(rows, means[:, best], label=style.escaped(label), **LINES[name])
     axes.set(xlabel="rows learned", ylabel=loss_name, ylim=(0.0, None))
-    counts(axes.xaxis)
-    plain_numbers(axes.yaxis, axes.get_ylim())
-    simplify(axes)
+    style.counts(axes.xaxis)
+    style.plain_numbers(axes.yaxis, axes.get_ylim())
+    style.simplify(axes)
 
 
 def _blocks(pool: Pool) -> tuple[np.ndarray, np.ndarray]:

@@ -9,11 +9,11 @@ from typing import Any
 from tunefree.model_files.plan import POOL
 from tunefree.plotting.charts import Series, draw_lines
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
-from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, on_axes
-from tunefree.report.formats import COUNT, PERCENT
-from tunefree.report.suspicions import notes_of
+from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
+from tunefree.report.findings import notes_of
+from tunefree.report.formats import COUNT, PERCENT, in_figures, memory
 from tunefree.report.words import weights_named
-from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
+from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate
 from tunefree.workflows.findings import of_reasons
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
@@ -64,18 +64,21 @@ def losses(comparison: Comparison) -> list[Block]:
 
 def costs(comparison: Comparison) -> list[Block]:
     """Rows, memory, seconds, and what a sweep would have cost."""
-    facts = [Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)]
-    facts += [Fact("weighted by", column)] if (column := weights_named(comparison.plan)) else []
-    facts += [Fact("rows skipped", comparison.skipped, COUNT, "skipped")]
-    facts.append(Fact("memory of the models", comparison.bytes, memory, "bytes"))
     leaders = comparison.leaders()
-    if leaders:
-        first = ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
-        facts.append(Fact("weights in the pool at the end", leaders, lambda _: first, "pool"))
-    facts.append(Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"))
-    columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
-    columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
-    sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep.passes]
+    first = ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
+    facts = [
+        *(Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)),
+        *known(Fact("weighted by", weights_named(comparison.plan))),
+        Fact("rows skipped", comparison.skipped, COUNT, "skipped"),
+        Fact("memory of the models", comparison.bytes, memory, "bytes"),
+        *known(Fact("weights in the pool at the end", leaders, lambda _: first, "pool")),
+        Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"),
+    ]
+    rates = sum(has_rate(one.name) for one in comparison.contestants if one.name != POOL)
+    ways = {"learners": "each learner once", "learners_and_rates": f"{RATES} rates for the {rates} that have one"}
+    way = Column("way", (ways | {POOL: "the pool"}).__getitem__, has_words=True)
+    columns = [way, Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
+    sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep[0]]
     count = os.cpu_count() or 1
     note = f"Seconds of learning alone. The pool has {count} processor{'s' * (count > 1)}, a learner one."
     left_out = list(comparison.left_out.items())
@@ -85,29 +88,6 @@ def costs(comparison: Comparison) -> list[Block]:
         Table("Left out", [Column("learner"), Column("because")], left_out),
         *notes_of(of_reasons(comparison.oddities)),
     ]
-
-
-def _ways(comparison: Comparison) -> dict[str, str]:
-    """Ways to choose a learner, in words."""
-    rates = sum(has_rate(one.name) for one in comparison.contestants if one.name != POOL)
-    return {
-        "learners": "each learner once",
-        "learners_and_rates": f"{RATES} rates for the {rates} that have one",
-        POOL: "the pool",
-    }
-
-
-def memory(size: float) -> str:
-    """A number of bytes.
-
-    >>> memory(512), memory(3 * 2**20)
-    ('512 bytes', '3 MiB')
-    """
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1000.0:
-            return f"{size:.3g} {unit}"
-        size /= 2**10
-    return f"{size:.3g} GiB"
 
 
 def chart_of_losses(comparison: Comparison) -> Chart:

@@ -1,9 +1,8 @@
 """What commands print and reports show: facts, tables, charts and notes.
 
 A fact and a cell of a table keep their values, and formats that make texts of them. Three renderers walk the blocks:
-:mod:`tunefree.report.terminal`, :mod:`tunefree.report.page` and :mod:`tunefree.report.record` (JSON), so that all show
-the same numbers. To show something new, add a fact or a column to a block; to add a kind of block, add it to each of
-the three.
+:mod:`tunefree.report.rendering` (terminal and JSON) and :mod:`tunefree.report.page`, so that all show the same numbers.
+To show something new, add a fact or a column to a block; to add a kind of block, add it to each of the three.
 """
 
 from __future__ import annotations
@@ -33,6 +32,11 @@ class Fact(NamedTuple):
     def interval(self) -> str:
         """The interval of the value for people; empty where it has none."""
         return self.format.interval(self.value) if isinstance(self.format, Format) else ""
+
+
+def known(*facts: Fact) -> list[Fact]:
+    """The facts that have a value: no None, 0 or nothing."""
+    return [fact for fact in facts if fact.value]
 
 
 class Facts(NamedTuple):

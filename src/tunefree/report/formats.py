@@ -109,3 +109,25 @@ def first(n: int) -> Any:
     ('a, b, ...', '1, 2')
     """
     return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
+
+
+def in_figures(value: float) -> str:
+    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
+
+    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
+    ('0.3215', '98,861', '7.000e+98')
+    """
+    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
+
+
+def memory(size: float) -> str:
+    """A number of bytes.
+
+    >>> memory(512), memory(3 * 2**20)
+    ('512 bytes', '3 MiB')
+    """
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 2**10
+    return f"{size:.3g} GiB"

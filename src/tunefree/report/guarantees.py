@@ -13,7 +13,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, span
-from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
+from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, Format
 from tunefree.report.words import sentence, weights_named
 from tunefree.workflows import certification
@@ -36,11 +36,8 @@ def guarantees(trained: Trained) -> Section:
         certified = certification.certified(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = [
-        *certificates(trained, certified),
-        _curve(trained, certified),
-        *_weights_at_the_end(trained, certified["loss"]),
-    ]
+    blocks = [*certificates(trained, certified), _curve(trained, certified)]
+    blocks += _weights_at_the_end(trained, certified["loss"])
     return Section("guarantees", "What is guaranteed", blocks)
 
 
@@ -54,8 +51,7 @@ def bounds(trained: Trained) -> list[Block]:
 
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """What :func:`tunefree.workflows.certification.certified` gives."""
-    facts = [Fact("rows", certified["rows"], COUNT)]
-    facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
+    facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
     blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified)]
@@ -70,8 +66,8 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     radius = Format("g", unit=unit)
     header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
     bounds = list(certified["lower_bounds"].items())
-    known = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Table("Every linear model", header, bounds, known, "lower_bounds")]
+    note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
+    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds")]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
         of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
@@ -82,9 +78,8 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """How often intervals or sets of the next row covered it, and at least."""
-    if "coverage" not in certified:
+    if (coverage := certified.get("coverage")) is None:
         return []
-    coverage = certified["coverage"]
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
     title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
     at_least = Column("at least, by theorem", DECIMALS, "at_least")
@@ -94,9 +89,8 @@ def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _mixing(certified: dict[str, Any]) -> list[Block]:
-    if "mixing" not in certified:
+    if (mixing := certified.get("mixing")) is None:
         return []
-    mixing = certified["mixing"]
     facts = [
         Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
         Fact("mean loss on these", mixing["loss"], SIX, "loss"),
@@ -107,15 +101,11 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
 
 
 def _of_file(certified: dict[str, Any]) -> list[Block]:
-    if "weights" not in certified:
+    if (weights := certified.get("weights")) is None:
         return []
-    weights = certified["weights"]
-    facts = [
-        Fact("their mean loss is at least", weights["loss_at_least"], SIX, "loss_at_least"),
-        Fact("better by at most, a row", weights["regret_at_most"], SIX, "regret_at_most"),
-    ]
-    if "theorem" in weights:
-        facts.append(Fact("by the learner's theorem, at most", weights["theorem"], SIX, "theorem"))
+    names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
+    names |= {"theorem": "by the learner's theorem, at most"}
+    facts = [Fact(title, weights[name], SIX, name) for name, title in names.items() if name in weights]
     return [Facts(facts, "The weights in the file", key="weights")]
 
 
@@ -140,12 +130,12 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
     loss, radii = certified["loss"], list(certified["lower_bounds"])
     fine = np.geomspace(min(radii), max(radii), FINE)
     bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
-    known = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
+    drawn = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
     lines = [
         charts.Series("this model", [fine[0], fine[-1]], [loss, loss], LEADER),
-        charts.Series("every linear\nmodel", fine.tolist(), known, {"color": BLUE, "linewidth": 1.7}),
+        charts.Series("every linear\nmodel", fine.tolist(), drawn, {"color": BLUE, "linewidth": 1.7}),
     ]
-    y_range = 0.0, 1.08 * span([0.0, loss, *known])[1]
+    y_range = 0.0, 1.08 * span([0.0, loss, *drawn])[1]
     at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
     described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
     draw = on_axes(charts.draw_lines, lines, ("radius", "mean loss"), y_range, False)
@@ -162,8 +152,8 @@ def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights
     except ModelError:
         return []
-    known = of_weights(trained, weights, loss)
-    rows = [["from the slopes on these rows", known["regret_at_most"]]]
-    rows += [["the learner's theorem", known["theorem"]]] if "theorem" in known else []
+    proved = of_weights(trained, weights, loss)
+    rows = [["from the slopes on these rows", proved["regret_at_most"]]]
+    rows += [["the learner's theorem", proved["theorem"]]] if "theorem" in proved else []
     title = "The weights at the end, used from the first row on"
     return [Table(title, [Column("bound"), Column("better by at most, a row", SIX)], rows)]

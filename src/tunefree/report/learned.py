@@ -1,31 +1,40 @@
-"""What was learned, how well it predicted along the stream, and how to do it again."""
+"""What was learned, how well it predicted along the stream, what columns became, and how to do it again."""
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 from importlib.metadata import version
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+from tunefree.core import storage
 from tunefree.core.parameters import OF_PYTHON, words_of
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.estimated_loss import estimated_loss
-from tunefree.report.columns import facts_of_columns, table_of_columns
-from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TWO, first
+from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
+from tunefree.report.findings import notes_of, tables_of_reasons
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
-from tunefree.report.rows import tables_of_reasons
-from tunefree.report.suspicions import notes_of
+from tunefree.report.members import blocks_of_members
+from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.findings import findings
+from tunefree.workflows.certification import order_of
+from tunefree.workflows.columns import ColumnsView, kind_of, why_of
+from tunefree.workflows.findings import findings, kept_rows
 
+MOST_NAMED = 8
+OPEN = 24  # columns of a table that is shown at once
+HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 MOST_RISES = 20  # rises that people see
@@ -34,15 +43,78 @@ OF_RISES = (
     f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
     f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
 )
-RISE_FIELDS = {  # of a rise, for programs
-    "row in file": None,
-    "rows": COUNT,
-    "rows before": COUNT,
-    "rows compared": None,
-    "columns compared": None,
-    "changed": None,
-}
+# Of a rise, for programs.
+RISE_FIELDS = ("row in file", "rows", "rows before", "rows compared", "columns compared", "changed")
 MOST_CLASSES = 12  # that are named
+
+
+def facts_of_columns(trained: Trained) -> list[Fact]:
+    """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
+    kinds: dict[str, list[Any]] = {}
+    for column in _columns(trained):
+        kinds.setdefault(column.kind, []).append(column)
+    facts = []
+    for kind, columns in kinds.items():
+        columns = sorted(columns, key=lambda column: not column.description())
+        described = [(column.name, column.description()) for column in columns]
+        names = [f"{name} ({description})" if description else name for name, description in described]
+        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
+    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
+    further = getattr(trained.encoder, "further", None)
+    left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
+    new = ("new columns", late), ("new columns of no use", left_out)
+    return facts + known(*(Fact(title, names, first(MOST_NAMED)) for title, names in new))
+
+
+def _columns(trained: Trained) -> list[Any]:
+    return list(getattr(trained.encoder, "columns", []))
+
+
+def _counted(names: list[str]) -> str:
+    """Names of columns, and how many there are if not all are written."""
+    return (f"{len(names):,}: " if len(names) > MOST_NAMED else "") + first(MOST_NAMED)(names)
+
+
+def table_of_columns(trained: Trained, most: int) -> list[Table]:
+    """What columns became, and where each is missing, as a table of which people see ``most`` rows (0: all), if any."""
+    columns = _columns(trained)
+    if not columns:
+        return []
+    kept, has_late = kept_rows(trained), any(column.since for column in columns)
+    missing = {} if kept is None else kept.missing_shares()
+    header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
+    header += [Column("from row", COUNT, "since")] if has_late else []
+    header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
+    rows = [
+        [column.name, column.kind, why_of(trained.plan, column)]
+        + ([column.since or None] if has_late else [])
+        + ([missing[column.name]] if missing else [])
+        for column in columns
+    ]
+    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
+    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    shown = range(most) if most else None
+    title = f"{len(columns):,} columns"
+    return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
+
+
+def blocks_of_view(view: ColumnsView) -> list[Block]:
+    """How a training would read the columns of a source."""
+    facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
+    facts += [Fact("task", view.task, lambda task: task or "no target is named"), *known(Fact("why", view.why))]
+    columns = [
+        Column("column", key="name"),
+        Column("read as", key="kind"),
+        Column("why"),
+        Column("missing", TENTHS_OF_PERCENT),
+        Column("different", COUNT),
+        Column("values"),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
+    ]
+    found = [column["findings"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, found, strict=True)]
+    table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
+    return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]
 
 
 def learned(trained: Trained) -> Section:
@@ -65,10 +137,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
 
 def story(trained: Trained, top: int) -> list[Block]:
-    """What is known of a training: rows, losses, what looks wrong, and what columns became.
-
-    ``top``: columns that people see; 0 for all.
-    """
+    """What is known of a training: rows, losses, what looks wrong, and what the ``top`` columns (0: all) became."""
     if hasattr(trained.model, "facts"):  # of another kind than those of this package
         return [Facts(trained.model.facts(trained)), *table_of_columns(trained, top)]
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
@@ -79,31 +148,33 @@ def story(trained: Trained, top: int) -> list[Block]:
 
 def facts_of_goal(trained: Trained) -> list[Fact]:
     """What is learned, with which loss and by which learner."""
-    model = trained.model
+    model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
-    facts += [Fact("loss", loss_name(model))]
-    averaged = ", averaged" if model.options.average else ""
-    facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))
-    is_complete = trained.progress.complete
-    return facts + ([] if is_complete else [Fact("state", "a checkpoint, not trained to the end")])
+    facts += [Fact("loss", loss_name(model)), Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
+    return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 
 
 def facts_of_rows(trained: Trained) -> list[Fact]:
     """Of which rows, classes and columns a model was learned."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
-    facts = [Fact("rows learned", rows, COUNT, "rows")]
-    facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
-    facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
     held_out = progress.held_out[0].rows if progress.held_out else 0
-    facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
-    skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
-    facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
-    facts += [Fact("features", model.n_features, COUNT, "n_features")]
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
-    facts += [Fact("features forgotten", forgotten, COUNT, "n_forgotten")] if forgotten else []
-    facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
-    return [*facts, *facts_of_columns(trained), *_kept_rows(trained)]
+    return [
+        Fact("rows learned", rows, COUNT, "rows"),
+        *known(
+            Fact("weighted by", weights_named(plan)),
+            Fact("groups", plan.group, lambda name: f"column '{name}'", "group"),
+            Fact("rows held out", held_out, COUNT),
+            Fact("rows skipped", progress.skipped, COUNT, "skipped"),
+            Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled"),
+        ),
+        Fact("features", model.n_features, COUNT, "n_features"),
+        *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),
+        *known(Fact("classes", model.classes, first(MOST_CLASSES))),
+        *facts_of_columns(trained),
+        *_kept_rows(trained),
+    ]
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
@@ -154,22 +225,18 @@ def _estimated(model: Any) -> list[Fact]:
 
 
 def _of_metrics(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:
-    """Mean loss and error."""
-    (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
+    """Mean loss and error; their formats say where a sum has ended at the largest number."""
     counted = " (after the first row)" if trained.model.task == "regression" and kind == "progressive" else ""
+    key, of_losses = kind.replace("-", "_"), names_of_losses(trained.model)
+    sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
+
+    def written(of_mean: Any, total: float) -> Any:
+        return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{of_mean(mean)}{counted}"
+
     return [
-        Fact(f"{kind} {name}", mean, _ended(of_mean, total, counted), f"{kind}_{key}".replace("-", "_"))
-        for name, key, mean, of_mean, total in (
-            (loss, "loss", metrics.mean_loss(), of_loss, metrics.loss),
-            (error, "error", metrics.mean_error(), of_error, metrics.errors),
-        )
+        Fact(f"{kind} {title}", mean, written(of_mean, total), f"{key}_{name}")
+        for (title, of_mean), (name, mean, total) in zip(of_losses, sums, strict=True)
     ]
-
-
-def _ended(of_mean: Any, total: float, counted: str) -> Any:
-    """A format that says where a sum has ended at the largest number."""
-    over = "over " if total >= MOST_SUMMED else ""
-    return lambda mean: f"{over}{of_mean(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
@@ -187,18 +254,15 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
     kinds = {"progressive": progress.progressive}
     kinds |= {"held-out": progress.held_out} if any(metrics.rows for metrics in progress.held_out) else {}
-    columns = [Column("pass", COUNT)]
-    rows: list[list[Any]] = [[k + 1] for k in range(len(progress.progressive))]
-    for kind, passes in kinds.items():
+    columns, rows = [Column("pass", COUNT)], []
+    for kind in kinds:
         key = kind.replace("-", "_")
-        columns += [
-            Column(f"{kind} {loss}", of_loss, f"{key}_loss"),
-            Column(f"{kind} {error}", of_error, f"{key}_error"),
-        ]
-        for row, metrics in zip(rows, passes, strict=False):
-            row += [metrics.mean_loss(), metrics.mean_error()] if metrics.rows else [None, None]
-    width = len(columns)
-    return [Table("Passes", columns, [[*row, *[None] * (width - len(row))] for row in rows])]
+        columns += [Column(f"{kind} {loss}", of_loss, f"{key}_loss")]
+        columns += [Column(f"{kind} {error}", of_error, f"{key}_error")]
+    for number, of_pass in enumerate(zip_longest(*kinds.values()), 1):
+        means = [(one.mean_loss(), one.mean_error()) if one and one.rows else (None, None) for one in of_pass]
+        rows.append([number, *chain(*means)])
+    return [Table("Passes", columns, rows)]
 
 
 def facts_of_drifts(trained: Trained) -> list[Fact]:
@@ -210,20 +274,14 @@ def facts_of_drifts(trained: Trained) -> list[Fact]:
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
     """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
-    known = drifts_of(trained)
-    if not known:
+    rises = drifts_of(trained)
+    if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []
-    columns = [Column("row", COUNT), Column("file"), Column("time")]
-    columns += [Column("loss before", FOUR, "loss_before"), Column("loss after", FOUR, "loss"), Column("changed most")]
-    columns += [Column(title, form or str, title.replace(" ", "_"), False) for title, form in RISE_FIELDS.items()]
-    rows: list[list[Any]] = [
-        [
-            *(rise[key] for key in ("row", "file", "time", "loss_before", "loss")),
-            changed_most(rise).removeprefix("changed most: "),
-            *(rise[title.replace(" ", "_")] for title in RISE_FIELDS),
-        ]
-        for rise in known
-    ]
+    columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FOUR, "loss_before")]
+    columns += [Column("loss after", FOUR, "loss"), Column("changed most")]
+    columns += [Column(title, str, title.replace(" ", "_"), False) for title in RISE_FIELDS]
+    named = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
+    rows = [[rise[key_of(column, column.title)] for column in columns] for rise in named]
     return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
 
 
@@ -243,13 +301,34 @@ def command_of(plan: Plan) -> str:
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:
-    """How to make the model again, and what it was made with.
-
-    ``digest``: the checksum that the model's file holds.
-    """
+    """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
-    facts += [] if digest is None else [Fact("checksum of the model (BLAKE2b)", digest, key="checksum")]
+    facts += known(Fact("checksum of the model (BLAKE2b)", digest, key="checksum"))
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
+
+
+def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
+    """Rows, losses, members, and the ``top`` columns and features (0: all)."""
+    blocks = story(trained, top)
+    if not hasattr(trained.model, "facts"):
+        blocks += blocks_of_members(trained.model)
+        blocks += [Data(name, value) for name, value in order_of(trained).items()]
+    blocks += blocks_of_terms(decomposition, top, label)
+    return [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), top)]
+
+
+def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
+    """What a model file says of itself, and its arrays."""
+    arrays, header = storage.load(path)
+    plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
+    estimator = header.get("estimator", {}).get("class", "that of the plan")
+    facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
+    facts += [Fact("format", header["format"]), Fact("estimator", estimator), Fact("plan", plan)]
+    shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
+    columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
+    rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
+    title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
+    return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]

@@ -14,12 +14,12 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
 from tunefree.report.document import Chart, Document, Fact, Note, Section
+from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, reproducing
 from tunefree.report.members import members
 from tunefree.report.performance import facts_of_measures, performance
-from tunefree.report.suspicions import suspicions
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of
 from tunefree.stream.batch import BadRows

@@ -10,15 +10,14 @@ import numpy as np
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
-from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, THREE, WEIGHT, Format, text, weight
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
+from tunefree.workflows.calibration import ClassReliability, tenths_of
 from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.interval_metrics import tenths_of
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.reliability import ClassReliability
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
@@ -109,23 +108,18 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 
 
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
-    """Losses, errors and calibration on known targets.
-
-    ``title``: of the metrics.
-    """
-    facts = [Fact("rows", tested.metrics.rows, COUNT)]
+    """Losses, errors and calibration on known targets; the metrics have a title."""
+    facts, groups = [Fact("rows", tested.metrics.rows, COUNT)], tested.scored.groups
     if column := weights_named(trained.plan, tested.scored.weight):
         facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, SIX)]
     facts += facts_of_measures(tested.measures)
     if tested.confusion is not None:
         facts.append(Fact("calibration error", tested.calibration_error, SIX))
-    facts += [Fact("rows of unseen classes", tested.unseen, COUNT)] if tested.unseen else []
-    if tested.scored.groups is not None:
-        facts.append(Fact("groups", len(np.unique(tested.scored.groups)), COUNT))
+    facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
+    facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    note = INTERVALS if tested.scored.groups is None else INTERVALS_OF_GROUPS
-    blocks: list[Block] = [Facts(facts, title, note if has_intervals else "")]
-    blocks += by_decile(tested)
+    note = INTERVALS if groups is None else INTERVALS_OF_GROUPS
+    blocks: list[Block] = [Facts(facts, title, note if has_intervals else ""), *by_decile(tested)]
     if tested.confusion is None:
         blocks += [_residuals(tested), *_intervals(tested)]
     else:
@@ -141,10 +135,8 @@ def _stream(trained: Trained) -> list[Block]:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    late, recent = (
-        [point.rows for point in doublings[1:]],
-        [Point.between(*pair).recent for pair in pairwise(doublings)],
-    )
+    late = [point.rows for point in doublings[1:]]
+    recent = [Point.between(*pair).recent for pair in pairwise(doublings)]
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
@@ -177,14 +169,10 @@ def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
     shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
-    columns = [
-        Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True),
-        Column("rows", COUNT),
-    ]
-    columns += [
-        Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)
-        for name in names
-    ]
+    value = Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True)
+    titles = [(name, BRIEF_TITLES.get(name) or title_of(name)) for name in names]
+    columns = [value, Column("rows", COUNT)]
+    columns += [Column(title, format_of(name).with_half, name, name in shown) for name, title in titles]
     rows = [[part.value, part.rows, *(part.measures.get(name) for name in names)] for part in tested.slices]
     return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
 
@@ -234,8 +222,9 @@ def by_decile(tested: Evaluation) -> list[Block]:
     deciles = tested.lift
     if not deciles:
         return []
-    columns = [Column("decile", COUNT), *(Column(title, SIX) for title in ("exposure", "predicted", "actual"))]
-    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
+    titles = "exposure", "predicted", "actual", "actual / expected"
+    keys = "", "", "", "actual_over_expected"
+    columns = [Column("decile", COUNT), *(Column(title, SIX, key) for title, key in zip(titles, keys, strict=True))]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
     lines = {name: [getattr(decile, name) for decile in deciles] for name in ("predicted", "actual")}
     ends = [f"{name} {rates[0]:.4g} in the lowest and {rates[-1]:.4g} in the highest" for name, rates in lines.items()]
@@ -262,7 +251,7 @@ def _intervals(tested: Evaluation) -> list[Block]:
     worst = max(covered, key=lambda part: abs(part.covered - part.asked))
     described = f"Coverage is off most at {worst.asked:g}: {worst.covered:.3f}."
     draw = on_axes(charts.draw_coverage, *map(list, zip(*covered, strict=True)))
-    tenths = [[tenth.width, tenth.rows, tenth.covered, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
+    tenths = [[tenth.mean, tenth.rows, tenth.share, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
     return [
         Chart("Coverage against what was asked for", described, draw, COVERAGE),
         Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
@@ -271,12 +260,12 @@ def _intervals(tested: Evaluation) -> list[Block]:
 
 
 def title_of(name: str) -> str:
-    """What a metric is called."""
+    """The title of a metric."""
     return TITLES.get(name, name.replace("_", " "))
 
 
 def format_of(name: str) -> Format:
-    """In per cent where it is a share of rows."""
+    """The format of a metric: shares of rows are in per cent."""
     return PERCENT if name in SHARES else MEASURE
 
 
@@ -287,15 +276,20 @@ def facts_of_measures(measures: dict[str, Measure]) -> list[Fact]:
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
+    classes = tested.classes
+    rows = [
+        [one.label, one.rows, one.share, one.probability, one.ratio, one.error, one.is_predicted] for one in classes
+    ]
+    title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(known) for known in tested.classes[:DRAWN]]
-    blocks.append(_table_of_classes(tested.classes, len(labels)))
-    return blocks + [_table_of_tenths(known, rank) for rank, known in enumerate(tested.classes)]
+    blocks += [_chart_of_tenths(one) for one in classes[:DRAWN]]
+    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else ()))
+    return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
 
 
 def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     """A line where classes that rows have are predicted for none of them."""
-    never = [known for known in tested.classes if not known.is_predicted]
+    never = [one for one in tested.classes if not one.is_predicted]
     if not never:
         return []
     rarest, share = never[0], f"{100 * never[0].share:.2f} %"
@@ -308,38 +302,29 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
 
 
-def _table_of_classes(classes: list[ClassReliability], n_classes: int) -> Table:
-    rows = [
-        [known.label, known.rows, known.share, known.probability, known.ratio, known.error, known.is_predicted]
-        for known in classes
-    ]
-    title = "Classes, the rarest first" + ("" if len(rows) == n_classes else f": {len(rows)} of {n_classes:,}")
-    return Table(title, CLASSES, rows, key="reliability", shown=None if n_classes > 2 else ())
-
-
-def _table_of_tenths(known: ClassReliability, rank: int) -> Table:
+def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
     rows = []
-    for tenth in known.tenths:
-        over = max(tenth.probability, 1e-300)
-        expected, actual = tenth.probability * tenth.weight, tenth.share * tenth.weight
-        ratios = [tenth.share / over, (tenth.low / over, tenth.high / over)]
+    for tenth in one.tenths:
+        over = max(tenth.mean, 1e-300)
+        expected, actual = tenth.mean * tenth.weight, tenth.share * tenth.weight
+        ratios = [tenth.share / over, ((tenth.low or 0.0) / over, (tenth.high or 0.0) / over)]
         shares = [tenth.share, tenth.low, tenth.high]
-        rows.append([known.label, tenth.probability, tenth.rows, expected, actual, *ratios, *shares])
-    title = f"Class {known.label!r}, {SHARE(known.share)} of the rows, by tenth of its probability"
+        rows.append([one.label, tenth.mean, tenth.rows, expected, actual, *ratios, *shares])
+    title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
     note = (
-        f"In all, actual / expected is {known.ratio:.2f}. Actual and expected shares differ by {known.error:.2f} of the"
+        f"In all, actual / expected is {one.ratio:.2f}. Actual and expected shares differ by {one.error:.2f} of the"
         " share of the class on the average. Intervals: Wilson's, if rows are independent."
     )
     return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else ())
 
 
-def _chart_of_tenths(known: ClassReliability) -> Chart:
+def _chart_of_tenths(one: ClassReliability) -> Chart:
     """The shares of rows of a class, actual with their intervals and expected."""
-    names = ("probability", "share", "low", "high")
-    expected, actual, low, high = ([getattr(tenth, name) for tenth in known.tenths] for name in names)
+    names = ("mean", "share", "low", "high")
+    expected, actual, low, high = ([getattr(tenth, name) for tenth in one.tenths] for name in names)
     described = "; ".join(
         f"tenth {k}: expected {mean:.3g}, actual {share:.3g}"
         for k, (mean, share) in enumerate(zip(expected, actual, strict=True), 1)
     )
-    draw = on_axes(charts.draw_shares, expected, actual, low, high, str(known.label))
-    return Chart(f"Class {known.label}: actual and expected", described, draw, ACTUAL_AND_EXPECTED)
+    draw = on_axes(charts.draw_shares, expected, actual, low, high, str(one.label))
+    return Chart(f"Class {one.label}: actual and expected", described, draw, ACTUAL_AND_EXPECTED)

@@ -10,7 +10,7 @@ import copy
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunefree.core import threads
 from tunefree.explanation.decomposition import Decomposition
@@ -18,21 +18,12 @@ from tunefree.explanation.reference import Reference
 from tunefree.model_files.trained import Trained
 from tunefree.pool.published import published
 from tunefree.serving.journal import Row
-from tunefree.serving.learner import Learner
-from tunefree.serving.requests import Due, begun
+from tunefree.serving.learner import Due, Learner, begun
 from tunefree.serving.rows import Reader
 from tunefree.stream.batch import Refused
 from tunefree.stream.layout import Layout
 from tunefree.workflows import explanation
 from tunefree.workflows.prediction import Predicted
-
-
-class _Explained(NamedTuple):
-    """A model apart from the one that learns, with its terms."""
-
-    since: weakref.ref[Any]  # the model that predicted when it was made
-    trained: Trained
-    decomposition: Decomposition
 
 
 class Explainer:
@@ -41,7 +32,8 @@ class Explainer:
     def __init__(self, learner: Learner, reader: Reader) -> None:
         self._learner, self._reader = learner, reader
         self._thread = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
-        self._latest: _Explained | None = None
+        # The model that predicted when the latest copy was made, that copy, and its terms.
+        self._latest: tuple[weakref.ref[Any], Trained, Decomposition] | None = None
 
     def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
         """Let rows be explained."""
@@ -54,29 +46,25 @@ class Explainer:
         self._thread.shutdown()
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:
-        if self._latest is None or self._latest.since() is not self._learner.published.model:
+        if self._latest is None or self._latest[0]() is not self._learner.published.model:
             self._latest = None  # which has the memory that the next one needs
-            self._latest = self._explained()
-        _, trained, decomposition = self._latest
+            since, trained, reference = self._learner.between(self._copied)
+            terms = Decomposition(trained.model, Layout.of_encoder(trained.encoder), reference=reference)
+            self._latest = since, trained, terms
+        _, trained, terms = self._latest
         model = trained.model
         batch, _ = self._reader.batch(trained, rows, Refused(target=trained.encoder.target))
-        explained = explanation.Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
+        explained = explanation.Explainer(trained, terms, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
             of_class = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
-            contributions = dict(zip(decomposition.names, explained.contributions[k].tolist(), strict=True))
+            contributions = dict(zip(terms.names, explained.contributions[k].tolist(), strict=True))
             answers.append({**of_class, "margin": margin, "contributions": contributions})
         return answers
 
-    def _explained(self) -> _Explained:
-        """What the model is now; contributions are relative to rows that it keeps, of which it is asked for a copy."""
-
-        def copied() -> tuple[weakref.ref[Any], Trained, Reference]:
-            self._learner.settle()
-            trained = self._learner.trained
-            apart = replace(trained, model=published(trained.model), encoder=copy.deepcopy(trained.encoder))
-            return weakref.ref(self._learner.published.model), apart, Reference.of(trained.model, True)
-
-        since, trained, reference = self._learner.between(copied)
-        layout = Layout.of_encoder(trained.encoder)
-        return _Explained(since, trained, Decomposition(trained.model, layout, reference=reference))
+    def _copied(self) -> tuple[weakref.ref[Any], Trained, Reference]:
+        """The model as it is now; contributions are relative to the rows of the reference."""
+        self._learner.settle()
+        trained = self._learner.trained
+        apart = replace(trained, model=published(trained.model), encoder=copy.deepcopy(trained.encoder))
+        return weakref.ref(self._learner.published.model), apart, Reference.of(trained.model, True)

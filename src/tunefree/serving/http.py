@@ -22,11 +22,12 @@ from starlette.responses import Response
 
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
-from tunefree.serving import requests
+from tunefree.serving import learner
+from tunefree.serving.events import log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
-from tunefree.serving.logs import log_json, tell
 from tunefree.serving.metrics import Metrics
-from tunefree.serving.openapi import description
+from tunefree.serving.predictor import Together
+from tunefree.serving.routes import ALWAYS, NAME, ROUTES, SURENESS, description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
@@ -36,14 +37,13 @@ from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
 MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in another thread
-MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
-NAME = "idempotency-key"  # header with the name of a request
-SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
-PARAMETERS = {"/predict": SURENESS, "/explain": ("class",)}  # of the query
 OF_METRICS = "text/plain; version=0.0.4"
+PARAMETERS = {(route.method, route.path): tuple(route.query) for route in ROUTES}  # of the query
+NEED_TOKEN = {(route.method, route.path) for route in ROUTES if route.token == ALWAYS}
 Answer = tuple[int, Any]
+Endpoint = Callable[[Request], Awaitable[Answer]]
 
 
 class _RequestError(Exception):
@@ -59,13 +59,13 @@ class Application:
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self._service, self._limits, self._token = service, limits, limits.token()
-        self._metrics, self._n_bytes = Metrics(service), 0
+        self._metrics, self._predictions = Metrics(service), Together(service.predictor)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
-        self._endpoints: dict[tuple[str, str], Callable[[Request], Awaitable[Answer]]] = {
+        self._endpoints: dict[tuple[str, str], Endpoint] = {
             ("POST", "/predict"): self._predict,
             ("POST", "/explain"): self._explain,
             ("POST", "/learn"): self._learn,
-            ("POST", "/labels"): self._label,
+            ("POST", "/labels"): self._learn,
             ("POST", "/versions"): self._change,
             ("GET", "/live"): self._live,
             ("GET", "/ready"): self._ready,
@@ -81,10 +81,11 @@ class Application:
         What waits for learning does so in threads of Starlette, of which predictions take none.
         """
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
-        path = scope["path"]
+        method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
-            endpoint = self._endpoint(scope["method"], path)
-            self._admit(request)
+            if (endpoint := self._endpoints.get((method, path))) is None:
+                raise self._unknown(scope["method"], path)
+            self._admit(request, method, path)
             status, body = await endpoint(request)
         except ClientDisconnect:
             status, body = 499, {"error": "the client has gone"}
@@ -105,17 +106,14 @@ class Application:
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
-    def _endpoint(self, method: str, path: str) -> Callable[[Request], Awaitable[Answer]]:
-        method = "GET" if method == "HEAD" else method
-        if (endpoint := self._endpoints.get((method, path))) is not None:
-            return endpoint
+    def _unknown(self, method: str, path: str) -> _RequestError:
         allowed = ", ".join(name for name, of_endpoint in self._endpoints if of_endpoint == path)
         problem = f"{method} {path}: there is no such; GET /openapi.json tells what there is"
-        raise _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
+        return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: Request, method: str, path: str) -> None:
         """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
-        host, path = request.headers.get("host", "").lower(), request.scope["path"]
+        host = request.headers.get("host", "").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
@@ -124,21 +122,18 @@ class Application:
         if origin is not None and _host_of(origin) != host:
             raise _RequestError(403, f"pages of {origin!r} may not ask")
         if request.scope["query_string"]:
-            _check_parameters(path, [name for name, _ in request.query_params.multi_items()])
-        if request.method != "POST":
-            return
+            names = [name for name, _ in request.query_params.multi_items()]
+            _check_parameters(path, names, PARAMETERS.get((method, path), ()))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
+        if method == "POST" and kind != "application/json":
             raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
-        if path not in ("/predict", "/explain"):
+        if (method, path) in NEED_TOKEN:
             self._check_token(request)
 
     def _check_token(self, request: Request, why: str = "") -> None:
         """Raise an error if a request lacks the token, where one is needed."""
-        if self._token is None:
-            return
         sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
-        if not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
+        if self._token is not None and not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
             raise _RequestError(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
     async def _predict(self, request: Request) -> Answer:
@@ -147,7 +142,7 @@ class Application:
         if any(row.get(id_name := self._service.admission.id) is not None for row in rows):
             self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
         layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
-        answers = await self._service.predictor.predict_together(rows, layout)
+        answers = await self._predictions.predict(rows, layout)
         return 200, answers[0] if is_one else answers
 
     async def _explain(self, request: Request) -> Answer:
@@ -158,38 +153,30 @@ class Application:
         answers = await asyncio.wrap_future(explained)
         return 200, answers[0] if is_one else answers
 
-    async def _learn(self, request: Request, are_labels: bool = False) -> Answer:
+    async def _learn(self, request: Request) -> Answer:
+        """Learn rows or labels."""
         rows, _ = await self._rows_of(request)
-        name = request.headers.get(NAME)
-        if name == "":
+        if (name := request.headers.get(NAME)) == "":
             problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
             raise _RequestError(400, problem)
-        asked = requests.Request(rows, are_labels, name)
+        asked = learner.Request(rows, request.scope["path"] == "/labels", name)
         return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
-
-    async def _label(self, request: Request) -> Answer:
-        return await self._learn(request, True)
 
     async def _change(self, request: Request) -> Answer:
         """Change what is served, or save it now."""
         service, (wanted, is_one) = self._service, await self._rows_of(request)
-        changes: dict[str, tuple[type, Callable[..., Any]]] = {
-            "roll_back_to": (int, service.roll_back),
-            "take": (str, service.take),
-            "save": (bool, service.save),
+        changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
+            "roll_back_to": (int, "NUMBER", service.roll_back),
+            "take": (str, "FILE", service.take),
+            "save": (bool, "true", lambda _: service.save()),
         }
         name, value = next(iter(wanted[0].items()), ("", None))
-        kind, change = changes.get(name, (None, print))
+        kind, _, change = changes.get(name, (None, "", print))
         if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
-            values = {int: "NUMBER", str: "FILE", bool: "true"}
-            known = ", ".join(f'{{"{name}": {values[kind]}}}' for name, (kind, _) in changes.items())
+            known = ", ".join(f'{{"{name}": {value}}}' for name, (_, value, _) in changes.items())
             raise _RequestError(400, f"send an object, which is one of {known}")
-
-        def changed() -> Row:
-            change(*([] if kind is bool else [value]))
-            return {"version": service.store.versions[-1].number}
-
-        return 200, await run_in_threadpool(changed)
+        await run_in_threadpool(change, value)
+        return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
 
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}
@@ -200,19 +187,12 @@ class Application:
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
-        n_before, body = self._n_bytes, bytearray()
-        try:
-            async for piece in request.stream():
-                body += piece
-                self._n_bytes += len(piece)
-                if len(body) > self._limits.max_body:
-                    problem = f"a request may have at most {self._limits.max_body} bytes; send fewer rows at a time"
-                    raise _RequestError(413, problem)
-                if self._n_bytes > MOST_BODIES * self._limits.max_body and n_before:
-                    raise StoreError("too many large requests at a time; send this one again")
-            sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
-        finally:
-            self._n_bytes -= len(body)
+        body, most = bytearray(), self._limits.max_body
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                raise _RequestError(413, f"a request may have at most {most} bytes; send fewer rows at a time")
+        sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
         rows = [sent] if isinstance(sent, dict) else sent
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise _RequestError(400, "send an object (a row), or an array of objects that is not empty")
@@ -221,7 +201,7 @@ class Application:
         return rows, isinstance(sent, dict)
 
 
-def _of(function: Callable[[], Any]) -> Callable[[Request], Awaitable[Answer]]:
+def _of(function: Callable[[], Any]) -> Endpoint:
     """An endpoint that answers with the value of a function, which may wait."""
 
     async def answer(request: Request) -> Answer:
@@ -238,9 +218,8 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-def _check_parameters(path: str, names: list[str]) -> None:
+def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:
     """Raise an error if a query has a parameter without effect."""
-    known = PARAMETERS.get(path, ())
     for name in names:
         if name not in known:
             there_are = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
@@ -250,15 +229,8 @@ def _check_parameters(path: str, names: list[str]) -> None:
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """What the parameters of a request ask for.
+    """What the parameters of a request ask for; a ModelError if a value makes no sense.
 
-    Raises
-    ------
-    ModelError
-        If a value makes no sense.
-
-    Examples
-    --------
     >>> asked_for({"interval": "0.5,0.9"}).interval
     (0.5, 0.9)
     """
@@ -327,13 +299,7 @@ class _Server(uvicorn.Server):
 
 
 def _bound(limits: Limits) -> socket.socket:
-    """A socket that listens.
-
-    Raises
-    ------
-    ModelError
-        If the address or the port cannot be had.
-    """
+    """A socket that listens; a ModelError if the address or the port cannot be had."""
     family = socket.AF_INET6 if ":" in limits.host else socket.AF_INET
     try:
         return socket.create_server((limits.host, limits.port), family=family, backlog=2048)
@@ -345,26 +311,27 @@ def _bound(limits: Limits) -> socket.socket:
 def serve(service: Service, limits: Limits) -> None:
     """Serve until a signal ends it, and close the service.
 
-    Raises
-    ------
-    ModelError
-        If the port cannot be had, or the token cannot be read.
+    Raises a ModelError if the port cannot be had, or the token cannot be read.
     """
     log_json()
     with service, _bound(limits) as listening:
-        options: dict[str, Any] = {
-            "log_config": None,
-            "access_log": False,
-            "lifespan": "off",
-            "server_header": False,
-            "proxy_headers": False,
-        }
-        options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
-        options |= {"limit_concurrency": limits.max_connections, "http": "httptools", "ws": "none"}
         sys.setswitchinterval(SWITCH)
         gc.freeze()  # to look for garbage in what is there by now takes 60 ms and more, in which nothing goes on
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
-        _Server(uvicorn.Config(Application(service, limits), **options)).run([listening])
+        config = uvicorn.Config(
+            Application(service, limits),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            http="httptools",
+            ws="none",
+            timeout_keep_alive=limits.idle_timeout,  # type: ignore[arg-type]
+            timeout_graceful_shutdown=limits.shutdown_timeout,  # type: ignore[arg-type]
+            limit_concurrency=limits.max_connections,
+        )
+        _Server(config).run([listening])
     tell("ended", version_saved=service.learner.failure is None, problem=service.learner.failure)

@@ -4,8 +4,6 @@ A transaction is durable once it is committed: when the process is killed at any
 nothing else. SQLite's write-ahead log is written at each commit; it is also flushed to the disk unless only the end of
 the process has to be survived, and not that of the machine.
 
-Examples
---------
 >>> journal = Journal(None)
 >>> with journal.transaction():
 ...     journal.keep_waiting([Waiting("a", {"age": 25.0}, None)], most=10)
@@ -87,19 +85,9 @@ class Version(NamedTuple):
 
 
 class Journal:
-    """A database; threads may use it, one transaction at a time.
+    """A database, in memory without a path; threads may use it, one transaction at a time.
 
-    Parameters
-    ----------
-    path : Path, optional
-        Of the file; in memory by default.
-    durability : {"power", "process"}
-        What acknowledged rows survive.
-
-    Raises
-    ------
-    StoreError
-        Here, and by all methods, if the file cannot be read or written.
+    All methods raise a StoreError if the file cannot be read or written.
     """
 
     def __init__(self, path: Path | None, durability: str = "power") -> None:

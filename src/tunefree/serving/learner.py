@@ -9,26 +9,30 @@ predicts is a copy, so predictions wait neither for learning nor for saving.
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from tunefree.core import threads
-from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.published import published, remember
+from tunefree.pool.published import Remembered, published, remember
 from tunefree.pool.single_row import LIKE
+from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
-from tunefree.serving.requests import Counts, Due, Request, Work, checked, works_of
-from tunefree.serving.rows import Reader, going_on, is_cut
+from tunefree.serving.rows import REQUEST, Reader, going_on
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
-from tunefree.stream.batch import Batch, Converted, Refused
+from tunefree.stream.batch import Converted, Refused
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
@@ -38,10 +42,8 @@ SHARE = 0.03  # of a processor that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 DAY = 86400.0
-ENDED = "the server has ended; nothing of this request was learned"
 HALF = 1000  # rows in which the weight of a loss halves
 T = TypeVar("T")
-Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
 
 
 class Published(NamedTuple):
@@ -52,6 +54,63 @@ class Published(NamedTuple):
     plan: Plan
     rows: int  # learned
     drifts: list[dict[str, Any]]  # where the loss rose
+
+
+def begun() -> Future[Any]:
+    """A future that nobody can cancel: those who asked may go away, and what they asked is done all the same."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+def without_frames(error: Exception) -> Exception:
+    """An error of this package without the functions that raised it.
+
+    Their variables are models, and the error with its future, so that all would stay until garbage is looked for.
+    """
+    if isinstance(error, TunefreeError):
+        error.__traceback__ = error.__context__ = None
+    return error
+
+
+class Due(NamedTuple):
+    """What a thread is asked to do: a function, and where its value goes."""
+
+    function: Callable[[], Any]
+    answer: Future[Any]
+
+    def do(self) -> None:
+        """Do it, and answer, be it with an error."""
+        try:
+            self.answer.set_result(self.function())
+        except Exception as error:
+            self.answer.set_exception(without_frames(error))
+
+
+@dataclass(eq=False)
+class Request:
+    """Rows to learn, or labels of rows that were predicted."""
+
+    sent: list[Row]
+    are_labels: bool = False
+    name: str | None = None  # under which it is learned once, however often it is sent
+    answer: Future[Row] = field(default_factory=begun)
+    # What is to be learned of it.
+    rows: list[Row] = field(default_factory=list)
+    remembered: list[Remembered] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)  # of rows that no longer wait then
+    unknown: list[Any] = field(default_factory=list)  # ids of labels whose row does not wait
+    sequence: int = 0  # of its event; 0 for one without rows
+
+    @property
+    def digest(self) -> str:
+        """Of what was sent."""
+        return hashlib.sha256(json.dumps([self.are_labels, self.sent], sort_keys=True).encode()).hexdigest()
+
+    def outcome(self) -> Row:
+        """What is answered once it is learned."""
+        learned: Row = {"learned": len(self.rows)}
+        return learned | {"unknown": self.unknown} if self.are_labels else learned
 
 
 class Learner:
@@ -74,46 +133,20 @@ class Learner:
     """
 
     def __init__(
-        self,
-        store: Store,
-        model: Trained,
-        reader: Reader,
-        keeping: Keeping,
-        column_types: ColumnTypes,
-        counts: Counts,
-        tell: Tell,
+        self, store: Store, model: Trained, reader: Reader, keeping: Keeping, types: ColumnTypes, counts: Counts
     ) -> None:
-        self.store, self._reader, self._keeping, self._tell = store, reader, keeping, tell
-        self._column_types, self._counts = column_types, counts
+        self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
+        self._types, self._counts = types, counts
         self.broken: str | None = None
         self.failure: str | None = None
         self.rose_at: float | None = None
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
-        self._behind: list[Request | Due | None] = []  # what was taken, and is for the next group
+        self._todo: deque[Request | Due | None] = deque()  # what was taken of the queue
         self._looked = 0.0  # when rows that have waited too long were dropped last
-        begun: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(model, begun), name="tunefree-learning", daemon=True)
+        started: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
         self._thread.start()
-        begun.result()
-
-    def _begin(self, model: Trained, sequence: int) -> None:
-        """Go on with a model that has learned all events up to one."""
-        self.trained = going_on(model, self._column_types)
-        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
-        self.recent: float | None = None
-
-    def _replay(self) -> None:
-        """Learn the events that follow the version."""
-        events: list[Event] = []
-        for event in self.store.unlearned():
-            events.append(event)
-            if sum(len(other.rows) for other in events) >= TOGETHER:
-                self._learn(events)
-                events = []
-        self._learn(events)
-        if self.unsaved:
-            self._counts.replayed = self.unsaved
-            self._tell("replayed", rows=self.unsaved)
+        started.result()
 
     def submit(self, request: Request) -> Future[Row]:
         """Let rows be learned."""
@@ -129,37 +162,80 @@ class Learner:
     @property
     def n_queued(self) -> int:
         """Requests that wait to be learned."""
-        return self._queue.qsize() + len(self._behind)
+        return self._queue.qsize() + len(self._todo)
+
+    @property
+    def n_rises(self) -> int:
+        """How often the loss rose along the stream."""
+        return 0 if self.trained.rises is None else self.trained.rises.count
 
     def close(self) -> None:
         """Learn what was submitted, save it, and end; what came too late is answered with an error."""
         self._queue.put(None)
         self._thread.join()
         while not self._queue.empty():
-            late = self._queue.get()
+            self._todo.append(self._queue.get())
+        for late in self._todo:
             if late is not None:
-                late.answer.set_exception(StoreError(ENDED))
+                late.answer.set_exception(StoreError("the server has ended; nothing of this request was learned"))
 
-    def _run(self, model: Trained, begun: Future[None]) -> None:
+    def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions come first where processors are few
         try:
             self._begin(model, self.store.versions[-1].sequence)
             self._replay()
             self._publish()
         except BaseException as error:
-            begun.set_exception(error)
+            started.set_exception(error)
             return
-        begun.set_result(None)
-        while (group := self._taken()) is not None:
-            for due in [item for item in group if isinstance(item, Due)]:
+        started.set_result(None)
+        while True:
+            self._fetch()
+            if self._todo and self._todo[0] is None:
+                break
+            if self._todo and isinstance(due := self._todo[0], Due):
+                self._todo.popleft()
                 due.do()
-            requests = [request for request in group if isinstance(request, Request)]
-            if requests:
-                self._process(requests)
+            self._process(self._next_requests())
             if self.broken is None:
                 self._keep_up()
         if self.unsaved and self.broken is None:
             self.save("the server ended")
+
+    def _begin(self, model: Trained, sequence: int) -> None:
+        """Go on with a model that has learned all events up to one."""
+        self.trained = going_on(model, self._types)
+        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
+        self.recent: float | None = None
+
+    def _replay(self) -> None:
+        """Learn the events that follow the version."""
+        events: list[Event] = []
+        for event in self.store.unlearned():
+            events.append(event)
+            if sum(len(other.rows) for other in events) >= TOGETHER:
+                self._learn(events)
+                events = []
+        self._learn(events)
+        if self.unsaved:
+            self._counts.replayed = self.unsaved
+            tell("replayed", rows=self.unsaved)
+
+    def _fetch(self) -> None:
+        """Take what was submitted; if that is nothing, wait until there is something or it is time to publish."""
+        patience = TICK
+        if self._is_stale and self.broken is None:
+            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
+        with suppress(queue.Empty):
+            if not self._todo:
+                self._todo.append(self._queue.get(timeout=patience))
+            while len(self._todo) < TOGETHER:
+                self._todo.append(self._queue.get_nowait())
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether rows were learned that predictions do not know."""
+        return self.published.rows < self.trained.progress.rows
 
     def _keep_up(self) -> None:
         """Publish, save and drop what is due."""
@@ -170,149 +246,196 @@ class Learner:
                 self.save("rows were learned")
             self._drop_old()
         except StoreError as error:
-            self._tell("not written", problem=str(error))
+            tell("not written", problem=str(error))
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
-    def _taken(self) -> list[Request | Due] | None:
-        """What is to be done next; nothing when it is time to publish, None at the end."""
-        group: list[Request | Due] = []
-        n_rows, names = 0, set[str]()  # of requests, and ids of rows: none comes twice in a group
-        while True:
+    def _next_requests(self) -> list[Request]:
+        """Requests that are learned together; those that were learned before, or cannot be used, are answered.
+
+        No name and no id comes twice among them. One that brings a column comes alone: what kind of column that is
+        depends on its rows.
+        """
+        requests, names, n_rows = list[Request](), set[str](), 0
+        while self._todo and isinstance(request := self._todo[0], Request):
+            of_request = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
+            of_request |= set() if request.name is None else {f"request {request.name}"}
+            if requests and (n_rows + len(request.sent) > TOGETHER or names & of_request):
+                break
+            is_alone = False
             try:
-                item = self._behind.pop(0) if self._behind else self._queue.get(not group, self._patience)
-            except queue.Empty:
-                return group
-            if not isinstance(item, Request):
-                if not group:
-                    return None if item is None else [item]
-                self._behind.insert(0, item)
-                return group
-            of_item = {f"row {row.get(self._reader.id_name)}" for row in item.rows} if item.are_labels else set()
-            of_item |= set() if item.name is None else {f"request {item.name}"}
-            if group and (n_rows + len(item.rows) > TOGETHER or names & of_item):
-                self._behind.insert(0, item)
-                return group
-            group.append(item)
-            n_rows, names = n_rows + len(item.rows), names | of_item
+                if (before := self._answered(request)) is not None:
+                    request.answer.set_result(before)
+                else:
+                    self._join(request)
+                    is_alone = self._reader.learns_columns and self._reader.has_new_columns(self.trained, request.rows)
+            except Exception as error:
+                self._refuse(request, error)
+            if not request.answer.done():
+                if is_alone and requests:
+                    break
+                requests.append(request)
+                names, n_rows = names | of_request, n_rows + len(request.sent)
+            self._todo.popleft()
+            if is_alone:
+                break
+        return requests
 
-    @property
-    def _is_stale(self) -> bool:
-        """Whether rows were learned that predictions do not know."""
-        return self.published.rows < self.trained.progress.rows
+    def _answered(self, request: Request) -> Row | None:
+        """What was answered to a request that came before; None if it did not."""
+        if request.name is None or (before := self._journal.answered(request.name)) is None:
+            return None
+        self._counts.repeated += 1
+        digest, answer = before
+        if digest != request.digest:
+            problem = f"a request named {request.name!r} came before, and held something else"
+            raise DataError(problem, remedy="give each request a name of its own")
+        return answer | {"repeated": True}
 
-    @property
-    def _patience(self) -> float:
-        """Seconds until something is to be done even if nothing comes."""
-        is_due = self._is_stale and self.broken is None
-        return min(max(self._publish_at - time.monotonic(), 0.0), TICK) if is_due else TICK
+    def _refuse(self, request: Request, error: Exception) -> None:
+        if isinstance(error, StoreError):
+            tell("not written", problem=str(error))
+        else:
+            self._counts.refused += 1
+        request.answer.set_exception(without_frames(error))
+
+    def _join(self, request: Request) -> None:
+        """Put rows that wait together with their labels."""
+        request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
+        if not request.are_labels:
+            return
+        target, name = str(self.trained.encoder.target), self._reader.id_name
+        ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
+        for place, label in enumerate(request.sent, 1):
+            if label.get(target) is None:
+                raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
+            if further := [key for key in label if key not in (name, target)]:
+                raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
+        waiting, request.rows = self._journal.waiting(ids), []
+        for label, id in zip(request.sent, ids, strict=True):
+            if id not in waiting:
+                request.unknown.append(label[name])
+                continue
+            row = waiting[id]
+            request.rows.append(row.row | {target: label[target]})
+            request.ids.append(id)
+            request.remembered += [] if row.remembered is None else [row.remembered]
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
-        journal, reader = self.store.journal, self._reader
-        works: list[Work] = []
         try:
-            if self.broken is not None:
+            if requests and self.broken is not None:
                 raise StoreError(self.broken)
-            works = works_of(requests, self.trained, reader, journal, self._counts)
-            taken = [work.request for work in works]
-            self._behind[:0] = [other for other in requests if not other.answer.done() and other not in taken]
-            works, converted = checked(works, self.trained, reader, self._counts)
-            events = self._written(works)
+            usable, converted = self._checked(requests)
+            events = self._written(usable)
         except Exception as error:
-            self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
-            for request in requests:
-                if not request.answer.done() and request not in self._behind:
-                    request.answer.set_exception(error)
+            tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
+            for request in [request for request in requests if not request.answer.done()]:
+                request.answer.set_exception(error)
             return
         try:
             self._learn(events, converted)
         except Exception as error:
-            self._break(error, works)
+            self._break(error, usable)
             return
-        for work in works:
-            self._counts.unknown += len(work.unknown)
-            work.request.answer.set_result(work.outcome())
+        for request in usable:
+            self._counts.unknown += len(request.unknown)
+            request.answer.set_result(request.outcome())
 
-    def _written(self, works: list[Work]) -> list[Event]:
+    def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
+        """Those that can be learned, and what their rows were converted to together; others are answered."""
+        try:
+            rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
+        except Exception as error:  # whatever it is, it is of one request
+            if len(requests) > 1:
+                return [usable for request in requests for usable in self._checked([request])[0]], None
+            self._refuse(requests[0], error)
+            return [], None
+        checked = iter(rows)
+        for request in requests:
+            request.rows = [next(checked) for _ in request.rows]
+        return requests, converted
+
+    def _written(self, requests: list[Request]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
-        journal = self.store.journal
-        with journal.transaction():
-            for work in works:
-                if work.rows:
-                    work.sequence = journal.add(work.rows, work.remembered)
-                    journal.forget_waiting(work.ids)
-                if work.request.name is not None:
-                    kept = work.request.name, work.request.digest, work.outcome(), work.sequence
-                    journal.keep_answer(*kept, max(self._keeping.remember, 1))
-        return [Event(work.sequence, work.rows, work.remembered) for work in works if work.rows]
+        if not requests:
+            return []
+        with self._journal.transaction():
+            for request in requests:
+                if request.rows:
+                    request.sequence = self._journal.add(request.rows, request.remembered)
+                    self._journal.forget_waiting(request.ids)
+                if request.name is not None:
+                    answered = request.name, request.digest, request.outcome(), request.sequence
+                    self._journal.keep_answer(*answered, max(self._keeping.remember, 1))
+        return [Event(request.sequence, request.rows, request.remembered) for request in requests if request.rows]
 
     def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
-        """Learn events together, whose rows were converted to something as they were checked."""
+        """Learn events together, whose rows were converted to something as they were checked.
+
+        They are learned one by one if the model would depend on which of them came together, which a process that is
+        started again does not know: a run of rows of one group is predicted before any is learned, and what kind of
+        column a new one is depends on its rows.
+        """
         if not events:
             return
-        if is_cut(self.trained, self._reader, events):
+        trained = self.trained
+        has_groups = trained.encoder.group is not None
+        if len(events) > 1 and (
+            has_groups or any(self._reader.has_new_columns(trained, event.rows) for event in events)
+        ):
             for event in events:
                 self._learn([event])
             return
         rows = [row for event in events for row in event.rows]
-        batch = self._reader.learned(self.trained, rows, converted=converted)
-        remember(self.trained.model, [row for event in events for row in event.remembered])
-        self._follow(len(rows), batch)
+        batch = self._reader.learned(trained, rows, converted=converted)
+        remember(trained.model, [row for event in events for row in event.remembered])
+        metrics, rises = trained.progress.progressive[0], self.n_rises
+        before = metrics.weight, metrics.loss
+        learn_batch(trained, batch)
+        if self.n_rises > rises:
+            self.rose_at = time.time()
+            tell("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
+        if (weight := metrics.weight - before[0]) > 0.0:
+            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)
+            self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
         self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
 
-    def _follow(self, n_rows: int, batch: Batch) -> None:
-        """Learn a batch of so many rows, and take note of their loss."""
-        metrics, rises = self.trained.progress.progressive[0], self.n_rises
-        before = metrics.weight, metrics.loss
-        learn_batch(self.trained, batch)
-        if self.n_rises > rises:
-            self.rose_at = time.time()
-            self._tell("the loss rose", count=self.n_rises, latest=drifts_of(self.trained)[-1])
-        weight = metrics.weight - before[0]
-        if weight > 0.0:
-            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
-            self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
-
-    @property
-    def n_rises(self) -> int:
-        """How often the loss rose along the stream."""
-        return 0 if self.trained.rises is None else self.trained.rises.count
-
-    def _break(self, error: Exception, works: list[Work]) -> None:
+    def _break(self, error: Exception, requests: list[Request]) -> None:
         """Learning failed halfway: the model in memory is of no use any more, that of the store is whole."""
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
-        self._tell("broken", problem=self.broken)
+        tell("broken", problem=self.broken)
         target = self.trained.encoder.target
         try:
-            with self.store.journal.transaction():  # they are not acknowledged, and would fail again
-                self.store.journal.remove(work.sequence for work in works if work.sequence)
-                for work in works:  # whose rows wait for their labels again
-                    rows = [{name: cell for name, cell in row.items() if name != target} for row in work.rows]
-                    waiting = [Waiting(id, row, None) for id, row in zip(work.ids, rows, strict=False)]
-                    self.store.journal.keep_waiting(waiting, self._keeping.remember)
+            with self._journal.transaction():  # they are not acknowledged, and would fail again
+                self._journal.remove(request.sequence for request in requests if request.sequence)
+                for request in requests:  # whose rows wait for their labels again
+                    rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
+                    waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
+                    self._journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
-            self._tell("not written", problem=str(problem))
-        for work in works:
-            work.request.answer.set_exception(StoreError(self.broken))
+            tell("not written", problem=str(problem))
+        for request in requests:
+            request.answer.set_exception(StoreError(self.broken))
 
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest much longer than that takes."""
         start, trained = time.thread_time(), self.trained
         of_now = published(trained.model), copy.deepcopy(trained.encoder), trained.plan, trained.progress.rows
         latest = Published(*of_now, drifts_of(trained))
-        self._warm_up(latest)
-        self.published = latest
-        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
-
-    def _warm_up(self, latest: Published) -> None:
-        """Let a model make what it makes for its first single rows, for which requests would wait otherwise."""
         row = {column.name: None for column in latest.encoder.columns}
-        with suppress(TunefreeError):
+        with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             for _ in range(LIKE + 1):
                 latest.model.predict(batch.rows)
+        self.published = latest
+        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
+
+    def settle(self) -> None:
+        """Publish what was learned; to be called :meth:`between` learning."""
+        if self._is_stale:
+            self._publish()
 
     def save(self, reason: str) -> None:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""
@@ -323,54 +446,40 @@ class Learner:
         try:
             version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
-                self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
+                tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
             self.unsaved, self.failure = 0, None
         except TunefreeError as error:
             self.failure, self._retry = str(error), time.monotonic() + RETRY
             self._counts.failed_saves += 1
-            self._tell("not saved", problem=str(error))
+            tell("not saved", problem=str(error))
 
     def replace(self, model: Trained, reason: str) -> int:
-        """Go on with another model, which leaves out the rows learned since; returns its version.
+        """Go on with another model, without the rows learned since; returns its version.
 
-        To be called :meth:`between` learning.
-
-        Raises
-        ------
-        ModelError
-            If it has another target or task.
+        To be called :meth:`between` learning. Raises a ModelError if the model has another target or task.
         """
         before = self.trained
         if (model.model.task, model.encoder.target) != (before.model.task, before.encoder.target):
             raise ModelError("the model has another target or task than the one that is served")
         continued(model)
-        last = self.store.journal.last()
+        last = self._journal.last()
         number = self.store.add(model, last, reason).number
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
-        self._tell("replaced", version=number, reason=reason)
+        tell("replaced", version=number, reason=reason)
         return number
-
-    def settle(self) -> None:
-        """Publish what was learned; to be called :meth:`between` learning."""
-        if self._is_stale:
-            self._publish()
 
     def _drop_old(self) -> None:
         """Drop rows whose labels have not come in time, and names of requests as old."""
         if time.monotonic() < self._looked + TICK and self._looked:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
-        try:
-            with self.store.journal.transaction():
-                dropped = self.store.journal.drop_before("waiting", seconds)
-                self.store.journal.drop_before("requests", seconds)
-                self.store.journal.state("clock", self.store.journal.now)
-        except StoreError as error:
-            self._tell("not written", problem=str(error))
-            return
+        with self._journal.transaction():
+            dropped = self._journal.drop_before("waiting", seconds)
+            self._journal.drop_before("requests", seconds)
+            self._journal.state("clock", self._journal.now)
         self._counts.dropped_for_age += dropped
         if dropped:
-            self._tell("dropped for age", rows=dropped)
+            tell("dropped for age", rows=dropped)

@@ -13,11 +13,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
-from tunefree.serving.requests import Counts
+from tunefree.serving.events import Counts
 from tunefree.serving.service import Service
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-
 
 # What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
 GAUGES = {
@@ -49,24 +48,14 @@ class Metrics:
     """Numbers of a service as text; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self._registry = CollectorRegistry()
+        self._service, self._registry = service, CollectorRegistry()
         self._registry.register(self)
-        self._latency = Histogram(
-            "tunefree_request_seconds",
-            "From a request to its answer.",
-            ("path", "status"),
-            buckets=SECONDS,
-            registry=self._registry,
-        )
-        self._children: dict[tuple[str, int], Any] = {}
+        described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
+        self._latency = Histogram(*described, buckets=SECONDS, registry=self._registry)
 
     def observe(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        child = self._children.get((path, status))
-        if child is None:
-            child = self._children[path, status] = self._latency.labels(path, status)
-        child.observe(seconds)
+        self._latency.labels(path, status).observe(seconds)
 
     def text(self) -> bytes:
         """All numbers."""
@@ -84,13 +73,9 @@ class Metrics:
         for column, count in Counter[str](state["ignored_columns"]).most_common(100):
             ignored.add_metric([column], count)
         yield ignored
-        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", _memory())
+        path = Path("/proc/self/statm")
+        size = float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else math.nan
+        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", size)
         model = InfoMetricFamily("tunefree_model", "What is served.")
         model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model
-
-
-def _memory() -> float:
-    """Resident bytes, or NaN where the system does not say."""
-    path = Path("/proc/self/statm")
-    return float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else float("nan")

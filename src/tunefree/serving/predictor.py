@@ -1,36 +1,39 @@
 """Predictions of a model in operation, in the thread of those who ask.
 
 An event loop predicts a few rows as soon as they have come: another thread would take longer to be reached than a row
-to be predicted. Where there are more of them, another thread predicts them together, and those that come meanwhile are
-the next. Rows with an id are answered once they are in the journal, where all that have come meanwhile are written in
-one transaction.
+to be predicted. More rows are predicted in another thread, part by part, and other requests in between. Rows with an id
+are answered once they are in the journal, where all that have come meanwhile are written in one transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from tunefree.core.errors import TunefreeError
+from tunefree.losses.objectives import chosen
 from tunefree.pool.published import remembered
+from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
-from tunefree.serving.learner import Published, Tell
-from tunefree.serving.requests import Counts, without_frames
-from tunefree.serving.rows import Reader, add_sureness, answers_of
+from tunefree.serving.learner import Published, without_frames
+from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
-from tunefree.stream.batch import Refused
+from tunefree.stream.batch import Batch, Refused
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
+from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
-FEW = 8  # rows that are predicted faster one by one, as single rows have a way of their own
+FEW = 8  # rows that are predicted before another thread could be reached
 
 
-@dataclass
-class _Asked:
+@dataclass(eq=False)
+class Asked:
     """Rows to predict, and what is answered so far."""
 
     rows: list[Row]
@@ -38,57 +41,15 @@ class _Asked:
     layout: OutputColumns
     answers: list[Row] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)  # rows that are to wait for their labels
-    error: Exception | None = None
 
     @property
     def n_left(self) -> int:
         """Rows that are still to be predicted."""
-        return 0 if self.error is not None else len(self.rows) - len(self.answers)
-
-    def result(self) -> list[Row]:
-        if self.error is not None:
-            raise self.error
-        return self.answers
-
-
-class _Together:
-    """Requests in an event loop, of which those that have come meanwhile are worked on together.
-
-    One with rows that are left to be predicted is worked on again, after the others.
-    """
-
-    def __init__(self, work: Callable[[list[_Asked]], Awaitable[None]]) -> None:
-        self._work, self.items = work, deque[tuple[_Asked, asyncio.Future[None]]]()
-        self._task: asyncio.Task[None] | None = None
-
-    async def on(self, asked: _Asked) -> None:
-        """Work on a request until that is done."""
-        done = asyncio.get_running_loop().create_future()
-        self.items.append((asked, done))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
-        await done
-
-    async def _run(self) -> None:
-        while self.items:
-            group, n_rows = [self.items.popleft()], 0
-            while self.items and (n_rows := n_rows + group[-1][0].n_left) < TOGETHER:
-                group.append(self.items.popleft())
-            try:
-                await self._work([asked for asked, _ in group])
-            except Exception as error:  # such as one that no thread can be had
-                for asked, _ in group:
-                    asked.error = error
-            for asked, done in group:
-                if asked.n_left:
-                    self.items.append((asked, done))
-                elif not done.done():  # who asked may have gone
-                    done.set_result(None)
-            await asyncio.sleep(0)
+        return len(self.rows) - len(self.answers)
 
 
 class Predictor:
-    """Predicts with the model that was published last; ``odd`` counts what is odd about rows."""
+    """Predicts with the model that was published last; ``odd`` counts what is odd about rows, ``n_queued`` requests."""
 
     def __init__(
         self,
@@ -98,105 +59,54 @@ class Predictor:
         keeping: Keeping,
         counts: Counts,
         odd: Refused,
-        tell: Tell,
     ) -> None:
         self._published, self._reader, self._journal, self._keeping = published, reader, journal, keeping
-        self._counts, self._odd, self._tell = counts, odd, tell
+        self._counts, self._odd, self.n_queued = counts, odd, 0
         self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
-        self._unpredicted, self._unkept = _Together(self._predict_soon), _Together(self._keep_soon)
 
-    def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The answer to rows, with intervals, quantiles and sets if the layout has them.
+    def asked(self, rows: list[Row], layout: OutputColumns = PLAIN) -> Asked:
+        """Rows to predict; raises a DataError if an id cannot be one, or comes twice."""
+        return Asked(rows, self._reader.ids_of(rows), layout)
 
-        Raises
-        ------
-        DataError
-            If an id cannot be one, or comes twice, or a row cannot be used.
-        ModelError
-            If the model has no such intervals, or too little evidence for them.
+    def predict(self, asked: Asked) -> None:
+        """Predict the next rows.
+
+        Raises a DataError if one of them cannot be used, and a ModelError if the model has no intervals as they are
+        asked for, or too little evidence for them.
         """
-        asked = _Asked(rows, self._reader.ids_of(rows), layout)
-        while asked.n_left:
-            self._predict([asked])
-        self._keep([asked])
-        return asked.result()
-
-    async def predict_together(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The same in an event loop, together with other requests."""
-        asked = _Asked(rows, self._reader.ids_of(rows), layout)
-        await self._unpredicted.on(asked)
-        if asked.waiting:
-            await self._unkept.on(asked)
-        return asked.result()
-
-    async def _predict_soon(self, group: list[_Asked]) -> None:
-        if sum(asked.n_left for asked in group) <= FEW:
-            for asked in group:
-                self._predict([asked])
-        else:
-            await asyncio.to_thread(self._predict, group)
-
-    async def _keep_soon(self, group: list[_Asked]) -> None:
-        await asyncio.to_thread(self._keep, group)
-
-    @property
-    def n_queued(self) -> int:
-        """Requests that wait to be predicted."""
-        return len(self._unpredicted.items)
-
-    def oddities(self) -> list[Row]:
-        """What was odd about rows."""
-        with self._lock:
-            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
-            odd.compare()
-        return [
-            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
-        ]
-
-    def _predict(self, group: list[_Asked]) -> None:
-        """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""
-        parts = [asked.rows[len(asked.answers) :][:TOGETHER] for asked in group]
         try:
             with self._lock:
-                self._answer(self._published(), group, parts)
-        except Exception as error:
-            if len(group) > 1:
-                for asked in group:
-                    self._predict([asked])
-                return
-            group[0].error = without_frames(error)
-            if not isinstance(error, TunefreeError):
-                self._tell("not predicted", problem=repr(error))
+                self._predict(asked, self._published())
+        except TunefreeError as error:
+            raise without_frames(error) from None
 
-    def _answer(self, published: Published, group: list[_Asked], parts: list[list[Row]]) -> None:
-        rows = [row for part in parts for row in part]
+    def _predict(self, asked: Asked, published: Published) -> None:
+        start = len(asked.answers)
+        rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start:]
         batch, unknown = self._reader.batch(published, rows, self._odd)
         predictions = published.model.predict(batch.rows)
-        answers = answers_of(published.model, predictions, batch)
-        stops = list(accumulate(map(len, parts)))
-        slices = list(map(slice, [0, *stops], stops))
-        for asked, of in zip(group, slices, strict=True):
-            if asked.layout != PLAIN:
-                add_sureness(answers, published.model, batch, predictions, of, asked.layout)
+        answers = _answers(published.model, predictions, batch)
+        if asked.layout != PLAIN:
+            asked.layout.check(published.model)
+            for name, level, values in sureness(published.model, Predicted(batch, predictions), asked.layout):
+                for answer, value in zip(answers, map(_finite, values), strict=True):
+                    answer.setdefault(name, {})[f"{level:g}"] = value
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown_columns"] = names
-        have_ids = any(id is not None for asked in group for id in asked.ids)
+        have_ids = any(id is not None for id in ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
+        for id, row, answer, of_row in zip(ids, rows, answers, kept, strict=False):
+            if id is not None:
+                answer["id"] = row[self._reader.id_name]
+                without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
+                asked.waiting.append(Waiting(id, without_target, of_row))
         self._counts.predicted += len(rows)
-        target = published.encoder.target
-        for asked, of in zip(group, slices, strict=True):
-            ids = asked.ids[len(asked.answers) :]
-            asked.answers += answers[of]
-            for id, row, answer, of_row in zip(ids, rows[of], answers[of], kept[of], strict=False):
-                if id is not None:
-                    answer["id"] = row[self._reader.id_name]
-                    without_target = {name: value for name, value in row.items() if name != target}
-                    asked.waiting.append(Waiting(id, without_target, of_row))
+        asked.answers += answers
 
-    def _keep(self, group: list[_Asked]) -> None:
+    def keep(self, group: list[Asked]) -> None:
         """Let rows wait for their labels, or tell those who asked that they could not be written down."""
-        waiting = [row for asked in group if asked.error is None for row in asked.waiting]
+        waiting = [row for asked in group for row in asked.waiting]
         if not waiting:
             return
         try:
@@ -204,8 +114,62 @@ class Predictor:
                 self._counts.dropped_for_size += self._journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as error:
             self._counts.not_kept += len(waiting)
-            self._tell("not written", problem=str(error))
-            for asked in group:
-                for answer in asked.answers:
-                    if "id" in answer:
-                        answer["waits_for_label"] = False
+            tell("not written", problem=str(error))
+            for answer in [answer for asked in group for answer in asked.answers if "id" in answer]:
+                answer["waits_for_label"] = False
+
+    def oddities(self) -> list[Row]:
+        """What was odd about rows."""
+        with self._lock:
+            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd.compare()
+        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities()]
+
+
+class Together:
+    """Predictions of the requests in an event loop, in turn."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor, self._unkept = predictor, list[Asked]()
+        self._predicting, self._keeping = asyncio.Lock(), asyncio.Lock()
+
+    async def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The answers to rows; errors are those of :class:`Predictor`."""
+        asked = self._predictor.asked(rows, layout)
+        self._predictor.n_queued += 1
+        try:
+            while asked.n_left:
+                async with self._predicting:
+                    if len(rows) <= FEW:
+                        self._predictor.predict(asked)
+                    else:
+                        await asyncio.to_thread(self._predictor.predict, asked)
+        finally:
+            self._predictor.n_queued -= 1
+        if asked.waiting:
+            self._unkept.append(asked)
+            async with self._keeping:
+                if asked in self._unkept:  # none of those that came before has taken it along
+                    group, self._unkept = self._unkept, []
+                    await asyncio.to_thread(self._predictor.keep, group)
+        return asked.answers
+
+
+def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
+    """The prediction of each row, with the probabilities of classes."""
+    if model.task == "regression":
+        return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
+    values = model.probabilities(predictions).tolist()
+    classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
+    names = list(map(str, classes))
+    return [
+        {"prediction": classes[k], "probabilities": dict(zip(names, of_row, strict=True))}
+        for k, of_row in zip(chosen(predictions).tolist(), values, strict=True)
+    ]
+
+
+def _finite(value: Any) -> Any:
+    """A number as JSON has it, or several; an infinite end of an interval is null."""
+    if isinstance(value, np.ndarray):
+        return list(map(_finite, value.tolist()))
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,10 +7,7 @@ mistake than news. Either can be opened.
 from __future__ import annotations
 
 import copy
-import math
-import threading
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Any
@@ -18,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import DataError, listed, nearest
-from tunefree.core.rows import part
-from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
-from tunefree.serving.journal import Event, Row
+from tunefree.serving.journal import Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
@@ -32,8 +27,6 @@ from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
-from tunefree.workflows.output_columns import OutputColumns
-from tunefree.workflows.prediction import numbers_of, sureness
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -42,18 +35,12 @@ CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore
 
 
 class Reader:
-    """Reads rows of JSON for a model, one that is trained or published.
-
-    Attributes
-    ----------
-    id_name : str
-        The name under which rows have their id.
-    """
+    """Reads rows of JSON for a model, one that is trained or published, in which rows have their id as ``id_name``."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
         self.learns_columns = admission.unknown_columns == LEARN
-        self._ignored, self._lock = Counter[str](), threading.Lock()
+        self._ignored = Counter[str]()
         self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
         self._row_encoder: RowEncoder | None = None
 
@@ -81,13 +68,7 @@ class Reader:
         return ids
 
     def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
-        """Rows to predict, and for each the names of columns that were ignored.
-
-        Raises
-        ------
-        DataError
-            If a row cannot be used.
-        """
+        """Rows to predict, and for each the names of columns that were ignored; a DataError if one cannot be used."""
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
@@ -113,25 +94,19 @@ class Reader:
         return Batch(encoded[0], None, np.ones(len(rows)), np.arange(1, len(rows) + 1), file=REQUEST)
 
     def _count_ignored(self, unknown: list[list[str]]) -> None:
-        with self._lock:
-            for name in [name for names in unknown for name in names]:
-                is_counted = name in self._ignored or len(self._ignored) < MOST_NAMES
-                self._ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
+        for name in [name for names in unknown for name in names]:
+            is_counted = name in self._ignored or len(self._ignored) < MOST_NAMES
+            self._ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
 
     def ignored(self) -> Counter[str]:
-        """Rows with a column that was ignored, by its name, so far."""
-        with self._lock:
-            return self._ignored.copy()
+        """Rows with a column that was ignored, by its name, so far; other threads may ask."""
+        return Counter(dict(self._ignored))
 
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
 
-        What their columns are converted to is returned, too, unless some are new.
-
-        Raises
-        ------
-        DataError
-            If one of them cannot be learned; nothing has changed then.
+        What their columns are converted to is returned, too, unless some are new. Raises a DataError if one of them
+        cannot be learned; nothing has changed then.
         """
         if not rows:
             return [], None
@@ -145,10 +120,8 @@ class Reader:
         self._count_ignored(unknown)
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
-            dropped = {*names, *no_id}
-            kept.append(
-                {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
-            )
+            row, dropped = flattened(row) if names else row, {*names, *no_id}
+            kept.append({name: cell for name, cell in row.items() if name not in dropped})
         return kept, converted
 
     def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
@@ -189,10 +162,8 @@ class Reader:
         chunk = self._chunk(trained, rows, LEARN, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:
-            batch: Batch = encoder.encode(chunk, True, refused, True)
-        else:
-            batch = encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
-        return batch
+            return encoder.encode(chunk, True, refused, True)
+        return encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
 
     def _chunk(
         self, trained: Any, rows: list[Row], unknown_columns: str, learning: bool = False
@@ -256,52 +227,3 @@ def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
     """A model as it learns rows of requests, whose strings write numbers and dates in some way."""
     trained = continued(model)
     return replace(trained, encoder=as_written(trained.encoder, None, column_types))
-
-
-def is_cut(trained: Trained, reader: Reader, events: Sequence[Event]) -> bool:
-    """Whether events are to be learned one by one, and the model would depend on which of them came together.
-
-    A run of rows of one group is predicted before any is learned, and what kind of column a new one is depends on its
-    rows. A process that is started again would not know which events came together.
-    """
-    if len(events) < 2 or trained.encoder.group is not None:
-        return len(events) > 1
-    return any(reader.has_new_columns(trained, event.rows) for event in events)
-
-
-def add_sureness(
-    answers: list[Row], model: Any, batch: Batch, predictions: np.ndarray, rows: slice, layout: OutputColumns
-) -> None:
-    """Add to the answers of some rows of a batch what a layout has; an infinite end of an interval is null.
-
-    Raises
-    ------
-    ModelError
-        If the model has no such thing, or too little evidence for it.
-    """
-    layout.check(model)
-    exposure = None if batch.exposure is None else batch.exposure[rows]
-    of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows], exposure
-    for name, level, values in sureness(model, *of_rows, layout):
-        for answer, value in zip(answers[rows], map(_finite, values), strict=True):
-            answer.setdefault(name, {})[f"{level:g}"] = value
-
-
-def _finite(value: Any) -> Any:
-    """Numbers as JSON has them."""
-    if isinstance(value, np.ndarray):
-        return list(map(_finite, value.tolist()))
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:
-    """What is answered to rows: the prediction of each, with the probabilities of classes."""
-    if model.task == "regression":
-        return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
-    values = model.probabilities(predictions).tolist()
-    classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
-    names = list(map(str, classes))
-    return [
-        {"prediction": classes[k], "probabilities": dict(zip(names, of_row, strict=True))}
-        for k, of_row in zip(chosen(predictions).tolist(), values, strict=True)
-    ]

@@ -9,11 +9,11 @@ from typing import Any
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable
 from tunefree.model_files.trained import Trained, continued
+from tunefree.serving.events import Counts
 from tunefree.serving.explaining import Explainer
 from tunefree.serving.journal import Row, StoreError
-from tunefree.serving.learner import Learner, Tell
+from tunefree.serving.learner import Learner, Request
 from tunefree.serving.predictor import Predictor
-from tunefree.serving.requests import Counts, Request
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
 from tunefree.serving.store import Store
@@ -23,16 +23,14 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
 
-def _silent(event: str, **said: Any) -> None:
-    """Say nothing."""
-
-
 class Service:
     """A model that predicts and learns rows, which are dicts as JSON has them.
 
     What is learned is the stream that the model was trained on, continued. Rows that are predicted with an id wait for
     their label. Methods may be called by several threads; predictions wait neither for learning nor for saving, and
-    know what was learned up to a short time before (:meth:`settle`).
+    know what was learned up to a short time before (:meth:`settle`). They raise a DataError if a row cannot be used, a
+    StoreError if rows cannot be written down, of which none is learned then, and a ModelError if something is asked for
+    that the model or the store does not have.
 
     Parameters
     ----------
@@ -47,8 +45,6 @@ class Service:
         What is kept, how long, and when it is saved.
     column_types : ColumnTypes, optional
         How strings of rows write numbers and dates; by default as the file of training did.
-    tell : function, optional
-        Called with the name of an event, and keywords that say more.
 
     Raises
     ------
@@ -74,10 +70,8 @@ class Service:
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
         column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
-        tell: Tell = _silent,
     ) -> None:
-        self.admission, self.tell, self.counts = admission, tell, Counts()
-        self._keeping = keeping
+        self.admission, self.counts, self._keeping = admission, Counts(), keeping
         if model is not None:
             check_serves(model)
         place = None if folder is None else Path(folder)
@@ -86,13 +80,16 @@ class Service:
             current = model if place is None else self.store.current()
             assert current is not None
             check_serves(current)
-            _check_id(current, admission.id)
-            self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
-            self._readers = readers = [Reader(admission) for _ in range(3)]  # of threads that learn, predict, explain
-            self.learner = Learner(self.store, current, readers[0], keeping, column_types, self.counts, tell)
-            self.explainer = Explainer(self.learner, readers[2])
-            of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
-            self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
+            encoder, name = current.encoder, admission.id
+            if name in (encoder.target, encoder.weight, encoder.group):
+                problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
+                raise ModelError(f"{problem}; name another")
+            self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
+            learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
+            self.learner = Learner(self.store, current, learns, keeping, column_types, self.counts)
+            self.explainer = Explainer(self.learner, explains)
+            of_predictor = self.store.journal, keeping, self.counts, self.odd
+            self.predictor = Predictor(lambda: self.learner.published, predicts, *of_predictor)
         except BaseException:
             self.store.close()
             raise
@@ -112,64 +109,33 @@ class Service:
     def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
 
-        Parameters
-        ----------
-        rows : list of dict
-        layout : OutputColumns, optional
-            Intervals, quantiles and sets that are added to answers.
-
-        Raises
-        ------
-        DataError
-            If a row cannot be used.
-        ModelError
-            If the model has no such intervals, or too little evidence for them.
+        ``layout`` has the intervals, quantiles and sets that are added.
         """
-        return self.predictor.predict(rows, layout)
+        asked = self.predictor.asked(rows, layout)
+        while asked.n_left:
+            self.predictor.predict(asked)
+        self.predictor.keep([asked])
+        return asked.answers
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
 
-        Parameters
-        ----------
-        rows : list of dict
-        request : str, optional
-            A name, under which these rows are learned once, however often they are sent.
-
-        Returns
-        -------
-        dict
-            ``learned``, the number of rows, and ``repeated`` if they had been learned before.
-
-        Raises
-        ------
-        DataError
-            If a row cannot be used.
-        StoreError
-            If the rows cannot be written down; none was learned then.
+        Under the name of a ``request`` they are learned once, however often they are sent. The answer has the number of
+        rows, ``learned``, and ``repeated`` if they had been learned before.
         """
         return self.learner.submit(Request(rows, name=request)).result()
 
     def label(self, labels: list[Row], request: str | None = None) -> Row:
         """Learn the rows that were predicted under these ids; each label is a dict with an id and a target.
 
-        Parameters and errors are those of :meth:`learn`; ``unknown`` in the answer are the ids that do not wait.
+        The answer is that of :meth:`learn`, with the ids that do not wait as ``unknown``.
         """
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
         """The class, its margin, and what each column contributes to that, of each row.
 
-        Parameters
-        ----------
-        rows : list of dict
-        label : label, optional
-            The class to explain; by default the second of two, and of more the one that is predicted.
-
-        Raises
-        ------
-        DataError, ModelError
-            If a row cannot be used, there is no such class, or the model has kernels alone.
+        The class is ``label``; by default the second of two, and of more the one that is predicted.
         """
         return self.explainer.submit(rows, label).result()
 
@@ -182,13 +148,7 @@ class Service:
         self.learner.between(self.learner.settle)
 
     def save(self) -> None:
-        """Save a version now, if rows were learned since the last.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be saved.
-        """
+        """Save a version now, if rows were learned since the last."""
 
         def save() -> None:
             if self.learner.unsaved:
@@ -199,27 +159,14 @@ class Service:
         self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
-        """Go on from an earlier version, without what was learned since; returns the number that it has now.
-
-        Raises
-        ------
-        ModelError
-            If that version is not kept.
-        """
+        """Go on from an earlier version, without what was learned since; returns the number that it has now."""
         return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
-        """Go on with a model file of the store's folder ``incoming``; returns the number of its version.
-
-        Raises
-        ------
-        ModelError
-            If it cannot be read, or is not for the same rows.
-        """
+        """Go on with a model file of the store's folder ``incoming``; returns the number of its version."""
         return self.learner.between(lambda: self._take(self.store.incoming(name), f"the incoming model {name}"))
 
     def _take(self, model: Trained, reason: str) -> int:
-        """Go on with another model, while nothing is learned; returns the number of its version."""
         check_serves(model)
         number = self.learner.replace(model, reason)
         self.odd.comparison = None
@@ -227,11 +174,10 @@ class Service:
 
     def state(self) -> Row:
         """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
-        published, trained = self.learner.published, self.learner.trained
-        model, version = published.model, self.store.versions[-1]
-        metrics = trained.progress.progressive[0]
+        learner, published, counts = self.learner, self.learner.published, self.counts
+        model, metrics = published.model, learner.trained.progress.progressive[0]
         return {
-            "version": version.number,
+            "version": self.store.versions[-1].number,
             "task": model.task,
             "target": published.encoder.target,
             "columns": [column.name for column in published.encoder.columns],
@@ -239,23 +185,23 @@ class Service:
             "rows": metrics.rows,
             "rows_published": published.rows,
             "progressive_loss": metrics.mean_loss(),
-            "recent_loss": self.learner.recent,
-            "drift_count": self.learner.n_rises,
+            "recent_loss": learner.recent,
+            "drift_count": learner.n_rises,
             "drift_row": published.drifts[-1]["row"] if published.drifts else None,
-            "drift_time": self.learner.rose_at,
+            "drift_time": learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
             "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
-            "learn_queue": self.learner.n_queued,
+            "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
-            "learned": self.counts.learned,
-            "unsaved": self.learner.unsaved,
-            "save_failure": self.learner.failure,
-            "learn_failure": self.learner.broken,
+            "learned": counts.learned,
+            "unsaved": learner.unsaved,
+            "save_failure": learner.failure,
+            "learn_failure": learner.broken,
             "waiting": self.store.journal.n_waiting,
             "most_waiting": self._keeping.remember,
-            "dropped_for_size": self.counts.dropped_for_size,
-            "dropped_for_age": self.counts.dropped_for_age,
+            "dropped_for_size": counts.dropped_for_size,
+            "dropped_for_age": counts.dropped_for_age,
         }
 
 
@@ -268,29 +214,16 @@ def check_serves(trained: Trained) -> None:
     continued(trained)
 
 
-def _check_id(trained: Trained, name: str) -> None:
-    """Raise an error if the id of rows has the name of something that the model takes for another."""
-    encoder = trained.encoder
-    if name in (encoder.target, encoder.weight, encoder.group):
-        raise ModelError(f"`id={name!r}`: {name!r} is the target, the weight or the group of the model; name another")
-
-
-def _check_folder(output: Path) -> None:
-    """Raise an error if there cannot be a store, before anything is read."""
-    if str(output) == "-":
-        raise ModelError("-: this is not written to standard output; name a folder")
-    if not output.exists():
-        check_writable(output)
-    elif not output.is_dir() or (any(output.iterdir()) and not is_store(output)):
-        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
-
-
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store that are meant by a model file or a store, and an output."""
+    """The model and the store that are meant by a model file or a store, and an output, which is checked first."""
     if is_store(path):
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
         return None, path
-    if output is not None:
-        _check_folder(output)
+    if str(output) == "-":
+        raise ModelError("-: this is not written to standard output; name a folder")
+    if output is not None and not output.exists():
+        check_writable(output)
+    elif output is not None and (not output.is_dir() or (any(output.iterdir()) and not is_store(output))):
+        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
     return Trained.load(path), output

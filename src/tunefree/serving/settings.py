@@ -60,8 +60,6 @@ class Keeping(Parameters):
 class Limits(Parameters):
     """Who may ask, and how much.
 
-    Examples
-    --------
     >>> Limits(host="0.0.0.0")
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: `host='0.0.0.0'` lets other machines in; name a file with a token by `token_file`
@@ -88,13 +86,7 @@ class Limits(Parameters):
             raise ModelError(f"`host={self.host!r}` lets other machines in; {remedy}")
 
     def token(self) -> str | None:
-        """The token; None if none is needed.
-
-        Raises
-        ------
-        ModelError
-            If the file cannot be read, or holds too few letters.
-        """
+        """The token, None if none is needed; a ModelError if the file cannot be read, or holds too few letters."""
         if self.token_file is None:
             return None
         try:

@@ -15,6 +15,7 @@ may end at any moment: the current version and the events of the journal that fo
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -34,24 +35,10 @@ ORIGIN = "origin.part"
 class Store:
     """A folder of a model in operation, which nothing else writes while it is open.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        In memory, without versions, by default.
-    model : Trained, optional
-        With which a new store begins.
-    durability : {"power", "process"}
-        What acknowledged rows survive: a loss of power, or only the end of the process.
-    kept : int
-        Versions that are kept, with the rows since the oldest of them.
+    A new store begins with ``model``; without a folder it is in memory and has no versions. ``durability`` is that of
+    the journal, and so many versions are ``kept``, with the rows since the oldest of them. Raises a ModelError if the
+    folder cannot be written, is written by another process, or there is neither a store nor a model.
 
-    Raises
-    ------
-    ModelError
-        If the folder cannot be written, is written by another process, or there is neither a store nor a model.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from tunefree.stream.source import open_source
     >>> from tunefree.model_files.plan import Plan
@@ -135,19 +122,21 @@ class Store:
     def add(self, trained: Trained, sequence: int, reason: str) -> Version:
         """Save a model that has learned all events up to one, as the current version.
 
-        Raises
-        ------
-        ModelError, StoreError
-            If it cannot be saved; the version before is the current one then.
+        If it cannot be saved, which raises a ModelError or a StoreError, the version before stays the current one.
         """
-        number, metrics = 1 + max((version.number for version in self.versions), default=0), trained.progress
-        progressive = metrics.progressive[0] if metrics.progressive else None
-        rows, loss = (0, None) if progressive is None else (progressive.rows, progressive.mean_loss())
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        version = Version(number, sequence, rows, loss if loss is None or loss == loss else None, created, reason)
+        number, created = 1 + max((version.number for version in self.versions), default=0), datetime.now(UTC)
+        rows, loss = 0, math.nan
+        for metrics in trained.progress.progressive[:1]:
+            rows, loss = metrics.rows, metrics.mean_loss()
+        known = None if math.isnan(loss) else loss
+        version = Version(number, sequence, rows, known, created.isoformat(timespec="seconds"), reason)
         if self.folder is not None:
             (trained if trained.progress.complete else ended(trained)).save(self.file(number))
-            _flush(self.folder / VERSIONS)
+            handle = os.open(self.folder / VERSIONS, os.O_RDONLY)  # which brings the name of the file to the disk
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
         with self.journal.transaction():
             self.journal.add_version(version)
             self.journal.keep_versions(self._kept)
@@ -175,12 +164,3 @@ class Store:
     def unlearned(self) -> Iterator[Event]:
         """The events that follow the current version, in order."""
         return self.journal.events_after(self.versions[-1].sequence)
-
-
-def _flush(folder: Path) -> None:
-    """Bring the names of files in a folder to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,23 +15,9 @@ from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, 
 from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
+from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
-from tunefree.training.roles import (
-    FEWEST_ROWS,
-    LEAK_OF_TARGET,
-    MOST_CELLS,
-    MOST_ROWS,
-    TARGET,
-    Finding,
-    arrays_of,
-    columns_of,
-    first_findings,
-    leaks,
-    likenesses,
-    shortened,
-    target_numbers,
-    values_of,
-)
+from tunefree.training.roles import Finding
 from tunefree.training.targets import target_of, task_of
 from tunefree.training.usable_targets import of_usable_targets
 from tunefree.workflows.findings import doubts_of_columns
@@ -117,7 +103,7 @@ class ColumnsView:
 
     def notes(self) -> list[str]:
         """What columns seem to be, and what cannot be used, with the option that decides it."""
-        return [*map(str, shortened(self.findings)), *self.unusable]
+        return [*map(str, roles.shortened(self.findings)), *self.unusable]
 
     def __str__(self) -> str:
         task = f"{self.task}: {self.why}" if self.task else "no target is named"
@@ -185,8 +171,8 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     said = (reading.task, why) if is_labelled else ("", "")
-    first = first_findings(reading)
-    further = _further_findings(reading, sample, {one.column for one in first if one.kind == LEAK_OF_TARGET})
+    first = roles.first_findings(reading)
+    further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
     notes = [*map(str, doubts_of_columns(reading.encoder)), *sample.problems]
     return ColumnsView(source.name, sample.rows, sample.where, *said, views, first + further, notes)
 
@@ -212,7 +198,7 @@ def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     bad.names_columns = True
     if not places:
         return None
-    most = min(MOST_ROWS, max(MOST_CELLS // len(reading.first.schema), FEWEST_ROWS * PLACES))
+    most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // len(reading.first.schema), roles.FEWEST_ROWS * PLACES))
     read, is_whole, problems = _read(source, reading, bad, places[0], most, PLACES)
     if not is_whole and not problems and len(places) > 1:
         bad.tally = Tally()
@@ -265,7 +251,7 @@ def _unusable(bad: BadRows) -> list[str]:
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
-    arrays = arrays_of(reading.encoder, sample.tables, name)
+    arrays = roles.arrays_of(reading.encoder, sample.tables, name)
     if name == reading.encoder.target:
         arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
     arrays = [blank_to_null(decoded(array)) for array in arrays]
@@ -310,7 +296,7 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
             isinstance(value, (int, float)) and not isinstance(value, bool) for value in values
         )
         return (min(values), max(values)) if are_numbers else None
-    read = values_of(column, arrays)
+    read = roles.values_of(column, arrays)
     if read is None or read.are_codes or not len(read.present):
         return None
     ends = float(read.present.min()), float(read.present.max())
@@ -330,17 +316,17 @@ def _as_written(value: Any) -> str:
 
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
-    columns = columns_of(reading.encoder, sample.tables, sample.usable)
-    found = likenesses(columns) if sample.usable.any() else []
+    columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
+    found = roles.likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():
         return found
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
-    numbers = target_numbers(target, reading.task)
+    numbers = roles.target_numbers(target, reading.task)
     if numbers is not None:
-        of_leaks = leaks(columns, numbers, reading.task == "classification")
+        of_leaks = roles.leaks(columns, numbers, reading.task == "classification")
         found = [finding for finding in of_leaks if finding.column not in leaking] + found
     if reading.guess and (other := task_of(target)).task != reading.task:
         evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
-        found.insert(0, Finding(reading.encoder.target, TARGET, evidence, remedy))
+        found.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
     return found

@@ -106,13 +106,6 @@ class Contestant:
         return of_linear + (0 if self.model.pool is None else self.model.pool.nbytes)
 
 
-class Sweep(NamedTuple):
-    """The cost of a way to choose a learner."""
-
-    passes: int  # over the data
-    seconds: float  # of learning
-
-
 @dataclass
 class Comparison:
     """Learners on the same rows."""
@@ -157,27 +150,18 @@ class Comparison:
             return {}
         return dict(sorted(self.pool.model.predictor.shares().items(), key=lambda item: -item[1]))
 
-    def sweeps(self) -> dict[str, Sweep]:
-        """What it costs to try the learners one after the other.
+    def sweeps(self) -> dict[str, tuple[int, float]]:
+        """Passes and seconds of learning that it costs to try the learners one after the other.
 
-        Returns: ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES``
+        ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES``
         rates if it has a rate; ``"pool"``: the pool alone, if it takes part.
         """
         alone = [contestant for contestant in self.contestants if contestant.name != POOL]
         passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
         seconds = [contestant.seconds for contestant in alone]
-        tuned = Sweep(sum(passes), sum(n * once for n, once in zip(passes, seconds, strict=True)))
-        sweeps = {"learners": Sweep(len(alone), sum(seconds)), "learners_and_rates": tuned}
-        return sweeps if self.pool is None else sweeps | {POOL: Sweep(1, self.pool.seconds)}
-
-
-def in_figures(value: float) -> str:
-    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
-
-    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
-    ('0.3215', '98,861', '7.000e+98')
-    """
-    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
+        tuned = sum(passes), sum(n * once for n, once in zip(passes, seconds, strict=True))
+        sweeps = {"learners": (len(alone), sum(seconds)), "learners_and_rates": tuned}
+        return sweeps if self.pool is None else sweeps | {POOL: (1, self.pool.seconds)}
 
 
 def has_rate(learner: str) -> bool:
@@ -194,26 +178,12 @@ def compare(
 ) -> Comparison:
     """Train every learner, with its default settings, and the pool on one pass over a source.
 
-    Parameters
-    ----------
-    source : Source
-        It is read once, batch by batch. All models are in memory.
-    plan : Plan
-        What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share
-        are ignored.
-    learners : sequence of str, optional
-        Names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with the
-        loss are left out.
-    callback : Callback, optional
-        Its methods get the comparison in the place of a training, and ``step`` the batch that all have learned.
+    ``plan``: its learner and the learner's settings, its passes, its groups and its held-out share are ignored.
+    ``learners``: names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with
+    the loss are left out.
+    ``callback``: its methods get the comparison in the place of a training, and ``step`` the batch that all learned.
+    Errors are those of :func:`tunefree.training.training.train`.
 
-    Raises
-    ------
-    DataError, ModelError
-        As :func:`tunefree.training.training.train` does.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> comparison = compare(open_source(table), Plan(target="rich"), ["ogd", "scinol2"])
@@ -264,41 +234,23 @@ def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) 
 
 
 def _one_pass(comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, callback: Any) -> None:
-    compiled: set[bool] = set()
-    first = comparison.contestants[0].model
-    for batch, seconds in _timed(batches):
-        comparison.reading += seconds
-        batch = with_rates(comparison.plan, batch._replace(target=target_of(first.task, batch)))
-        has_several = len(_classes(first, batch.target)) > 2  # outputs, of which compiled code depends on no more
-        if len(batch.weight) and has_several not in compiled:
-            compiled.add(has_several)
-            for contestant in comparison.contestants:
-                _compile(comparison, contestant.name, batch, encoder.n_features)
+    began = time.perf_counter()
+    for batch in batches:
+        comparison.reading += time.perf_counter() - began
+        batch = with_rates(comparison.plan, batch._replace(target=target_of(comparison.task, batch)))
+        for contestant in comparison.contestants if len(batch.weight) and not comparison.rows else ():
+            _rehearse(comparison, contestant, batch, encoder.n_features)
         for contestant in comparison.contestants:
             contestant.learn(batch, encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.tally.count
         comparison.oddities = bad.tally.oddities()
         callback.step(comparison, batch)
-
-
-def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
-    """Batches, each with the seconds it took to read."""
-    began = time.perf_counter()
-    for batch in batches:
-        yield batch, time.perf_counter() - began
         began = time.perf_counter()
 
 
-def _classes(model: Model, y: Any) -> list[Any]:
-    """The classes that a model knows once it has learned a batch with these labels."""
-    return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
-
-
-def _compile(comparison: Comparison, name: str, batch: Batch, n_features: int) -> None:
+def _rehearse(comparison: Comparison, contestant: Contestant, batch: Batch, n_features: int) -> None:
     """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
-    y = batch.target
-    classes = _classes(comparison.contestants[0].model, y)
-    model = _new(comparison.plan, comparison.task, name, classes, n_features)
-    n = min(REHEARSED, len(batch.weight))
+    y, n = batch.target, min(REHEARSED, len(batch.weight))
+    model = _new(comparison.plan, comparison.task, contestant.name, contestant.model.classes, n_features)
     model.learn(part(batch.rows, 0, n), Labels(y.values, y.codes[:n]) if isinstance(y, Labels) else y[:n], np.ones(n))
     model.freeze()

@@ -1,7 +1,8 @@
-"""How well a trained model predicts a source with known targets."""
+"""How well a trained model predicts a source with known targets, in all and by the values of a column."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +15,24 @@ from tunefree.losses.objectives import chosen
 from tunefree.losses.rates import LOG_LINK
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.model_files.trained import Trained
+from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
-from tunefree.stream.columns import decoded
+from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
 from tunefree.training.training import learn_batches
 from tunefree.training.usable_targets import with_rates
+from tunefree.workflows.calibration import (
+    ClassReliability,
+    Covered,
+    IntervalScores,
+    calibration_error,
+    class_reliability,
+)
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.interval_metrics import Covered, IntervalScores
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.reliability import ClassReliability, calibration_error, class_reliability
-from tunefree.workflows.slices import slices_of
 
 
 class Slice(NamedTuple):
@@ -51,7 +57,7 @@ class Evaluation(NamedTuple):
 
     @property
     def calibration_error(self) -> float:
-        """See :func:`tunefree.workflows.reliability.calibration_error`; 0 for numbers."""
+        """See :func:`tunefree.workflows.calibration.calibration_error`; 0 for numbers."""
         probability, is_right = self.scored.probability, self.scored.is_right
         if probability is None or is_right is None:
             return 0.0
@@ -66,72 +72,48 @@ class Evaluation(NamedTuple):
         return lift(exposure, targets, predictions)
 
 
-class _Scores:
-    """What rows add to metrics, collected batch by batch."""
+def _of_classes(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
+    """What rows of classes with these losses add to metrics, by the names of fields of Scored and of means."""
+    n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
+    probabilities, picked = model.probabilities(predictions), chosen(predictions)
+    squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
+    means = {} if model.loss_is_log_loss else {"loss": losses}
+    means |= {"log_loss": model.log_losses(y, predictions), "error": (codes != picked).astype(np.float64)}
+    means["brier"] = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
+    right = {"probability": probabilities.max(axis=1), "is_right": model.errors(y, probabilities) == 0.0}
+    scores = probabilities[:, 1:] if n == 2 else probabilities
+    return {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores, **right, **means}
 
-    def __init__(self, model: ScoredModel, loss: Any) -> None:
-        self.model, self.tau = model, getattr(loss, "tau", None)
-        self.power = loss.power if has_log_link(loss) else None
-        self.batches: list[dict[str, np.ndarray]] = []
-        self.n_scores, self.keeps_scores = 0, True
 
-    def add_classes(
-        self, y: Labels, weight: np.ndarray, predictions: np.ndarray, probabilities: np.ndarray, losses: Any
-    ) -> None:
-        """Rows of classes; ``losses`` has their losses by name."""
-        n, codes = len(self.model.classes), np.minimum(self.model.codes(y)[0], len(self.model.classes))
-        squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
-        brier = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
-        picked = chosen(predictions)
-        scores = probabilities[:, 1:] if n == 2 else probabilities
-        self.n_scores += scores.size
-        if self.n_scores > MOST_SCORES and self.keeps_scores:
-            self.keeps_scores = False
-            for batch in self.batches:
-                del batch["scores"]
-        kept = {"scores": scores} if self.keeps_scores else {}
-        right = {"probability": probabilities.max(axis=1), "is_right": self.model.errors(y, probabilities) == 0.0}
-        counted = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32)}
-        means = losses | {"error": (codes != picked).astype(np.float64), "brier": brier}
-        self.batches.append({"weight": weight, **counted, **right, **kept, **means})
+def _of_numbers(
+    model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    """What rows of numbers add to metrics, and to further ones that are means."""
+    means = {"loss": losses, "mean_absolute_error": model.errors(y, predictions), **further}
+    if getattr(loss, "tau", None) is not None:
+        means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
+    return {"targets": y, "predictions": model.responses(predictions), **means}
 
-    def add_numbers(
-        self,
-        y: np.ndarray,
-        weight: np.ndarray,
-        predictions: np.ndarray,
-        losses: np.ndarray,
-        exposure: np.ndarray,
-        further: dict[str, np.ndarray],
-    ) -> None:
-        """Rows of numbers; those of counts have exposures, which the sample weights have multiplied.
 
-        ``further`` has what rows add to further metrics that are means.
-        """
-        means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions), **further}
-        if self.tau is not None:
-            means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
-        kept = {"exposure": exposure} if self.power is not None else {}
-        self.batches.append(
-            {"weight": weight, "targets": y, "predictions": self.model.responses(predictions), **kept, **means}
-        )
+def _limit_scores(batches: list[dict[str, np.ndarray]]) -> None:
+    """Let all batches lose their probabilities once these are too many."""
+    sizes = [batch["scores"].size for batch in batches if "scores" in batch]
+    if sizes and (len(sizes) < len(batches) or sum(sizes) > MOST_SCORES):
+        for batch in batches:
+            batch.pop("scores", None)
 
-    def _widen_scores(self) -> None:
-        """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
-        n = self.batches[-1]["scores"].shape[1]
-        for batch in self.batches:
-            scores = batch["scores"]
-            if scores.shape[1] < n:
-                scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
-                batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
 
-    def scored(self) -> Scored:
-        """All rows."""
-        if self.keeps_scores and "scores" in self.batches[0]:
-            self._widen_scores()
-        joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
-        arrays = {name: joined.pop(name) for name in Scored._fields if name in joined}
-        return Scored(means=joined, **arrays, n_classes=len(self.model.classes), power=self.power)
+def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any, groups: np.ndarray | None) -> Scored:
+    """All rows; those that came before a class was known have the probability 0 of it."""
+    n = batches[-1]["scores"].shape[1] if "scores" in batches[-1] else 0
+    for batch in [batch for batch in batches if n and batch["scores"].shape[1] < n]:
+        scores = batch["scores"]  # one score is that of class 1
+        scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
+        batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
+    means = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    arrays = {of.name: means.pop(of.name) for of in fields(Scored) if of.name in means}
+    power = loss.power if has_log_link(loss) else None
+    return Scored(means=means, **arrays, groups=groups, n_classes=len(model.classes), power=power)
 
 
 def evaluate(
@@ -147,82 +129,58 @@ def evaluate(
 
     The memory it takes grows with the rows: they are kept as their targets, predictions and losses.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    by : str, optional
-        A column of a table, for each of whose values the model is evaluated as well.
-    progressive : bool, default False
-        Whether the model learns each row after it has predicted it; it must be a Trained, which is changed.
-    interval : float, optional
-        The coverage of intervals of numbers that are measured, too.
-    group : str, optional
-        A column of a table: rows of one value belong together, and intervals are for independent groups.
+    ``by``: a column of a table, for each of whose values the model is evaluated as well.
+    ``progressive``: whether the model learns each row after it has predicted it; it is changed then.
+    ``interval``: the coverage of intervals of numbers that are measured, too.
+    ``group``: a column of a table: rows of one value belong together, and intervals are for independent groups.
+    Raises a DataError if there are no rows, one cannot be used, or there is no such column, and a ModelError if the
+    model has no intervals, or it is to learn as well: these would know the rows.
 
-    Raises
-    ------
-    DataError
-        If there are no rows, one cannot be used, or there is no such column.
-    ModelError
-        If the model has no intervals, or it is to learn as well: these would know the rows.
-
-    Examples
-    --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
     >>> evaluation.metrics.mean_error(), evaluation.measures["auc"].value, evaluation.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, unseen = trained.model, 0
+    model, unseen, loss = trained.model, 0, loss_of(trained.model.task, trained.plan.loss)
     kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
     columns: dict[str, list[Any]] = {name: [] for name in kept}
-    metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
+    metrics, batches = RunningMetrics(), list[dict[str, np.ndarray]]()
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
-    intervals = _interval_scores(model, interval, progressive)
+    if interval is not None and progressive:
+        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
+    intervals = None if interval is None else IntervalScores(model, interval)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
         y, weight = batch.target, batch.weight
-        row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
-        is_unseen = np.isnan(row_losses)
+        losses, errors = model.losses(y, predictions), model.errors(y, predictions)
+        is_unseen = np.isnan(losses)
         unseen += int(is_unseen.sum())
         if is_unseen.any() and not progressive and model.task == "classification":
             _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
-        metrics.add(weight, np.where(is_unseen, 0.0, row_losses), errors)
+        metrics.add(weight, np.where(is_unseen, 0.0, losses), errors)
         for place, name in enumerate(kept):
             columns[name].append(batch.columns.column(place))
         if model.task == "classification":
-            probabilities = model.probabilities(predictions)
-            losses = {} if model.loss_is_log_loss else {"loss": row_losses}
-            losses["log_loss"] = model.log_losses(y, predictions)
-            scores.add_classes(y, weight, predictions, probabilities, losses)
+            adds = _of_classes(model, y, predictions, losses)
         else:
             further = {} if intervals is None else intervals.add(batch, predictions, y, weight)
-            scores.add_numbers(y, weight, predictions, row_losses, exposure, further)
+            adds = _of_numbers(model, y, predictions, losses, loss, further)
+            adds |= {"exposure": exposure} if has_log_link(loss) else {}
+        batches.append({"weight": weight, **adds})
+        _limit_scores(batches)
     if metrics.rows == 0:
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
         raise _no_class(trained, y, source)
     groups = None if group is None else _groups(group, columns[group], source)
-    scored = scores.scored()._replace(groups=groups)
-    confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
+    scored = _scored(model, batches, loss, groups)
+    confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
     return Evaluation(metrics, unseen, *of_rows, [] if intervals is None else intervals.curve())
-
-
-def _interval_scores(model: Any, interval: float | None, progressive: bool) -> IntervalScores | None:
-    """What measures intervals, if they are asked for."""
-    if interval is None:
-        return None
-    if progressive:
-        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
-    return IntervalScores(model, interval)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
@@ -274,3 +232,59 @@ def _groups(column: str, parts: list[Any], source: Source) -> np.ndarray:
         raise DataError(problem, source.name, column=column, remedy=remedy)
     codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.asarray(codes, np.int64)
+
+
+MOST_SLICES = 20  # the rarer values are one slice
+RANGES = 5  # of equally many rows, of a number with more values
+OTHERS = "(other)"
+
+
+def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
+    """The slices of rows that a column makes, those of most rows first, ranges in their order.
+
+    ``values``: texts that are all numbers count as numbers.
+    Returns: what the rows have in common, None for a missing value, and the rows.
+
+    >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
+    [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
+    """
+    if pa.types.is_nested(values.type) or family(values.type) == "nested":
+        raise DataError(f"rows cannot be divided by {values.type}", column=column, remedy="name a column of values")
+    plain = blank_to_null(decoded(values))
+    numbers = _numbers(plain)
+    if numbers is not None and len(np.unique(numbers)) > MOST_SLICES:
+        return _ranges(numbers)
+    coded = plain.cast(pa.string()).dictionary_encode()
+    codes, names = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = np.argsort(-counts, kind="stable")
+    slices = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_SLICES].tolist()]
+    if len(order) > MOST_SLICES:
+        slices.append((OTHERS, np.flatnonzero(np.isin(codes, order[MOST_SLICES:]))))
+    return slices + _missing(codes < 0)
+
+
+def _numbers(values: Any) -> np.ndarray | None:
+    """The values as numbers, NaN where they are missing; None if one is no number."""
+    if family(values.type) not in ("number", "string"):
+        return None
+    try:
+        return to_numpy(values.cast(pa.float64(), safe=False), np.nan)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
+    here = ~np.isnan(numbers)
+    edges = np.unique(np.quantile(numbers[here], np.linspace(0.0, 1.0, RANGES + 1)))
+    places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
+    slices: list[tuple[str | None, np.ndarray]] = []
+    for k in range(max(len(edges) - 1, 1)):
+        rows = np.flatnonzero(here & (places == k))
+        if len(rows):
+            slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
+    return slices + _missing(~here)
+
+
+def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
+    return [(None, np.flatnonzero(gone))] if gone.any() else []

@@ -84,22 +84,9 @@ def sample_of(trained: Trained, source: Source) -> Any:
 class Explainer:
     """Explains the predictions of batches.
 
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition
-        The terms of the model.
-    label : label, optional
-        The class whose margin is explained. By default the second of two classes, and of more classes the one that is
-        predicted.
+    ``label``: the class whose margin is explained. By default the second of two classes, and of more classes the one
+    that is predicted. Raises a ModelError if there is no such class.
 
-    Raises
-    ------
-    ModelError
-        If there is no such class.
-
-    Examples
-    --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> trained = train(source, Plan(target="rich")).trained_
@@ -154,36 +141,15 @@ def write(
     top: int | None = None,
     ids: tuple[str, ...] = (),
 ) -> tuple[int, Decomposition]:
-    """Explain the predictions of a source in a CSV or Parquet file, or as CSV on standard output.
+    """Explain the predictions of a source in a file, as :func:`tunefree.workflows.prediction.write` writes it.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    output : str
-        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
-    bad : BadRows
-        What happens to rows that cannot be used.
-    label : label, optional
-        As of :class:`Explainer`.
-    top : int, optional
-        So many terms have a column, those of the largest mean absolute contribution; the others are added up. The
-        source is then read twice. By default all have one.
-    ids : tuple of str
-        Columns of the data that come first, as they were read.
-
-    Returns
-    -------
-    (int, Decomposition)
-        The number of rows, and the terms.
-
-    Raises
-    ------
-    ModelError
-        If the model has kernels alone, there is no such class, or the file cannot be written.
-    DataError
-        If the source is of another kind than what the model was trained on, a row cannot be used, or standard input is
-        to be read twice.
+    ``label``: as of :class:`Explainer`.
+    ``top``: so many terms have a column, those of the largest mean absolute contribution; the others are added up. The
+    source is then read twice. By default all have one.
+    ``ids``: columns of the data that come first, as they were read.
+    Returns: the number of rows, and the terms.
+    Raises also a ModelError if the model has kernels alone, or there is no such class, and a DataError if standard
+    input is to be read twice.
     """
     decomposition, rows, kept = decomposition_of(trained), 0, None
     explainer = Explainer(trained, decomposition, label)

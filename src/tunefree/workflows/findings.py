@@ -1,25 +1,32 @@
 """What seems to be wrong with data: one list for `columns`, `train`, `predict`, `inspect` and reports.
 
 What single columns seem to be is found in their first rows (:mod:`tunefree.training.roles`), and by the same functions
-in rows all over a source (:mod:`tunefree.workflows.columns`) and in the rows that a model keeps
-(:mod:`tunefree.workflows.kept_rows`).
+in rows all over a source (:mod:`tunefree.workflows.columns`) and here, in the rows that a pool keeps for growing: these
+tell of missing values, constants, leaks, and drift.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from tunefree.generations.columns import is_bundle
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.trained import Trained
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths
+from tunefree.stream.layout import CODES, MISSING, Layout, Part
 from tunefree.stream.notation import EXACT, ZEROS
+from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.theory.exchangeability import LEVEL as LEVEL_OF_ORDER
-from tunefree.theory.rises import LEVEL
+from tunefree.theory.rises import LEVEL as LEVEL_OF_RISES
+from tunefree.training import roles
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.training.roles import Finding
-from tunefree.workflows.kept_rows import findings_of_kept_rows
 
 ORDER, RISE, CLASSES, KNOWN, UNSEEN, WEIGHTS = "order", "rise of the loss", "classes", "known rows", "unseen", "weights"
 DOUBT, ODD = "doubtful kind", "odd"
@@ -53,6 +60,16 @@ RISES = (
     " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
     "{others}"
 )
+TENTH = 10
+FEWEST_NAMED = 100  # rows, before columns are said to name them
+MOSTLY_MISSING = 0.5
+GAPS, DRIFT = "mostly missing", "drift"
+
+
+DRIFTS = (
+    "drifts along the stream: the distributions of early and of late rows differ by {distance:.3f}, and by at"
+    " most {bound:.3f} where the order has no meaning (a test of level {level:g} for all columns together)"
+)
 
 
 def findings(trained: Trained) -> list[Finding]:
@@ -60,8 +77,6 @@ def findings(trained: Trained) -> list[Finding]:
 
     Findings about rows and classes come first; those about columns have their names.
 
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> from tunefree.model_files.plan import Plan
     >>> from tunefree.training.training import train
@@ -84,8 +99,6 @@ def findings(trained: Trained) -> list[Finding]:
 def of_reasons(oddities: list[Reason]) -> list[Finding]:
     """What is odd about columns, and about rows that were used: the most frequent first.
 
-    Examples
-    --------
     >>> print(*of_reasons([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)
     """
@@ -120,8 +133,6 @@ def rare_classes(trained: Any) -> list[Finding]:
 def alike_classes(trained: Any) -> list[Finding]:
     """Each group of classes whose names differ in case, quotes or white space only, or mean true or false.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace as Trained
     >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
     >>> print(*alike_classes(trained))
@@ -193,15 +204,13 @@ def of_rises(trained: Trained) -> list[Finding]:
     others = 0 if trained.rises is None else trained.rises.count - 1
     rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     where = f"{rise['file']}, row {rise['row_in_file']}" + (f", {rise['time']}" if rise["time"] else "")
-    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL, "others": rest}
+    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": rest}
     return [Finding("", RISE, RISES.format(**rise, **words))]
 
 
 def doubts_of_columns(encoder: Any) -> list[Finding]:
     """What lets columns of categories look like something else, each with the parameters that decide it.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace as Encoder
     >>> from tunefree.stream.columns import Category
     >>> print(*doubts_of_columns(Encoder(columns=[Category("zip", doubt=(ZEROS, ""))])))
@@ -216,3 +225,156 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
         seen = f"{kind} {value!r}" if value else kind
         doubts.append(Finding(column.name, DOUBT, f"{seen}, read as categories", decision))
     return doubts
+
+
+class Kept(NamedTuple):
+    """A part of a column in rows that are kept: numbers, or ranks of codes."""
+
+    part: Part
+    values: np.ndarray  # of all
+    first: np.ndarray  # of early ones
+    last: np.ndarray  # of late ones
+
+
+class KeptRows:
+    """The rows that a pool keeps for growing.
+
+    As long as these are all rows, they are in their order: the first and the last tenth are compared. Later, the
+    sample of all rows is compared with the latest ones.
+    """
+
+    def __init__(self, trained: Trained, growth: Any) -> None:
+        kept = growth.whole.kept()
+        self.layout, self.targets = Layout.of_encoder(trained.encoder), kept["targets"]
+        self._matrix = matrix = growth.columns.features(kept["columns"])
+        n = len(matrix) // TENTH
+        self._first, self._last = matrix[:n], matrix[len(matrix) - n :]
+        if growth.whole.rows > growth.whole.capacity:
+            n = min(growth.recent.rows, growth.recent.capacity)  # none, where windows sleep under a memory limit
+            self._first = matrix
+            self._last = growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
+        keys = [(place, key) for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]) if not is_bundle(key)]
+        self._places = [(place, key, self._part_of(key)) for place, key in keys]
+
+    def _part_of(self, key: int) -> int:
+        """The part that a feature, or a code, is of; -1 of codes of a number, which only say where it is missing."""
+        return int(self.layout.of_feature[key] if key > 0 else self.layout.code_source(-1 - key)[1])
+
+    @property
+    def n_compared(self) -> int:
+        """Rows of the smaller of the samples that are compared."""
+        return min(len(self._first), len(self._last)) if any(part >= 0 for *_, part in self._places) else 0
+
+    @cached_property
+    def columns(self) -> list[Kept]:
+        """The parts of columns."""
+        columns: dict[int, Kept] = {}
+        for place, key, part in self._places:
+            if part >= 0 and part not in columns:
+                samples = [rows[:, place] for rows in (self._matrix, self._first, self._last)]
+                columns[part] = Kept(self.layout.parts[part], *(_ranked(self.layout, samples) if key < 0 else samples))
+        return list(columns.values())
+
+    def missing_shares(self) -> dict[str, float]:
+        """The share of the rows in which each column is missing, by name."""
+        shares = {column.name: 0.0 for column in self.layout.columns}
+        for place, key, part in self._places:
+            values = self._matrix[:, place]
+            is_missing = np.isnan(values)
+            if key < 0:  # codes, some of which may say so
+                codes = pa.array(values[values > 0]).unique().to_pylist()
+                is_missing = np.isin(values, [code for code in codes if self.layout.label(int(code)) == MISSING])
+            name = self.layout.parts[part].column
+            shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
+        return shares
+
+
+def kept_rows(trained: Trained) -> KeptRows | None:
+    """The rows that a pool keeps for growing; None where there are none."""
+    growth = None if trained.model.pool is None else trained.model.pool.members.growth
+    return KeptRows(trained, growth) if growth is not None and growth.whole.rows else None
+
+
+def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
+    """Codes in samples, of which the first has all, by the order of their labels; the order of rows does not matter.
+
+    A code that is not in the first sample, and a missing one, comes first.
+    """
+    different = np.unique(samples[0][~np.isnan(samples[0])])
+    if not len(different):
+        return [np.zeros(len(codes)) for codes in samples]
+    labels = [layout.label(int(code)) for code in different]
+    ranks = np.empty(len(labels))
+    ranks[sorted(range(len(labels)), key=labels.__getitem__)] = 1.0 + np.arange(len(labels))
+    places = [np.minimum(np.searchsorted(different, codes), len(different) - 1) for codes in samples]
+    return [np.where(different[at] == codes, ranks[at], 0.0) for at, codes in zip(places, samples, strict=True)]
+
+
+def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
+    """What the rows kept, and the categories met, tell of columns that are not ``known`` from the first rows."""
+    found = [finding for finding in _identifiers(trained) if finding.column not in known]
+    sample = kept_rows(trained)
+    if sample is None or trained.kind != "table":
+        return found
+    found += [finding for finding in _leaks(trained, sample) if finding.column not in known]
+    same = "has the same value in all rows kept"
+    found += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
+    missing = [(name, share) for name, share in sample.missing_shares().items() if share > MOSTLY_MISSING]
+    found += [Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept") for name, share in missing]
+    return found + drifts(sample)
+
+
+def _identifiers(trained: Trained) -> list[Finding]:
+    """Columns of categories that differ in more than half of the rows: they may name the rows."""
+    rows = trained.progress.progressive[0].rows
+    if trained.kind != "table" or rows < FEWEST_NAMED:
+        return []
+    columns, places = trained.encoder.columns, trained.encoder.column_of()
+    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
+    nearly, naming = roles.nearly_numbers(trained.encoder), "different values, which may name the rows"
+    return [
+        Finding(column.name, roles.IDENTIFIER, f"{count:,} {naming}", roles.ignore(column.name))
+        for column, count in zip(columns, counts, strict=True)
+        if column.kind == "category" and count > roles.MANY_DIFFERENT * rows and column.name not in nearly
+    ]
+
+
+def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
+    """Columns that alone predict nearly all rows kept."""
+    n = len(sample.targets)
+    rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
+    columns: dict[str, roles.Values] = {}
+    for kept in sample.columns:
+        columns.setdefault(kept.part.column, roles.Values(kept.values[rows], kept.part.kind == CODES))
+    is_classes = trained.model.task == "classification"
+    targets = sample.targets[rows].astype(np.int64) if is_classes else sample.targets[rows]
+    return roles.leaks(columns, targets, is_classes)
+
+
+def _constants(trained: Trained, sample: KeptRows) -> list[str]:
+    """Columns of numbers or categories that have one value in all rows kept."""
+    changes: dict[str, bool] = {}
+    for kept in sample.columns:
+        does_change = bool((kept.values != kept.values[0]).any() and not np.isnan(kept.values).all())
+        changes[kept.part.column] = changes.get(kept.part.column, False) or does_change
+    kinds = {column.name: column.kind for column in trained.encoder.columns}
+    of_values = [name for name, kind in kinds.items() if kind in ("number", "category", "boolean")]
+    return [name for name in of_values if not changes.get(name, True)]
+
+
+def drifts(sample: KeptRows) -> list[Finding]:
+    """Parts of columns whose values in early and in late rows differ, the largest difference first.
+
+    The distance of two samples is the largest difference of their empirical distribution functions, of categories in
+    the order of their names. If rows are exchangeable, no column is beyond
+    :func:`tunefree.stream.profile.most_by_chance` with a probability of 1 - LEVEL (Dvoretzky, Kiefer, Wolfowitz).
+    """
+    if sample.n_compared < FEWEST:
+        return []
+    bound = most_by_chance(sample.n_compared, len(sample.columns), LEVEL)
+    distances = [(largest_difference(kept.first, kept.last), kept.part.name) for kept in sample.columns]
+    return [
+        Finding(name, DRIFT, DRIFTS.format(distance=distance, bound=bound, level=LEVEL))
+        for distance, name in sorted(distances, key=lambda each: -each[0])
+        if distance > bound
+    ]

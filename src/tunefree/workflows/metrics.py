@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -61,8 +62,9 @@ class Ranking:
         return float(above), float(np.sum(new_hits * precision) / hits[-1])
 
 
-class Scored(NamedTuple):
-    """Rows with known targets as a model predicts them.
+@dataclass
+class Scored:
+    """Rows with known targets as a model predicts them; metrics are functions of their weights.
 
     ``means``: what a row adds to metrics that are means; NaN where it has none.
     ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
@@ -90,59 +92,49 @@ class Scored(NamedTuple):
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        arrays = {name: array[rows] for name, array in self._asdict().items() if isinstance(array, np.ndarray)}
-        return self._replace(means={name: values[rows] for name, values in self.means.items()}, **arrays)
-
-
-class Metrics:
-    """The metrics of scored rows as functions of the rows' weights."""
-
-    def __init__(self, scored: Scored) -> None:
-        self.scored = scored
+        of_rows = {of.name: getattr(self, of.name) for of in fields(self)}
+        arrays = {name: array[rows] for name, array in of_rows.items() if isinstance(array, np.ndarray)}
+        return replace(self, means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
     @cached_property
     def rankings(self) -> list[Ranking]:
         """The rows of known classes, ranked by the probability of each class."""
-        scored = self.scored
-        if scored.scores is None or scored.codes is None:
+        if self.scores is None or self.codes is None:
             return []
-        first = 1 if scored.scores.shape[1] == 1 else 0
-        return [Ranking(scores, scored.codes == first + k) for k, scores in enumerate(scored.scores.T)]
+        first = 1 if self.scores.shape[1] == 1 else 0
+        return [Ranking(scores, self.codes == first + k) for k, scores in enumerate(self.scores.T)]
 
-    def of(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
+    def metrics(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
         """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
-        metrics = {name: _mean(values, weight) for name, values in self.scored.means.items()}
-        if self.scored.codes is not None:
-            metrics |= _of_confusion(self.confusion(weight), self.scored.n_classes)
-            if ranked and self.rankings:
-                known = np.where(self.scored.codes < self.scored.n_classes, weight, 0.0)
-                areas = np.array([ranking.areas(known) for ranking in self.rankings])
-                there = areas[~np.isnan(areas[:, 0])]
-                metrics["auc"], metrics["average_precision"] = (
-                    there.mean(axis=0) if len(there) else (math.nan, math.nan)
-                )
-        else:
+        metrics = {name: _mean(values, weight) for name, values in self.means.items()}
+        if self.codes is None:
             metrics |= self._of_numbers(weight)
+            return {name: float(value) for name, value in metrics.items()}
+        metrics |= _of_confusion(self.confusion(weight), self.n_classes)
+        if ranked and self.rankings:
+            known = np.where(self.codes < self.n_classes, weight, 0.0)
+            areas = np.array([ranking.areas(known) for ranking in self.rankings])
+            there = areas[~np.isnan(areas[:, 0])]
+            metrics["auc"], metrics["average_precision"] = there.mean(axis=0) if len(there) else (math.nan, math.nan)
         return {name: float(value) for name, value in metrics.items()}
 
     def _of_numbers(self, weight: np.ndarray) -> dict[str, float]:
         """Metrics of squared errors, which are taken in a unit so that none overflows."""
-        errors, targets = self.scored.means["mean_absolute_error"], np.asarray(self.scored.targets)
+        errors, targets = self.means["mean_absolute_error"], np.asarray(self.targets)
         unit = max(_unit(errors), _unit(targets))
         squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.scored.power is None or self.scored.exposure is None:
+        if self.power is None or self.exposure is None:
             return metrics
-        losses, predictions = self.scored.means["loss"], np.asarray(self.scored.predictions)
-        power, exposure = self.scored.power, self.scored.exposure
-        return metrics | count_metrics(power, exposure, targets, predictions, weight, losses)
+        of_rows = self.exposure, targets, np.asarray(self.predictions), weight, self.means["loss"]
+        return metrics | count_metrics(self.power, *of_rows)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
-        n, scored = self.scored.n_classes, self.scored
-        cells = np.asarray(scored.codes, np.int64) * n + np.asarray(scored.chosen, np.int64)
+        n = self.n_classes
+        cells = np.asarray(self.codes, np.int64) * n + np.asarray(self.chosen, np.int64)
         return np.bincount(cells, weight, (n + 1) * n).reshape(n + 1, n)
 
 
@@ -161,21 +153,18 @@ def measures(scored: Scored) -> dict[str, Measure]:
     >>> [round(number, 3) for number in measures(scored)["error"]]
     [0.1, 0.055, 0.174]
     """
-    metrics, weight = Metrics(scored), scored.weight
-    whole = metrics.of(weight)
-    without: list[dict[str, float]] = []
+    weight, without = scored.weight, list[dict[str, float]]()
     part_of = _parts_of(scored)
     if part_of is not None:
-        ranked = len(metrics.rankings) <= MOST_RANKED
-        without = [metrics.of(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
+        ranked = len(scored.rankings) <= MOST_RANKED
+        without = [scored.metrics(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
     measures: dict[str, Measure] = {}
-    for name, value in whole.items():
+    for name, value in scored.metrics(weight).items():
         if name in PROPORTIONS and scored.groups is None:
-            measures[name] = Measure(value, *wilson(value, weight))
+            ends = wilson(value, weight)
         else:
-            measures[name] = Measure(
-                value, *_jackknife(name, value, [others.get(name, math.nan) for others in without])
-            )
+            ends = _jackknife(name, value, [others.get(name, math.nan) for others in without])
+        measures[name] = Measure(value, *ends)
     return measures
 
 

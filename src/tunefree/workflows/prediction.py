@@ -1,4 +1,4 @@
-"""Predictions of a source, and files of them; a file is written whole or not at all."""
+"""Predictions of a source and weights of a model as tables; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
+from tunefree.explanation.weights import Weights, linear_weights
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained, continued
@@ -103,8 +104,6 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
 def as_array(labels: Sequence[Any]) -> Any:
     """Labels as an Arrow array; whole numbers beyond 64 bits are texts.
 
-    Examples
-    --------
     >>> [as_array(labels).type for labels in ([1, 2], [2**63, 2**63 + 1], [-1, 2**63])]
     [DataType(int64), DataType(uint64), DataType(string)]
     """
@@ -114,13 +113,13 @@ def as_array(labels: Sequence[Any]) -> Any:
     return pa.array(list(map(str, labels)))
 
 
-def sureness(
-    model: Any, rows: Any, predictions: np.ndarray, exposure: np.ndarray | None, layout: OutputColumns
-) -> Iterator[tuple[str, float, Any]]:
+def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterator[tuple[str, float, Any]]:
     """What a layout has of how sure predictions are: the name, the level, and a value for each row.
 
     That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
     """
+    (batch, predictions), exposure = predicted, predicted.batch.exposure
+    rows = batch.rows
     if layout.interval:
         bounds = target_intervals(model, rows, predictions, np.array(layout.interval), exposure)
         yield from (("interval", level, bounds[:, k]) for k, level in enumerate(layout.interval))
@@ -138,8 +137,7 @@ def sureness(
 def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
     """Columns of intervals, quantiles and sets; a set is a JSON list."""
     columns: dict[str, Any] = {}
-    batch, predictions = predicted
-    for name, level, values in sureness(model, batch.rows, predictions, batch.exposure, layout):
+    for name, level, values in sureness(model, predicted, layout):
         if name == "interval":
             columns |= {f"low[{level:g}]": values[:, 0], f"high[{level:g}]": values[:, 1]}
         elif name == "quantiles":
@@ -274,3 +272,20 @@ def _batches(file: Any, kind: Callable[[Any, Any], Any]) -> Iterator[Callable[[A
     yield put
     for writer in writers:
         writer.close()
+
+
+def write_weights(trained: Trained, output: str) -> Weights:
+    """Write the weights of all features, of all classes, to a CSV or Parquet file.
+
+    The margin is weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data; of two classes it is that of
+    the second.
+    Raises a ModelError if the model is not one linear learner on raw rows, or the file cannot be written.
+    """
+    model, names = trained.model, trained.encoder.names()[1:]
+    weights = model.linear_weights(names) if model.kind == "path" else linear_weights(model, names)
+    labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
+    columns = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]
+    table = {"feature": pa.array(weights.names, pa.string())} | dict(zip(columns, weights.weights.T, strict=True))
+    with writer(output) as put:
+        put(pa.record_batch(table))
+    return weights

@@ -25,9 +25,8 @@ from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matri
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
 from tunefree.papers.subgradient import RECORD, Path
 from tunefree.report.document import Fact
-from tunefree.report.formats import COUNT, PERCENT, THREE, is_absent
+from tunefree.report.formats import COUNT, PERCENT, THREE, in_figures, is_absent
 from tunefree.report.learned import facts_of_rows, names_of_losses
-from tunefree.workflows.comparison import in_figures
 
 COLUMNS = RECORD.names or ()
 HEADER = FILE | {

@@ -1,4 +1,4 @@
-"""What a worker reads of a shard: its rows as it would know them alone, and what has to be united with others."""
+"""Rows of a shard: as it knows them alone, and as models take them, with the features and classes of all shards."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Block, together
+from tunefree.core.rows import n_rows, part, rows_at, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
+from tunefree.generations.reservoir import hashed
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.training.class_weights import class_factors, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import labels_of, target_of, task_of
@@ -35,26 +37,45 @@ class Beginning(NamedTuple):
     oddities: tuple[Reason, ...] = ()  # of columns, in the first rows
 
 
-class LocalRows(NamedTuple):
-    """The rows of a shard, with features as this shard alone would number them."""
+class Encoded(NamedTuple):
+    """Rows as models take them; those of a shard as it was read have the features and classes of this shard alone."""
 
     X: Any  # block of rows, or None if there are none
-    y: Any  # Labels, or (n,) numbers in regression
-    weight: np.ndarray  # (n,) sample weights, without those of classes
-    encoder: EncoderState
-    skipped: Tally  # rows that could not be used
-    problem: str | None = None  # why the shard could not be read, if it was skipped
+    y: np.ndarray  # (n,) numbers of classes, or numbers
+    weight: np.ndarray  # (n,) sample weights, with those of classes
+
+    def at(self, chosen: np.ndarray) -> Encoded:
+        """Some of the rows, by their numbers or by which they are."""
+        if self.X is None:
+            return self
+        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return Encoded(rows_at(self.X, numbers), self.y[numbers], self.weight[numbers])
+
+    def part(self, start: int, stop: int) -> Encoded:
+        """The rows from one on, up to another."""
+        stop = min(stop, len(self.y))
+        return Encoded(part(self.X, start, stop), self.y[start:stop], self.weight[start:stop])
+
+
+NOTHING = Encoded(None, np.zeros(0), np.zeros(0))
 
 
 class Survey(NamedTuple):
-    """What the coordinator has to know of the rows of a shard."""
+    """What has to be united with other shards."""
 
     n_rows: int
     labels: list[Any]  # in the order of their first rows; none in regression
     totals: list[float]  # what the rows of each weigh
     encoder: EncoderState
-    skipped: Tally
-    problem: str | None
+    skipped: Tally  # rows that could not be used
+    problem: str | None = None  # why the shard could not be read, if it was skipped
+
+
+class LocalRows(NamedTuple):
+    """The rows of a shard as it was read."""
+
+    rows: Encoded
+    survey: Survey
 
 
 class SparseBlock(NamedTuple):
@@ -102,21 +123,14 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
 
 
 def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] = ()) -> LocalRows:
-    """Read the rows of a shard, or the tables of one without files; ``skips`` leaves out a shard that cannot be read.
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used, or the shard cannot be read and is not to be skipped.
-    """
+    """Read the rows of a shard, or of its tables in memory; ``skips`` leaves out a shard that cannot be read."""
     try:
         return _read(shard, beginning, frames)
     except (DataError, OSError) as error:
         if not skips:
             remedy = "mend it, or pass `on_bad_shard='skip'`"
             raise DataError(f"it cannot be read ({error})", shard.name, remedy=remedy) from None
-        nothing = Labels([], np.zeros(0, np.int64)) if beginning.task == "classification" else np.zeros(0)
-        return LocalRows(None, nothing, np.zeros(0), beginning.encoder, Tally(), f"{shard.name}: {error}")
+        return LocalRows(NOTHING, Survey(0, [], [], beginning.encoder, Tally(), f"{shard.name}: {error}"))
 
 
 def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRows:
@@ -129,10 +143,13 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     ]
     batches = [batch for batch in batches if len(batch.weight)]
     targets = [target_of(beginning.task, batch) for batch in batches]
-    y: Any = _joined_labels(targets) if beginning.task == "classification" else np.concatenate([np.zeros(0), *targets])
-    weight = np.concatenate([np.zeros(0), *(batch.weight for batch in batches)])
-    X = together([batch.rows for batch in batches]) if batches else None
-    return LocalRows(X, y, weight, encoder.state(), bad.tally)
+    labels: dict[Any, int] = {}
+    if beginning.task == "classification":
+        targets = [_codes(of_batch, labels) for of_batch in targets]
+    weights = [batch.weight for batch in batches]
+    rows = gathered(list(map(Encoded, [batch.rows for batch in batches], targets, weights)))
+    totals = np.bincount(rows.y.astype(np.int64), rows.weight, len(labels)).tolist() if labels else []
+    return LocalRows(rows, Survey(len(rows.y), list(labels), totals, encoder.state(), bad.tally))
 
 
 def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[Any]:
@@ -150,24 +167,11 @@ def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[
             return
 
 
-def _joined_labels(parts: list[Labels]) -> Labels:
-    """The labels of several batches, in the order of the rows that have them first."""
-    known: dict[Any, int] = {}
-    codes = []
-    for part in parts:
-        order = [part.values[code] for code in dict.fromkeys(part.codes.tolist())]
-        for value in order:
-            known.setdefault(value, len(known))
-        places = np.array([known.get(value, 0) for value in part.values] or [0], np.int64)
-        codes.append(places[part.codes])
-    return Labels(list(known), np.concatenate([np.zeros(0, np.int64), *codes]))
-
-
-def survey(rows: LocalRows) -> Survey:
-    """What has to be united with other shards."""
-    labels = rows.y.values if isinstance(rows.y, Labels) else []
-    totals = np.bincount(rows.y.codes, rows.weight, len(labels)).tolist() if labels else []
-    return Survey(len(rows.weight), labels, totals, rows.encoder, rows.skipped, rows.problem)
+def _codes(y: Labels, known: dict[Any, int]) -> np.ndarray:
+    """The numbers of labels among those that are known, to which new ones are added in the order of their rows."""
+    for code in dict.fromkeys(y.codes.tolist()):
+        known.setdefault(y.values[code], len(known))
+    return np.array([known.get(value, 0) for value in y.values] or [0], np.float64)[y.codes]
 
 
 class United(NamedTuple):
@@ -203,6 +207,76 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     return United(encoder, list(labels), offsets, skipped, problems, totals)
 
 
-def renumbered(X: Block, ids: np.ndarray) -> Block:
-    """Rows with other features in the place of their codes and words."""
-    return X._replace(codes=ids[X.codes], features=ids[X.features])
+class Sizes(NamedTuple):
+    """How many rows there are of all shards."""
+
+    rows: int
+    sample: int  # that the common start learns
+    last: int  # that are learned when shards are joined, or a few less
+
+
+class Prepared(NamedTuple):
+    """A shard, ready to be learned."""
+
+    sample: Encoded
+    last: Encoded
+    rest: Encoded
+
+
+def prepared(
+    local: LocalRows,
+    united: Beginning,
+    classes: Sequence[Any],
+    offset: int,
+    sizes: Sizes,
+    shard: Shard,
+    frames: Sequence[Any] = (),
+) -> Prepared:
+    """Number features and classes as all shards do, and take apart what others learn.
+
+    ``united`` has the encoder of all shards, and the weights of classes; ``offset`` rows are in the shards before.
+    ``local`` was read from the shard, or its frames.
+    """
+    ids = encoder_of(united.kind).restore(*united.encoder).ids_absorbed(*local.survey.encoder)
+    if ids is None and local.rows.X is not None:  # it knew other columns, so its numbers mean other things
+        local = read(shard, united, False, frames)
+    (X, y, weight), labels = local.rows, local.survey.labels
+    if X is None:
+        return Prepared(NOTHING, NOTHING, NOTHING)
+    X = X if ids is None else X._replace(codes=ids[X.codes], features=ids[X.features])
+    by_label = weights_by_label(united.plan.class_weight)
+    if by_label:
+        weight = weight * class_factors(by_label, Labels(labels, y.astype(np.int64)))
+    if labels:
+        y = np.array([float(classes.index(label)) for label in labels])[y.astype(np.int64)]
+    rows = Encoded(X, y, weight)
+    is_sample = drawn(sizes.rows, sizes.sample, offset, len(weight))
+    is_last = drawn(sizes.rows, sizes.last, offset, len(weight), 1) & ~is_sample
+    return Prepared(rows.at(is_sample), rows.at(is_last), rows.at(~is_sample & ~is_last))
+
+
+def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
+    """Which of ``n`` rows from number ``start`` on are in a sample of ``size`` of all rows.
+
+    One row is drawn from each of as many stretches of equal length, so a sample is in the order of the rows.
+
+    >>> drawn(100, 10, 0, 100).sum(), drawn(100, 10, 0, 10).sum(), drawn(5, 9, 0, 5).all()
+    (np.int64(10), np.int64(1), np.True_)
+    """
+    if size >= rows or not size:
+        return np.full(n, size > 0)
+    edges = np.arange(size + 1) * rows // size
+    numbers = edges[:-1] + (hashed(2 * np.arange(size) + draw) % np.diff(edges).astype(np.uint64)).astype(np.int64)
+    places = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start
+    is_drawn = np.zeros(n, bool)
+    is_drawn[places] = True
+    return is_drawn
+
+
+def gathered(rows_of_shards: Sequence[Encoded]) -> Encoded:
+    """The rows of several shards, in the order of these."""
+    filled = [rows for rows in rows_of_shards if rows.X is not None and n_rows(rows.X)]
+    if not filled:
+        return NOTHING
+    y, weight = (np.concatenate([rows[field] for rows in filled]) for field in (1, 2))
+    return Encoded(together([rows.X for rows in filled]), y, weight)

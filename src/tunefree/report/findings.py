@@ -1,18 +1,19 @@
-"""What looks wrong with the data, as notes and as a section of a report."""
+"""What looks wrong with the data, and rows that could not be used: as notes, tables and a section of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
+from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
-from tunefree.report.document import Block, Note, Section
-from tunefree.report.rows import tables_of_reasons
+from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT
 from tunefree.report.words import sentence
-from tunefree.stream.batch import Tally
+from tunefree.stream.batch import BadRows, Reason, Tally
 from tunefree.stream.profile import FEWEST
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
-from tunefree.workflows.findings import ODD, findings, of_reasons
-from tunefree.workflows.kept_rows import FEWEST_NAMED, kept_rows
+from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, of_reasons
 
 SKIPPED = "rows skipped"
 NAMING = "columns of categories that differ in more than half of the rows, which may name them"
@@ -20,6 +21,29 @@ CONSTANT = "constant columns"
 TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
 DRIFT = "drift between the first and the last rows"
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
+
+
+def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
+    """Why rows were skipped: for each reason where the first row is, and how many there are; empty if none were.
+
+    ``where``: what the rows are of.
+
+    >>> tables_of_reasons([Reason("… is not a number", "age", 1200, "a.csv", 7)])[0].texts()
+    [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
+    """
+    columns = [Column("reason"), Column("first row"), Column("rows", COUNT)]
+    rows = [[as_options(reason.problem), reason.place, reason.rows] for reason in reasons]
+    title = "Why rows were skipped" + (f": {where}" if where else "")
+    return [Table(title, columns, rows, key="reasons" if not where else "")] if rows else []
+
+
+def rows_of(bad: BadRows) -> list[Block]:
+    """How many rows were skipped, why, and what is odd about those that were used, for programs."""
+    blocks: list[Block] = [Facts([Fact("rows skipped", bad.tally.count, COUNT, "skipped")])]
+    for name, reasons in (("reasons", bad.tally.reasons()), ("oddities", bad.tally.oddities())):
+        texts = [{name: as_options(getattr(reason, name)) for name in ("problem", "remedy")} for reason in reasons]
+        blocks.append(Data(name, [asdict(reason) | text for reason, text in zip(reasons, texts, strict=True)]))
+    return blocks
 
 
 def notes_of(found: Iterable[Finding], has_sentences: bool = False) -> list[Block]:

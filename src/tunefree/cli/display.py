@@ -1,0 +1,114 @@
+"""What commands print: progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tunefree.core.console import ProgressLine, plain_console
+from tunefree.core.parameters import as_options
+from tunefree.report import rendering
+from tunefree.report.document import Block
+from tunefree.report.findings import notes_of
+from tunefree.report.formats import in_figures, memory
+from tunefree.report.words import describe
+from tunefree.training.callbacks import Callback, Step
+from tunefree.workflows.findings import of_reasons
+
+if TYPE_CHECKING:
+    from tunefree.model_files.trained import Trained
+    from tunefree.stream.source import Source
+    from tunefree.workflows.comparison import Comparison
+
+MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed
+
+
+def show(blocks: Iterable[Block], as_json: bool = False) -> None:
+    """Print blocks of a report on standard output.
+
+    ``as_json``: all values, for programs.
+
+    >>> from tunefree.report.document import Fact, Facts
+    >>> show([Facts([Fact("rows", 1200, "{:,}".format)])], as_json=True)
+    {"rows": 1200}
+    """
+    if as_json:
+        typer.echo(json.dumps(rendering.record(blocks)))
+        return
+    rendering.show(plain_console(), blocks)
+
+
+class TrainingDisplay(Callback):
+    """A progress bar with rows, rows a second and progressive loss."""
+
+    def __init__(self) -> None:
+        self.console = plain_console(stderr=True)
+        self.began, self.rows = time.monotonic(), 0
+        self.progress = ProgressLine(self.console)
+
+    def begin(self, trained: Trained, source: Source) -> None:
+        self.console.print(describe(trained))
+        of_columns = [oddity for oddity in trained.progress.oddities if not oddity.rows]
+        rendering.show(self.console, notes_of(of_reasons(of_columns)))
+        self.share = source.progress()
+        self.progress.bar.start()
+
+    def step(self, trained: Trained, step: Step) -> None:
+        self.rows += len(step.row_losses)
+        progress = trained.progress
+        done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
+        seconds = max(time.monotonic() - self.began, 1e-3)
+        line = f"{done}{progress.rows:,} rows, {self.rows / seconds:,.0f} rows/s, "
+        line += f"progressive loss {progress.progressive[-1].mean_loss():.4g}{_rises(trained)}"
+        share = self.share(progress.position) if self.console.is_terminal else None
+        self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
+
+    def end(self, trained: Trained) -> None:
+        self.close()
+
+    def tell(self, message: str) -> None:
+        self.console.print(as_options(message))
+
+    def close(self) -> None:
+        self.progress.close()
+
+
+def _rises(trained: Trained) -> str:
+    """How often the loss rose so far, and where last."""
+    if trained.rises is None or not trained.rises.count:
+        return ""
+    times = "once" if trained.rises.count == 1 else f"{trained.rises.count:,} times"
+    return f", which rose {times}, last from row {trained.rises.rises[-1].row:,} on"
+
+
+class ComparisonDisplay(Callback):
+    """A progress bar with rows, the best learner so far and the memory of all models."""
+
+    def __init__(self) -> None:
+        self.console = plain_console(stderr=True)
+        self.progress = ProgressLine(self.console)
+
+    def begin(self, comparison: Comparison, source: Source) -> None:
+        goal = f"'{comparison.plan.target}'" if comparison.plan.target else "the label"
+        count = len(comparison.contestants)
+        self.console.print(f"{comparison.task} of {goal}; loss {comparison.loss}; {count} learners on one pass")
+        if comparison.bytes > MUCH_MEMORY:
+            self.console.print(
+                f"their models take {memory(comparison.bytes)} at first; --learner names fewer of them, "
+                "--hash-bits makes them smaller"
+            )
+        self.share = source.progress()
+        self.progress.bar.start()
+        self.progress.show("preparing the learners (compiled the first time)")
+
+    def step(self, comparison: Comparison, batch: Any) -> None:
+        best = comparison.ranked[0]
+        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
+        self.progress.show(f"{line}, models take {memory(comparison.bytes)}", self.share(batch.position))
+
+    def end(self, comparison: Comparison) -> None:
+        self.progress.close()

@@ -1,0 +1,207 @@
+"""Whether intervals hold as many targets, and classes have as many rows, as was said.
+
+Intervals have a coverage, a width, and a score, which weighs both. Gneiting, Raftery: Strictly proper scoring rules,
+prediction, and estimation (JASA 2007), eq. 43: the score of an interval (l, u) of coverage c = 1 - a for the target y
+is
+
+    u - l + 2 / a (l - y) 1[y < l] + 2 / a (y - u) 1[y > u],
+
+which is least on average for the quantiles of the levels a / 2 and 1 - a / 2. Of classes, actual and expected rows are
+counted by tenth of a probability.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import MOST
+from tunefree.intervals.conformal import checked_parts
+from tunefree.pool.quantiles import has_intervals, target_intervals
+from tunefree.stream.batch import Batch
+from tunefree.workflows.count_metrics import parts_by_mass
+from tunefree.workflows.metrics import Scored, wilson
+
+CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
+BINS = 15  # of equal mass, into which cells are gathered
+MOST_CLASSES = 5  # that are looked at, the rarest
+ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # coverages of the curve
+TENTHS = 10
+BAND = 1.96  # standard errors of 95 %
+COVERAGE, WIDTH, SCORE = "interval_coverage", "interval_width", "interval_score"  # names of metrics
+
+
+class Covered(NamedTuple):
+    """Rows that intervals of a coverage hold."""
+
+    asked: float
+    covered: float
+    low: float  # ends of what chance explains where the coverage is as asked for, in 95 % of samples
+    high: float
+
+
+class Tenth(NamedTuple):
+    """A tenth of the rows, in the order of the widths of their intervals or of a probability."""
+
+    rows: int
+    weight: float
+    mean: float  # width, or probability
+    share: float  # of rows that are inside, or of the class
+    low: float | None  # 95 % interval of the share
+    high: float | None
+
+
+def _tenth(rows: np.ndarray, weight: np.ndarray, values: np.ndarray, flags: np.ndarray) -> Tenth:
+    """What some of the rows have in common, of values and flags (n,) of all."""
+    share, mean = (float(np.average(of_all[rows], weights=weight[rows])) for of_all in (flags, values))
+    return Tenth(len(rows), float(weight[rows].sum()), mean, share, *wilson(share, weight[rows]))
+
+
+class IntervalScores:
+    """What intervals add to metrics, batch by batch.
+
+    ``coverage``: of the intervals that are measured.
+    """
+
+    def __init__(self, model: Any, coverage: float) -> None:
+        if len(checked_parts("interval", coverage)) != 1 or np.ndim(coverage):
+            raise ModelError("`interval` is the coverage of the intervals that are measured; pass one number")
+        if model.pool is None:
+            raise ModelError("`interval` needs the evidence that the pool has; train without `learner`")
+        if model.task != "regression":
+            raise ModelError("`interval` is for numbers, and this model predicts classes; leave it out")
+        self.model, self.coverage = model, float(coverage)
+        self.asked = [part for part in ASKED if part == coverage or has_intervals(model, part)]
+        self.inside, self.weight, self.squares = np.zeros(len(self.asked)), 0.0, 0.0
+
+    def add(self, batch: Batch, predictions: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+        """What each row of a batch adds to metrics that are means; targets of counts are rates."""
+        levels = np.array([*self.asked, self.coverage])
+        bounds = target_intervals(self.model, batch.rows, predictions, levels, batch.exposure)
+        if batch.exposure is not None:
+            bounds = bounds / batch.exposure[:, None, None]
+        y = targets[:, None]
+        is_in = ((bounds[:, :, 0] <= y) & (y <= bounds[:, :, 1])).astype(np.float64)
+        self.inside += weight @ is_in[:, :-1]
+        self.weight, self.squares = self.weight + float(weight.sum()), self.squares + float(weight @ weight)
+        low, high = bounds[:, -1].T
+        with np.errstate(over="ignore", invalid="ignore"):
+            missed = np.maximum(low - targets, 0.0) + np.maximum(targets - high, 0.0)
+            width = np.minimum(high - low, MOST)
+            score = np.minimum(width + 2.0 / (1.0 - self.coverage) * missed, MOST)
+        return {COVERAGE: is_in[:, -1], WIDTH: width, SCORE: score}
+
+    def curve(self) -> list[Covered]:
+        """The part of the rows covered by each coverage asked for."""
+        if not self.weight > 0.0:
+            return []
+        rows = self.weight**2 / self.squares  # Kish's effective number
+        errors = [BAND * np.sqrt(part * (1.0 - part) / rows) for part in self.asked]
+        shares = (self.inside / self.weight).tolist()
+        return [
+            Covered(part, share, max(part - float(error), 0.0), min(part + float(error), 1.0))
+            for part, share, error in zip(self.asked, shares, errors, strict=True)
+        ]
+
+
+def tenths_of(scored: Scored) -> list[Tenth]:
+    """Coverage by tenth of the width; fewer parts where many intervals are of one width.
+
+    ``scored``: rows with the metrics of :class:`IntervalScores`.
+
+    >>> widths = np.arange(20.0)
+    >>> scored = Scored(np.ones(20), {WIDTH: widths, COVERAGE: np.ones(20)})
+    >>> [(tenth.mean, tenth.share) for tenth in tenths_of(scored)][:2]
+    [(0.5, 1.0), (2.5, 1.0)]
+    """
+    widths, inside = scored.means[WIDTH], scored.means[COVERAGE]
+    edges = np.unique(np.quantile(widths, np.arange(1, TENTHS) / TENTHS, method="lower"))
+    places = np.searchsorted(edges, widths, side="left") if len(edges) > 1 else np.zeros(len(widths), np.int64)
+    is_used = scored.weight > 0.0
+    parts = (np.flatnonzero((places == place) & is_used) for place in np.unique(places[is_used]))
+    return [_tenth(rows, scored.weight, widths, inside) for rows in parts]
+
+
+class ClassReliability(NamedTuple):
+    """The probabilities of a class, and how many rows were of it."""
+
+    label: Any
+    rows: int
+    share: float  # of all rows
+    probability: float  # the mean
+    highest: float  # probability
+    tenths: list[Tenth]
+    is_predicted: bool  # for any row
+
+    @property
+    def ratio(self) -> float:
+        """Actual rows over expected ones."""
+        return self.share / max(self.probability, 1e-300)
+
+    @property
+    def error(self) -> float:
+        """The mean distance of actual and expected shares over the tenths, relative to the share of the class."""
+        weights, distances = zip(*((tenth.weight, abs(tenth.share - tenth.mean)) for tenth in self.tenths), strict=True)
+        return float(np.average(distances, weights=weights)) / self.share
+
+
+def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
+    """The reliability of the classes that rows have, the rarest first.
+
+    ``scored``: rows of a class that was never seen in training are left out.
+    Returns: of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression,
+    and where there are too many probabilities to be kept.
+
+    >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
+    >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
+    >>> [rarest] = class_reliability(scored, ["no", "yes"])
+    >>> rarest.label, rarest.rows, rarest.ratio, rarest.error, rarest.is_predicted, len(rarest.tenths)
+    ('yes', 50, 1.0, 0.0, False, 1)
+    """
+    if scored.scores is None or scored.codes is None or scored.chosen is None:
+        return []
+    used = (scored.codes < scored.n_classes) & (scored.weight > 0.0)
+    codes, weight, scores = scored.codes[used], scored.weight[used], scored.scores[used]
+    weights = np.bincount(codes, weight, scored.n_classes)
+    rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
+    of_classes = []
+    for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
+        probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
+        tenths, is_of_class = _tenths(probability, codes == k, weight), codes == k
+        share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
+        is_predicted = bool((scored.chosen == k).any())
+        highest = float(probability.max())
+        of_classes.append(
+            ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted)
+        )
+    return of_classes
+
+
+def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray) -> list[Tenth]:
+    """Ten parts of about the same weight; rows of one probability are in the same."""
+    order = np.argsort(probability, kind="stable")
+    probability, is_of_class, weight = probability[order], is_of_class[order], weight[order]
+    starts = np.flatnonzero(np.append(True, np.diff(probability) > 0.0))
+    masses = np.add.reduceat(weight, starts)
+    part = np.repeat(parts_by_mass(masses, TENTHS), np.diff(np.append(starts, len(weight))))
+    return [_tenth(np.flatnonzero(part == k), weight, probability, is_of_class) for k in np.unique(part)]
+
+
+def calibration_error(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> float:
+    """Expected calibration error of the most probable class of each row, with 15 bins of equal mass.
+
+    In each bin it is the distance between the share of rows that are right and the mean probability; bins count by the
+    weight of their rows. Rows are counted in cells of equal width, which are not split.
+
+    >>> round(calibration_error(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)), 6)
+    0.1
+    """
+    if not weight.sum() > 0.0:
+        return 0.0
+    cell = np.minimum((probability * CELLS).astype(np.int64), CELLS - 1)
+    of_cells = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
+    bins = parts_by_mass(of_cells[0], BINS)
+    mass, right, expected = (np.bincount(bins, column, BINS) for column in of_cells)
+    return float(np.abs(right - expected).sum() / mass.sum())
