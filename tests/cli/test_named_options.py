@@ -25,14 +25,13 @@ COMMANDS = {
     "cli/": (),  # docstrings and names of options
     "stream/inference.py": LEARNING,
     "stream/keys.py": LEARNING,
-    "training/whole_groups.py": ("train",),
+    "training/batches.py": ("train",),
     "stream/": READING,
     "estimators/": (),  # of Python
     "losses/rates.py": ("train",),
     "model/targets.py": LEARNING,
     "pool/model.py": ("train",),  # by which another model is to be trained
     "training/class_weights.py": ("train",),
-    "training/usable_targets.py": ("train",),
     "workflows/columns.py": ("columns",),
     "workflows/comparison.py": ("compare",),
     "workflows/explanation.py": (),

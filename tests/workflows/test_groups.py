@@ -20,7 +20,7 @@ from tunefree.pool.pool import Pool
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training import whole_groups
+from tunefree.training import batches
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.findings import findings, of_order
@@ -70,7 +70,7 @@ def test_a_model_does_not_depend_on_where_batches_are_cut(tmp_path, monkeypatch,
 
 
 def test_runs_end_after_many_rows_wherever_batches_are_cut(tmp_path, monkeypatch, handed):
-    monkeypatch.setattr(whole_groups, "MOST", 50)
+    monkeypatch.setattr(batches, "MOST_OF_RUN", 50)
     csv.write_csv(pa.table(homes() | {"home": ["h0"] * 5 + ["h1"] * 400 + ["h2"] * 195}), tmp_path / "homes.csv")
     made = []
     for size in (1 << 21, 9_000):
@@ -128,7 +128,7 @@ def test_groups_that_cannot_be_used(change, plan, problem):
 
 
 def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):
-    monkeypatch.setattr(whole_groups, "MOST", 500)
+    monkeypatch.setattr(batches, "MOST_OF_RUN", 500)
     with pytest.raises(DataError, match="the first 500 rows are of one group"):
         train(open_source(homes() | {"home": ["h1"] * N}), PLAN)
 

@@ -37,7 +37,7 @@ from tunefree.training.roles import (
     values_of,
 )
 from tunefree.training.targets import target_of, task_of
-from tunefree.training.usable_targets import of_usable_targets
+from tunefree.training.targets import of_usable_targets
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read

@@ -18,6 +18,8 @@ from tunefree.workflows.findings import of_reasons
 class TrainingDisplay(Callback):
     """A progress bar with rows, rows a second and progressive loss."""
 
+    may_end = False
+
     def __init__(self) -> None:
         self.console = plain_console(stderr=True)
         self.began, self.rows = time.monotonic(), 0
