@@ -74,8 +74,9 @@ def test_the_first_data_set_of_the_readme_is_learned(adult):
     assert model.score(X, y) > 0.85
     strange = X.slice(0, 2).to_pandas().assign(workclass=["of a new kind", None])
     assert np.isfinite(model.predict_proba(strange)).all()
-    names, contributions = model.explain(X.slice(0, 3))
-    assert {"(constant)", "age", "workclass", "native-country"} <= set(names) and contributions.shape[0] == 3
+    contributions = model.explain(X.slice(0, 3))
+    assert {"(constant)", "age", "workclass", "native-country"} <= set(contributions.column_names)
+    assert contributions.num_rows == 3
 
 
 def test_a_stream_is_learned_as_by_the_command_line():

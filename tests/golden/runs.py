@@ -113,7 +113,11 @@ def saved(model: Any, **options: Any) -> Any:
 def details(data: Data) -> Results:
     """What a model tells beside its predictions, and what it predicts where it was saved only for that."""
     model, small, X = fitted(data.name), saved(fitted(data.name), only_for_prediction=True), data.new_rows
-    names, parts = model.explain(X.slice(0, 20))
+    explained = model.explain(X.slice(0, 20))
+    names = [name for name in explained.column_names if name != "(class)"]
+    parts = np.column_stack([explained.column(name).to_numpy() for name in names])
+    if "(class)" in explained.column_names:
+        parts = parts.reshape(20, -1, len(names)).transpose(0, 2, 1)
     told = {"columns": np.array(names, object)[:20], "parts": parts, "importances": model.feature_importances_}
     told |= {f"members: {name}": column.to_numpy() for name, column in model.selection_.to_pandas().items()}
     if data.task == "classification":

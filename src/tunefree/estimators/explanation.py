@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
@@ -29,7 +30,7 @@ class Explaining:
     n_features_in_: int
 
     @documented
-    def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
+    def explain(self, X: Any) -> pa.Table:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
         A classifier's predictions are explained as log-odds, a regressor's as numbers, and
@@ -40,11 +41,10 @@ class Explaining:
 
         Returns
         -------
-        names : list of str
-            ``(constant)`` and the columns.
-        contributions : ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_classes)
-            With two classes to the log-odds of the second. With more than two, to each log-probability minus the mean
-            over all classes.
+        pyarrow.Table
+            ``(constant)`` and the columns, with a row for each row of X; with two classes contributions are to the
+            log-odds of the second. With more than two there is a first column ``(class)``, and X has a row for each
+            class, in the order of ``classes_``: contributions are to its log-probability minus the mean over all.
 
         Raises
         ------
@@ -59,10 +59,10 @@ class Explaining:
         >>> from tunefree import TuneFreeRegressor
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
         >>> model = TuneFreeRegressor().fit(X, y)
-        >>> names, contributions = model.explain(X[:5])
-        >>> names[:4], contributions.shape[0]
+        >>> contributions = model.explain(X[:5])
+        >>> contributions.column_names[:4], contributions.num_rows
         (['(constant)', 'age', 'sex', 'bmi'], 5)
-        >>> bool(np.allclose(contributions.sum(axis=1), model.predict(X[:5]), rtol=1e-9))
+        >>> bool(np.allclose(contributions.to_pandas().sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
         check_is_fitted(self)
@@ -77,7 +77,11 @@ class Explaining:
             contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
-            return names, contributions[:, :, 0] if n_outputs == 1 else contributions
+        by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
+        if n_outputs == 1:
+            return pa.table(by_term, names)
+        labels = np.tile(self.classes_, len(contributions))  # type: ignore[attr-defined]
+        return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.

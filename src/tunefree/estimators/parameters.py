@@ -1,7 +1,7 @@
 """Parameters and arguments that several estimators share, each described once.
 
 An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its fields and those of the classes that it
-inherits are the keyword arguments of ``__init__``. Records of parameters that plans have too are those of
+inherits are the keyword arguments of ``__init__``. Parameters that plans have too are those of
 :class:`tunefree.model_files.plan.Plan`, with what more there is to say in Python.
 """
 
@@ -70,6 +70,9 @@ ARGUMENTS = {
     "classes": "classes : array-like, optional\n"
     "    All labels, here and in calls to come, until a call names more; another label is an error. By default a new\n"
     "    label becomes a class.",
+    "callbacks": "callbacks : sequence of tunefree.training.callbacks.Callback, optional\n"
+    "    Told of the beginning, of each piece of rows that was learned with the losses of its rows, and of the end. A\n"
+    "    ``step`` that returns True ends the pass; what was learned stays.",
     "groups": "groups : array-like of shape (n_samples,), optional\n"
     "    Labels of groups of rows that belong together, as those of one patient: no row of a group is evidence for\n"
     "    what was learned from another of it. ``fit`` passes the groups in turn. Pass all rows of a group to\n"

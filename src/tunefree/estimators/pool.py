@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -16,7 +16,8 @@ from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
 from tunefree.estimators import tables, validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
+from tunefree.estimators.base import OnlineEstimator
+from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
@@ -26,6 +27,7 @@ from tunefree.losses import loss_of
 from tunefree.model.options import POOL
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.training.callbacks import Callback
 
 
 @estimator
@@ -78,16 +80,17 @@ class Pooled(OnlineEstimator):
         tables.name_columns(self, True, group=groups)
         return partial(self._one_pass, group)
 
-    def _one_pass(self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+    def _one_pass(
+        self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+    ) -> None:
         """A pass over the rows, and its end."""
-        self._go_on()
         if self.shuffle:
             rounds = validation.ordered(X, y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, display)
+            self._pass(X, y, rounds, display, *callbacks)
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
@@ -171,24 +174,40 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     loss = "logistic"  # of probabilities
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Any = None,
+        groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y))
+        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y), callbacks)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         Where the first call names the classes, the model does not depend on how rows are divided into calls. The calls
         around the learning of one row take longer than that: pass some hundred rows at a time where rows come fast.
         """
-        return self._update(X, y, classes, sample_weight, groups)
+        return self._update(X, y, classes, sample_weight, callbacks, groups)
 
     @documented
     def predict_set(
@@ -257,23 +276,39 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     loss: str = loss_of_task("regression", "square")
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        exposure: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y), callbacks, exposure)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        exposure: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, groups, exposure)
+        return self._update(X, y, sample_weight, callbacks, exposure, groups)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:

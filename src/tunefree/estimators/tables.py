@@ -1,10 +1,10 @@
 """Tables of any columns as rows of features, by the encoder of `tunefree train`.
 
-A table is what has named columns: pandas and polars DataFrames, whatever has Arrow's PyCapsule interface, dicts of
-arrays. An estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees
-numbers only, and none is missing, the rows are an array, so that the model is that of the array. On a stream the first
-missing number may come with any later rows, so there rows of numbers are rows of a table too. An array in which numbers
-are missing is a table whose columns have numbers for names, from the first such rows on.
+A table has named columns: pandas and polars DataFrames, objects with Arrow's PyCapsule interface, dicts of arrays. An
+estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees numbers only,
+and none is missing, the rows are an array, so that the model is that of the array. On a stream the first missing number
+may come with any later rows, so there rows of numbers are rows of a table too. An array in which numbers are missing is
+a table whose columns have numbers for names, from the first such rows on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sklearn.utils.validation import validate_data
 from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
 from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
-from tunefree.estimators import text_rows
+from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
-from tunefree.stream.batch import BadRows, Columns, Refused
+from tunefree.stream.batch import BadRows, Columns, Lines, Position, Refused
 from tunefree.stream.chunks import unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
@@ -36,6 +36,7 @@ from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
+from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.texts import Text
 
 NAME = "X"  # what messages call a table
@@ -47,13 +48,6 @@ ROLES = ("categorical", "text")  # parameters of estimators that say what column
 class EncodedRows:
     """Rows of a table, which are indexed like those of an array.
 
-    Parameters
-    ----------
-    block : Block
-    encoder : TableEncoder, or encoder of lines of text
-
-    Examples
-    --------
     >>> from tunefree.core.rows import table
     >>> from tunefree.stream.columns import Category
     >>> encoder = TableEncoder([Category("job")])
@@ -85,8 +79,6 @@ class EncodedRows:
 def has_columns(X: Any) -> bool:
     """Whether X is a table; a pandas DataFrame of sparse columns is a sparse matrix.
 
-    Examples
-    --------
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
@@ -97,10 +89,7 @@ def has_columns(X: Any) -> bool:
 
 
 def _is_of_sparse_columns(X: Any) -> bool:
-    """Whether X is a DataFrame of sparse columns alone, which leave out zeros.
-
-    Its ``sparse`` looks at the types of all columns.
-    """
+    """Whether X is a DataFrame of sparse columns alone, which leave out zeros."""
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
     types = (column.dtype for _, column in X.items())
@@ -108,19 +97,9 @@ def _is_of_sparse_columns(X: Any) -> bool:
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether an encoder makes features of X.
+    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : table, array or sparse matrix
-    reset : bool
-        Whether the estimator is fitted anew; else it keeps to what it was fitted on.
-
-    Raises
-    ------
-    DataError
-        If X is an array, and the estimator was fitted on a table with more than numbers.
+    Raises a DataError if X is an array, and the estimator was fitted on a table with more than numbers.
     """
     encoder = None if reset else encoder_of(estimator)
     if is_of_text(encoder):
@@ -171,17 +150,8 @@ def form(estimator: Any) -> dict[str, Any]:
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
     """Let an estimator take rows in a form that :func:`form` wrote down, read by the encoder of a file.
 
-    Parameters
-    ----------
-    estimator : estimator
-    encoder : encoder
-    form : dict
-        Empty of a training by a plan, whose rows are those of the encoder.
-
-    Raises
-    ------
-    ModelError
-        If such rows are not those of the encoder.
+    The form of a training by a plan is empty: its rows are those of the encoder. Raises a ModelError if such rows are
+    not those of the encoder.
     """
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
@@ -221,38 +191,18 @@ def as_learned(estimator: Any, X: Any) -> Any:
 
 
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Any:
-    """Rows of a table.
+    """Rows of a table as EncodedRows, or as an array.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With ``reset``, its encoder, ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : table, or array where the estimator has ``categorical`` or ``text``
-    learning : bool
-        Whether categories and words that are new become features.
-    reset : bool, default False
-        Whether there is to be a new encoder.
-    as_array : bool, default True
-        Whether this estimator, which begins anew, learns an array where there are only numbers.
-
-    Returns
-    -------
-    EncodedRows, or ndarray of shape (n_rows, n_columns)
-
-    Raises
-    ------
-    DataError
-        If a column is missing or of a type that has no features, or a value cannot be used.
-
-    Warns
-    -----
-    DataWarning
-        If rows that are not learned differ from those that were: in one warning, a line for each oddity.
+    ``learning``: whether categories and words that are new become features.
+    ``reset``: whether there is to be a new encoder, and ``n_features_in_`` and ``feature_names_in_`` are set.
+    ``as_array``: whether this estimator, which begins anew, learns an array where there are only numbers.
+    Raises a DataError if a column is missing or of a type that has no features, or a value cannot be used. Warns in one
+    warning, with a line for each oddity, if rows that are not learned differ from those that were.
     """
     with naming("tunefree.train", ROLES):
         encoder: Any = None if reset else encoder_of(estimator)
         if is_of_text(encoder):
-            block = text_rows.rows_of(encoder, X, learning)
+            block = _text_rows(encoder, X, learning)
             if learning:
                 _name_columns(estimator, [], encoder.n_features - 1, False)
             return EncodedRows(block, encoder)
@@ -336,17 +286,11 @@ def column_name(estimator: Any, role: str) -> str | None:
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
-    """The places of columns that are given by their names, by numbers from 0, or as a mask.
+    """The places of columns that are given by their names, by numbers from 0, or as a mask; a DataError if there is no
+    such column.
 
-    Examples
-    --------
     >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
     ([1], [0])
-
-    Raises
-    ------
-    DataError
-        If there is no such column.
     """
     listed = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
     if listed and all(isinstance(item, (bool, np.bool_)) for item in listed):
@@ -454,3 +398,46 @@ def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -
 def _is_numbers(encoder: TableEncoder) -> bool:
     """Whether all columns are numbers, and none was missing where rows were learned."""
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
+
+
+def _text_rows(encoder: Any, X: Any, learning: bool) -> Any:
+    """A block of rows.
+
+    ``X``: lines; or rows whose column j has the index j + 1, or j if indices are from 0.
+    ``learning``: whether features that are new are learned; else they are left out.
+    """
+    if _are_lines(X):
+        return _of_lines(encoder, X, learning)
+    if isinstance(encoder, SvmlightEncoder):
+        return _of_indices(encoder, X, learning)
+    raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
+
+
+def _are_lines(X: Any) -> bool:
+    """Whether X is a sequence of strings."""
+    if sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns"):
+        return False
+    return np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X)
+
+
+def _of_lines(encoder: Any, X: Any, learning: bool) -> Any:
+    lines = [line.rstrip("\r\n") for line in X]
+    for row, line in enumerate(lines, 1):
+        if not line.strip() or "\n" in line:
+            raise DataError("each string must be one line of text, and not empty", NAME, row)
+    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+    return encoder.encode(Lines(text, NAME, 1, Position()), learning, Refused(), False).rows
+
+
+def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Any:
+    matrix = sparse.csr_array(X, dtype=np.float64)
+    matrix.check_format(full_check=True)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise DataError("a value is not finite", NAME, remedy="leave out features of unknown value")
+    ids = encoder.ids_of(matrix.indices, learning)
+    known = ids > 0
+    pointers = np.append(0, np.cumsum(known))[matrix.indptr]
+    return sparse_rows(pointers, ids[known], matrix.data[known])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, 
 
 from tunefree.core import rows
 from tunefree.core.errors import nearest
-from tunefree.estimators import class_sets, tables
+from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
@@ -41,12 +41,36 @@ def quiet() -> Any:
     return np.errstate(over="ignore", invalid="ignore")
 
 
+def plain(labels: Any) -> Any:
+    """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
+
+    Examples
+    --------
+    >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
+    (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
+    """
+    if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
+        return labels
+    types = set(map(type, labels))
+    are_whole = all(issubclass(of_some, numbers.Integral) and of_some is not bool for of_some in types)
+    return np.array(list(labels)) if types and (are_whole or types <= {bool, np.bool_}) else labels
+
+
+def check_types(labels: np.ndarray) -> None:
+    """Raise a ValueError unless labels of type object are strings."""
+    types = {type(label): place for place, label in reversed([*enumerate(labels)])}
+    others = [of_some for of_some in types if not issubclass(of_some, (str, float, np.floating))]
+    if len(types) > 1 or others:
+        shown = " and ".join(f"y[{place}] of type {of_some.__name__}" for of_some, place in [*types.items()][:2])
+        raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
+
+
 def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
     if y.dtype.kind == "O":
-        class_sets.check_types(y)
+        check_types(y)
     with quiet():
         check_classification_targets(y)
 
@@ -113,7 +137,7 @@ def labelled(
     """
     if reset:
         tables.name_columns(estimator, True, target=y)
-    X, y = _rows_of(X), class_sets.plain(unmasked(y))
+    X, y = _rows_of(X), plain(unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y, y_numeric)
         row = None if reset else tables.of_one_row(estimator, X, learning=True)

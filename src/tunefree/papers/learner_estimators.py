@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase
+from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
@@ -21,6 +21,7 @@ from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_o
 from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
+from tunefree.training.callbacks import Callback
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
@@ -247,10 +248,10 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
         some = validation.block(X[: validation.BLOCK], intercept=False)
         check_memory(self._learned.model.bank, some, X.shape[0])
-        super()._passes(X, y, weight)
+        super()._passes(X, y, weight, *callbacks)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter, require
 from tunefree.core.threads import one_for_products
-from tunefree.estimators import class_sets, validation
+from tunefree.estimators import classifier, validation
+from tunefree.estimators.classifier import Classifying
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
-from tunefree.estimators.predictions import Classifying, Regressing
+from tunefree.estimators.regressor import Regressing
 from tunefree.estimators.tables import EncodedRows
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
@@ -415,7 +416,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
     def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         validation.class_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
-        class_sets.check_several(classes[np.unique(codes[weight > 0])])
+        classifier.check_several(classes[np.unique(codes[weight > 0])])
         self.classes_, K = classes, len(classes)
         goal = targets.goal_of_classes(loss_of("classification", self.loss), K)
         return goal, targets.targets_of_classes(codes, K), self._weighted(y, weight, classes, classes)
