@@ -45,7 +45,7 @@ COMMANDS = {
     "training/reading.py": LEARNING,
     "training/resuming.py": READING,
     "training/roles.py": ("columns", "train"),
-    "training/targets.py": LEARNING,
+    "training/targets.py": ("train",),
     "training/training.py": ("train",),
     "distributed/": ("train",),
     "plotting/files.py": ("compare", "inspect"),
