@@ -278,7 +278,7 @@ def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items, of which a thread reads ``depth`` before they are asked for, so that reading and learning overlap.
+    """The same items, of which a thread reads ``depth`` before they are asked for: reading and learning overlap.
 
     An exception of the iterator is raised here, after the items before it. ``stop``: through which items come. Once it
     was asked, and no item waits, Stopped is raised. ``idle``: called now and then, as long as the thread waits for

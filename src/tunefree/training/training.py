@@ -139,22 +139,17 @@ def _end(trained: Trained, source: Source) -> None:
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
     check(plan, model.task, getattr(model, "classes", ()), complete=True)
-    _check_weights(trained, source)
-    end(trained)
-    if source.kind == TABLE:
-        trained.encoder.ids.limit(None)
-
-
-def _check_weights(trained: Trained, source: Source) -> None:
-    """Raise a DataError if all rows weigh 0, or all targets are 0 where the link is logarithmic and knows no mean."""
-    plan, targets = trained.plan, trained.model.record.targets
-    if trained.progress.progressive[0].weight == 0.0 and targets.weight == 0.0:
-        column, option = (plan.weight, "weight") if plan.weight is not None else (plan.target, "class_weight")
-        remedy = f"give rows with a weight above 0, or leave `{option}` out"
-        raise DataError("all rows have a weight of 0, so that nothing is learned", source.name, 0, column, remedy)
-    if has_rates(plan.loss) and targets.total <= 0.0:
+    if has_rates(plan.loss) and model.record.targets.total <= 0.0:
         problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
+    end(trained)
+    if trained.progress.progressive[0].weight == 0.0 and model.record.targets.weight == 0.0:
+        option = "weight" if plan.weight is not None else "class_weight"
+        column = plan.weight if plan.weight is not None else plan.target
+        remedy = "give rows with a weight above 0" + (f", or leave `{option}` out" if getattr(plan, option) else "")
+        raise DataError("all rows have a weight of 0, so that nothing is learned", source.name, None, column, remedy)
+    if source.kind == TABLE:
+        trained.encoder.ids.limit(None)
 
 
 def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
