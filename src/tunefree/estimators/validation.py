@@ -44,8 +44,6 @@ def quiet() -> Any:
 def plain(labels: Any) -> Any:
     """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
 
-    Examples
-    --------
     >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
     (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
     """

@@ -59,8 +59,6 @@ DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     """The plan with these parameters, or an error for one that there is not; ``others`` are of the function called.
 
-    Examples
-    --------
     >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
@@ -292,17 +290,8 @@ class Plan(Parameters):
     def further(self, asked: Plan) -> Plan:
         """The plan for further rows of a model of this plan, which are learned in one pass.
 
-        Parameters
-        ----------
-        asked : Plan
-            Says how these rows are read. What else it asks for must be what this plan has.
+        ``asked`` says how these rows are read. Raises a ModelError if it asks for something else than this plan has.
 
-        Raises
-        ------
-        ModelError
-
-        Examples
-        --------
         >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1
         """

@@ -22,8 +22,6 @@ POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 8
 def points_between(start: int, stop: int) -> tuple[int, ...]:
     """Those of ``POINTS`` after ``start``, up to ``stop``.
 
-    Examples
-    --------
     >>> points_between(64, 83)
     (70, 76, 83)
     """
@@ -128,14 +126,8 @@ class Progress:
     def history(self) -> pa.Table:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
-        Returns
-        -------
-        pyarrow.Table
-            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Its
-            ``to_pandas()`` is a data frame.
+        A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
 
-        Examples
-        --------
         >>> progress = Progress(progressive=[RunningMetrics()])
         >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
         >>> progress.history().column("rows").to_pylist()

@@ -16,16 +16,7 @@ from tunefree.pool.windows import LENGTHS
 
 
 def check(trained: Any) -> None:
-    """Raise a ModelError if the parts of a model do not fit together.
-
-    Parameters
-    ----------
-    trained : Trained
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise a ModelError if the parts of a model do not fit together."""
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
     _check_samples(trained)

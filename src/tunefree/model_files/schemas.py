@@ -248,19 +248,7 @@ KINDS.register("linear", LINEAR)
 
 
 def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do.
-
-    Parameters
-    ----------
-    kind : Kind
-    arrays : dict
-        By their names in the file.
-    header : dict
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise a ModelError unless a file holds what files of its kind do."""
     check_header(header, kind.header)
     check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
     if header["source"] == "table":
