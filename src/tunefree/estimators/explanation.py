@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
 from tunefree.estimators.parameters import documented
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
 from tunefree.explanation.importance import importance
-from tunefree.explanation.reference import evenly_spaced
-from tunefree.explanation.weights import Weights, linear_weights
+from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**28  # that are returned

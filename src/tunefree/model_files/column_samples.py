@@ -30,8 +30,8 @@ MOST_COLUMNS = 256  # the first ones that came
 class Compared(Part):
     """The rows by which a rise that began at row ``row`` of the stream, from 1, will be compared.
 
-    ``before`` are numbers of rows; ``start`` is that of the first row after, and ``stop`` one more than that of the last,
-    which may be still to come.
+    ``before`` are numbers of rows; ``start`` is that of the first row after, and ``stop`` one more than that of the
+    last, which may be still to come.
     """
 
     row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
@@ -49,8 +49,8 @@ class Compared(Part):
 class ColumnSamples(Part):
     """Samples of the rows of a stream; ``is_of_classes``: whether targets are numbers of classes.
 
-    ``numbers`` (h,) and ``values`` (h, 1 + c) are the rows that are held, in their order, of ``rows`` so far; ``sample``
-    has numbers of rows since the last rise, and ``waiting`` the rises that are not compared yet.
+    ``numbers`` (h,) and ``values`` (h, 1 + c) are the rows that are held, in their order, of ``rows`` so far;
+    ``sample`` has numbers of rows since the last rise, and ``waiting`` the rises that are not compared yet.
 
     >>> from tunefree.core.rows import dense
     >>> rng, samples = np.random.default_rng(0), ColumnSamples()

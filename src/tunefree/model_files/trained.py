@@ -43,10 +43,10 @@ class Trained:
     ``kind``: which encoder there is: ``"table"``, or a format of text such as ``"svmlight"``.
     ``order``: tells whether the targets depend on the order of the rows; None where it is not known.
     ``held``: in a checkpoint, rows that wait for others of their group.
-    ``rises``, ``samples``: tell whether the loss rises along the stream, and which columns changed there; None where it is
-    not known.
-    ``estimator``: the estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training by a
-    plan.
+    ``rises``, ``samples``: tell whether the loss rises along the stream, and which columns changed there; None where it
+    is not known.
+    ``estimator``: the estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training
+    by a plan.
     """
 
     model: Any

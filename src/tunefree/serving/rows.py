@@ -31,8 +31,7 @@ from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.spelling import renamed
-from tunefree.training.targets import labels_of
-from tunefree.training.targets import of_usable_targets
+from tunefree.training.targets import labels_of, of_usable_targets
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import numbers_of, sureness
 

@@ -36,8 +36,7 @@ from tunefree.training.roles import (
     target_numbers,
     values_of,
 )
-from tunefree.training.targets import target_of, task_of
-from tunefree.training.targets import of_usable_targets
+from tunefree.training.targets import of_usable_targets, target_of, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read

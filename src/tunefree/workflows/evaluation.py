@@ -18,9 +18,8 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
-from tunefree.training.targets import target_of
+from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.training.targets import with_rates
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures

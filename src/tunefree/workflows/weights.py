@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tunefree.explanation.weights import Weights, linear_weights
+from tunefree.explanation.decomposition import Weights, linear_weights
 from tunefree.model_files.trained import Trained
 from tunefree.workflows.prediction import writer
 
