@@ -30,7 +30,7 @@ from tunefree import (
 )
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
-from tunefree.estimators.tables import encoder_of, feature_names
+from tunefree.estimators.tables import feature_names
 from tunefree.stream.batch import Refused
 from tunefree.training.training import train
 
@@ -173,7 +173,7 @@ def test_columns_are_what_they_are_said_to_be():
     assert model.predict(table[["code", "age"]]).tolist() == model.predict(table).tolist()
     table, labels = people()
     for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
-        encoder = encoder_of(ScInOLClassifier(text=texts, passes=1).fit(table, labels))
+        encoder = ScInOLClassifier(text=texts, passes=1).fit(table, labels)._encoder
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 

@@ -15,7 +15,6 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree import IterativeRegularizationClassifier, ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
-from tunefree.estimators.tables import encoder_of
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -179,7 +178,7 @@ def predicted_by(estimator: Any, data: Any) -> Any:
     if isinstance(data, str):
         return estimator.predict(Path(data).read_text().splitlines())
     rows = {name: values for name, values in data.items() if name != "y"}
-    is_of_arrays = encoder_of(estimator) is None
+    is_of_arrays = estimator._encoder is None
     try:
         return estimator.predict(np.column_stack([*rows.values()]) if is_of_arrays else rows)
     except ValueError as error:  # scikit-learn's: of other columns, of no jobs

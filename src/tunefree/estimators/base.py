@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core import threads
 from tunefree.core.parameters import check, parameter
 from tunefree.core.signals import deferred
-from tunefree.estimators import tables, validation
+from tunefree.estimators import validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, check_whole
 from tunefree.estimators.parameters import estimator, shared
@@ -82,7 +82,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
         dimension = special_about(learner).dimension
-        if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
+        if dimension is not None and self._encoder is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
         return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
@@ -112,7 +112,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> bool:
         """Learn the rounds' rows in a pass, which begins or goes on; whether a callback ended it."""
-        model, encoder = self._learned.model, tables.encoder_of(self)
+        model, encoder = self._learned.model, self._encoder
         if encoder is not None:
             model.reserve_features(encoder.n_features)
         return one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,6 @@ from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS, Labels
 from tunefree.model_files.trained import Trained
-from tunefree.training.callbacks import Callback
 
 
 @estimator
@@ -109,14 +108,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             validation.class_weights(self.class_weight)
 
     @documented
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        classes: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:
         """Fit the model (with ``warm_start``, go on with the present model).
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
@@ -152,12 +144,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     @WholeOnly
     @documented
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, callbacks: Any = None
     ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 

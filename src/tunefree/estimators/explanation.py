@@ -25,6 +25,7 @@ class Explaining:
     They have a model, ``_learned.model``, and blocks of rows, as :class:`tunefree.estimators.base.OnlineEstimator`.
     """
 
+    _encoder: Any
     _learned: Any
     n_features_in_: int
 
@@ -179,6 +180,6 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.is_sparse)  # type: ignore[attr-defined]
-    encoder = tables.encoder_of(estimator)
+    encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -73,6 +73,13 @@ class Saving:
     They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
     """
 
+    _encoder: Any = None  # of tables or lines of text; None of arrays
+    _is_sparse = False  # whether a matrix was fitted
+    _as_array = False  # whether the encoder's rows are learned as an array, and
+    _of_arrays = False  # whether its columns are those of arrays
+    _target_name: str | None = None  # and of what rows may have beside their target, where they had any
+    _group_name: str | None = None
+    _exposure_name: str | None = None
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
     classes_: np.ndarray  # of classifiers
@@ -268,7 +275,7 @@ def _restored(value: Any) -> Any:
 
 def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
     """The kind of rows that the model reads, and their encoder."""
-    encoder = tables.encoder_of(estimator) or trained.encoder
+    encoder = estimator._encoder or trained.encoder
     if encoder is not None:
         return trained.kind or TABLE, encoder
     if estimator._is_sparse:
@@ -281,9 +288,9 @@ def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: s
     taken = [column.name for column in encoder.columns]
     if target in taken:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    names = {"target": target or trained.plan.target or tables.column_name(estimator, "target") or "target"}
+    names = {"target": target or trained.plan.target or estimator._target_name or "target"}
     for role in OPTIONAL:
-        if (name := getattr(trained.plan, role) or tables.column_name(estimator, role)) is not None:
+        if (name := getattr(trained.plan, role) or getattr(estimator, f"_{role}_name")) is not None:
             names[role] = name
     for role, name in names.items():
         while name in taken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -175,13 +175,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     @documented
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        classes: Any = None,
-        groups: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None, callbacks: Any = None
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
@@ -194,13 +188,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     @WholeOnly
     @documented
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None, callbacks: Any = None
     ) -> Self:
         """Go on with the pass over the given rows, in their order.
 
@@ -277,13 +265,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     @documented
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-        exposure: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
@@ -295,13 +277,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     @WholeOnly
     @documented
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-        exposure: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
     ) -> Self:
         """Go on with the pass over the given rows, in their order.
 

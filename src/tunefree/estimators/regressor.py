@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,6 @@ from tunefree.estimators.parameters import documented, estimator
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exposures, fault_of_targets
-from tunefree.training.callbacks import Callback
 
 
 class Regressing(RegressorMixin):
@@ -44,14 +43,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     _task = "regression"
 
     @documented
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        exposure: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None) -> Self:
         """Fit the model (with ``warm_start``, go on with the present model)."""
         return self._fit(X, y, sample_weight, self._passes, callbacks, exposure)
 
@@ -74,12 +66,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     @WholeOnly
     @documented
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        exposure: Any = None,
-        callbacks: Sequence[Callback] | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None
     ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 

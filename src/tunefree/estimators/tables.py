@@ -101,17 +101,17 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
 
     Raises a DataError if X is an array, and the estimator was fitted on a table with more than numbers.
     """
-    encoder = None if reset else encoder_of(estimator)
-    if is_of_text(encoder):
+    encoder = None if reset else estimator._encoder
+    if encoder is not None and not isinstance(encoder, TableEncoder):  # of lines of text
         return True
     named = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and named:
         raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
-        return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
+        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
     has_late = any(column.since for column in encoder.columns)
-    if has_columns(X) or named or has_late or _is_of_arrays(estimator):
+    if has_columns(X) or named or has_late or estimator._of_arrays:
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
@@ -120,29 +120,13 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
-def encoder_of(estimator: Any) -> Any:
-    """The encoder of an estimator that was fitted on a table, or on lines of text; else None."""
-    return getattr(estimator, "_encoder", None)
-
-
-def is_of_text(encoder: Any) -> bool:
-    """Whether an encoder reads lines of text."""
-    return encoder is not None and not isinstance(encoder, TableEncoder)
-
-
-def forget(estimator: Any) -> None:
-    """Let an estimator be fitted on an array."""
-    if hasattr(estimator, "_encoder"):
-        del estimator._encoder
-
-
 def form(estimator: Any) -> dict[str, Any]:
     """In which form a fitted estimator takes rows, for JSON."""
-    rows = "matrix" if getattr(estimator, "_is_sparse", False) else "array"
+    rows = "matrix" if estimator._is_sparse else "array"
     return {
-        "rows": rows if encoder_of(estimator) is None else "encoded",
-        "as_array": bool(getattr(estimator, "_as_array", False)),
-        "of_arrays": _is_of_arrays(estimator),
+        "rows": rows if estimator._encoder is None else "encoded",
+        "as_array": estimator._as_array,
+        "of_arrays": estimator._of_arrays,
         "has_names": hasattr(estimator, "feature_names_in_"),
     }
 
@@ -174,8 +158,8 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
 
 def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Any:
     """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
-    encoder = encoder_of(estimator)
-    is_table = isinstance(encoder, TableEncoder) and not _is_of_arrays(estimator)
+    encoder = estimator._encoder
+    is_table = isinstance(encoder, TableEncoder) and not estimator._of_arrays
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
     return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
@@ -183,13 +167,14 @@ def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Any:
 
 def as_learned(estimator: Any, X: Any) -> Any:
     """Rows of an array or a sparse matrix, as rows of the table if the estimator learned such from a stream."""
-    encoder = encoder_of(estimator)
+    encoder = estimator._encoder
     if encoder is None or estimator._as_array:
         return X
     numbers = X.toarray() if sparse.issparse(X) else X
     return EncodedRows(table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0))), encoder)
 
 
+@naming("tunefree.train", ROLES)
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Any:
     """Rows of a table as EncodedRows, or as an array.
 
@@ -199,21 +184,11 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     Raises a DataError if a column is missing or of a type that has no features, or a value cannot be used. Warns in one
     warning, with a line for each oddity, if rows that are not learned differ from those that were.
     """
-    with naming("tunefree.train", ROLES):
-        encoder: Any = None if reset else encoder_of(estimator)
-        if is_of_text(encoder):
-            block = _text_rows(encoder, X, learning)
-            if learning:
-                _name_columns(estimator, [], encoder.n_features - 1, False)
-            return EncodedRows(block, encoder)
-        return _encode(estimator, X, learning, reset, as_array)
-
-
-def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Any:
-    """Rows of a table; see :func:`encode`."""
-    encoder = None if reset else encoder_of(estimator)
+    encoder = None if reset else estimator._encoder
+    if encoder is not None and not isinstance(encoder, TableEncoder):
+        return _text_rows(estimator, X, learning)
     is_table = has_columns(X)
-    of_arrays = not is_table if reset else encoder is None or _is_of_arrays(estimator)
+    of_arrays = not is_table if reset else encoder is None or estimator._of_arrays
     if encoder is None and not reset:  # in the array that it was fitted on no number was missing
         encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
     elif not reset:
@@ -225,7 +200,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     chunks = _chunks(X if is_table else np.asarray(X), bad)
     first = next(chunks)
     if encoder is None:
-        grows = not (of_arrays or (as_array and _has_kernels(estimator)))
+        keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
+        grows = not (of_arrays or (as_array and keeps_points))  # points of an array have no further columns
         encoder = _new_encoder(estimator, first, grows)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator.n_features_in_ = len(encoder.columns)
@@ -252,7 +228,7 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
 
 def feature_names(estimator: Any) -> list[str]:
     """Names of the features of a fitted estimator, without the constant."""
-    encoder = encoder_of(estimator)
+    encoder = estimator._encoder
     if encoder is not None:
         return encoder.names()[1:]
     usual = [f"x{j}" for j in range(estimator.n_features_in_)]
@@ -268,8 +244,8 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
     >>> import pandas as pd
     >>> estimator = SimpleNamespace()
     >>> name_columns(estimator, True, target=pd.Series([0, 1], name="rich"), group=[5, 6])
-    >>> column_name(estimator, "target"), column_name(estimator, "group"), column_name(estimator, "exposure")
-    ('rich', 'group', None)
+    >>> estimator._target_name, estimator._group_name
+    ('rich', 'group')
     """
     for role, of_rows in values.items():
         columns: Sequence[Any] = getattr(of_rows, "columns", ())
@@ -278,11 +254,6 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
             setattr(estimator, f"_{role}_name", role if name is None or str(name) == "" else str(name))
         elif reset:
             setattr(estimator, f"_{role}_name", None)
-
-
-def column_name(estimator: Any, role: str) -> str | None:
-    """The name of the targets, groups or exposures of a fitted estimator; None if it has none."""
-    return getattr(estimator, f"_{role}_name", None)
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
@@ -305,11 +276,6 @@ def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
         numbers.append(list(names).index(item) if item in names else range(len(names))[int(item)])
     return numbers
-
-
-def _is_of_arrays(estimator: Any) -> bool:
-    """Whether the columns of the estimator's encoder are those of arrays."""
-    return getattr(estimator, "_of_arrays", False)
 
 
 def _has_gaps(estimator: Any, X: Any) -> bool:
@@ -350,21 +316,15 @@ def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
-    numeric = [field.name for field in first.table.schema if _is_empty_number(first.table, field)]
-    numeric = [name for name in numeric if name not in categories]
+    numeric = [
+        field.name
+        for field in first.table.schema
+        if (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
+        and first.table.column(field.name).null_count == first.table.num_rows
+        and field.name not in categories
+    ]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
-
-
-def _has_kernels(estimator: Any) -> bool:
-    """Whether it keeps rows as points, of which those of an array have no further columns."""
-    return hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
-
-
-def _is_empty_number(table: Any, field: Any) -> bool:
-    """Whether a column has no values, and its type says that these are numbers."""
-    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
-    return is_number and table.column(field.name).null_count == table.num_rows
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
@@ -400,24 +360,19 @@ def _is_numbers(encoder: TableEncoder) -> bool:
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
 
 
-def _text_rows(encoder: Any, X: Any, learning: bool) -> Any:
-    """A block of rows.
-
-    ``X``: lines; or rows whose column j has the index j + 1, or j if indices are from 0.
-    ``learning``: whether features that are new are learned; else they are left out.
-    """
-    if _are_lines(X):
-        return _of_lines(encoder, X, learning)
-    if isinstance(encoder, SvmlightEncoder):
-        return _of_indices(encoder, X, learning)
-    raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
-
-
-def _are_lines(X: Any) -> bool:
-    """Whether X is a sequence of strings."""
-    if sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns"):
-        return False
-    return np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X)
+def _text_rows(estimator: Any, X: Any, learning: bool) -> EncodedRows:
+    """Rows of lines of text; or of svmlight text arrays, whose column j has the index j + 1, or j if from 0."""
+    encoder = estimator._encoder
+    is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
+    if not is_table and np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X):
+        block = _of_lines(encoder, X, learning)
+    elif isinstance(encoder, SvmlightEncoder):
+        block = _of_indices(encoder, X, learning)
+    else:
+        raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
+    if learning:
+        _name_columns(estimator, [], encoder.n_features - 1, False)
+    return EncodedRows(block, encoder)
 
 
 def _of_lines(encoder: Any, X: Any, learning: bool) -> Any:

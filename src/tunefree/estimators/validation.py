@@ -33,9 +33,6 @@ OF_STRINGS = (
 FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
 
 
-_OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-
-
 def quiet() -> Any:
     """A context in which sums may overflow: scikit-learn looks for NaN in them first, and then in each number."""
     return np.errstate(over="ignore", invalid="ignore")
@@ -73,20 +70,25 @@ def class_labels(y: np.ndarray) -> None:
         check_classification_targets(y)
 
 
-def features(estimator: Any, X: Any) -> Any:
+def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Any:
     """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with.
 
-    Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`.
+    Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`, in which categories and
+    words that are new become features if they are ``learning``. With ``reset`` the estimator's ``n_features_in_`` and
+    ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
     """
-    if (row := tables.of_one_row(estimator, X)) is not None:
+    if not reset and (row := tables.of_one_row(estimator, X, learning)) is not None:
         return row
-    X = _rows_of(X)
-    if tables.is_for_encoder(estimator, X, reset=False):
-        return tables.encode(estimator, X, learning=False)
-    if _is_sound(estimator, X):
-        return tables.as_learned(estimator, X)
-    with quiet():
-        return tables.as_learned(estimator, canonical(_validated(estimator, X, reset=False)))
+    check_has_columns(X, tables.NAME)
+    X = unmasked(X)
+    if tables.is_for_encoder(estimator, X, reset):
+        return tables.encode(estimator, X, learning, reset, not stream)
+    if reset:
+        estimator._encoder, estimator._is_sparse = None, sparse.issparse(X)
+    if reset or not _is_sound(estimator, X):
+        with quiet():
+            X = canonical(_validated(estimator, X, reset))
+    return tables.as_learned(estimator, X)
 
 
 def _is_sound(estimator: Any, X: Any) -> bool:
@@ -104,16 +106,16 @@ def _is_sound(estimator: Any, X: Any) -> bool:
 
 
 def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
-    """Likewise of targets, or labels."""
+    """Whether targets, or labels, are an array that scikit-learn would return as it is."""
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
     return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in WHOLE
 
 
-def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
     try:
-        return validate_data(estimator, X, *y, **options, **_OPTIONS)
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
     except ValueError as error:
         problem = str(error).splitlines()[0]
         if problem.startswith("could not convert string to float"):
@@ -128,36 +130,18 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 def labelled(
     estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
 ) -> tuple[Any, np.ndarray]:
-    """X as :func:`features` gives it, and a checked (n,) array of y.
-
-    With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with;
-    so is the name of the target for its file. ``stream`` says that more rows are to come.
-    """
+    """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
         tables.name_columns(estimator, True, target=y)
-    X, y = _rows_of(X), plain(unmasked(y))
-    if tables.is_for_encoder(estimator, X, reset):
-        _check_known(y, y_numeric)
-        row = None if reset else tables.of_one_row(estimator, X, learning=True)
-        X = tables.encode(estimator, X, True, reset, not stream) if row is None else row
+    y = plain(unmasked(y))
+    _check_known(y, y_numeric)
+    X = features(estimator, X, True, reset, stream)
+    if not _are_sound(y, X.shape[0], y_numeric):
         with quiet():
             y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
-            return X, _complete(y, y_numeric)
-    if reset:
-        tables.forget(estimator)
-        estimator._is_sparse = sparse.issparse(X)
-    elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
-        return tables.as_learned(estimator, X), y
-    _check_known(y, y_numeric)
-    with quiet():
-        X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
-        return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
-
-
-def _rows_of(X: Any) -> Any:
-    """X without a mask; an error of containers that are no rows."""
-    check_has_columns(X, tables.NAME)
-    return unmasked(X)
+        if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
+            assert_all_finite(y, input_name="y")
+    return X, y
 
 
 def _check_known(y: Any, is_numeric: bool) -> None:
@@ -172,13 +156,6 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
-
-
-def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
-    """Targets that are finite: of objects scikit-learn makes numbers, and does not look at these again."""
-    if is_numeric:
-        assert_all_finite(y, input_name="y")
-    return y
 
 
 def canonical(X: Any) -> Any:

@@ -59,18 +59,11 @@ def small_chunks(file: str) -> TextFile:
 
 
 def held(model: Model) -> int:
-    """Bytes that members and certificates of a model take, and in a pool its generations, the rows that they are grown
-    on, and their mixture."""
-    return _of_features(model) + _of_rows(model) + _of_generations(model)
-
-
-def _of_generations(model: Model) -> int:
-    return 0 if model.pool is None else model.pool.nbytes
-
-
-def _gives_up(model: Model) -> str | None:
-    """The name of what a pool gives up; None if nothing is left, as of a single learner."""
-    return None if model.pool is None else model.pool.put_to_sleep()
+    """Bytes that members and certificates of a model take, with the rows in which features were met for the first time,
+    and in a pool its generations, the rows that they are grown on, and their mixture."""
+    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    of_rows = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
+    return _of_features(model) + of_rows + (0 if model.pool is None else model.pool.nbytes)
 
 
 def _of_features(model: Model, room: int = 0) -> int:
@@ -78,12 +71,6 @@ def _of_features(model: Model, room: int = 0) -> int:
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
     parts.append(model.record.evidence)
     return sum(size_of(part, room) for part in parts)
-
-
-def _of_rows(model: Model) -> int:
-    """Bytes of what is kept of rows in which features were met for the first time."""
-    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    return sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
 
 
 def shown(size: float) -> str:
@@ -173,7 +160,7 @@ class MemoryLimit:
         if not self.limit:
             return
         needed = self._needed(model, n_features)
-        while needed > self.limit and (name := _gives_up(model)) is not None:
+        while needed > self.limit and model.pool is not None and (name := model.pool.put_to_sleep()) is not None:
             self.tell(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
                 f"{shown(self.limit)} of `memory_limit`: goes on without {name}"
@@ -187,9 +174,9 @@ class MemoryLimit:
             )
         if needed > self._announced:
             self._announced = 2.0 * needed
-            of_trees = 2 * _of_generations(model) > needed
             hint = "some are forgotten when there are more" if self.most else "`hash_bits` bounds their number"
-            hint = "generations take most of it" if of_trees else hint
+            if model.pool is not None and 2 * model.pool.nbytes > needed:
+                hint = "generations take most of it"
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
                 f"`memory_limit`; {hint}"

@@ -30,7 +30,15 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.training.stopping import Stop, Stopped
-from tunefree.training.targets import Guess, check_classes, closed_classes, of_usable_targets, target_of, task_of
+from tunefree.training.targets import (
+    NEVER_CLASSES,
+    Guess,
+    check_classes,
+    closed_classes,
+    of_usable_targets,
+    target_of,
+    task_of,
+)
 
 POLL = 0.1  # seconds until it is asked whether anything will come
 PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
@@ -111,7 +119,7 @@ def _without_features(encoder: Any, chunk: Columns, learning: bool, bad: BadRows
 def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
     """The task, the classes and what guessed the task, of first rows; and those of them whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
-    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+    if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
         guess = Guess("classification", "classes that are named")
     if guess is not None and not plan.classes:
         check_classes(guess, batch.target, batch.file, plan.target)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tunefree.stream.source import Source
@@ -121,13 +121,7 @@ class Stop(Callback):
 class Stoppable(Source):
     """A source whose rows end where a training is asked to."""
 
-    stop: Stop | None = None
+    stop: Stop = field(default_factory=Stop)
 
     def chunks(self, *arguments: Any, **options: Any) -> Iterator[Any]:
-        chunks = super().chunks(*arguments, **options)
-        return chunks if self.stop is None else self.stop.through(chunks)
-
-
-def stoppable(source: Source, stop: Stop) -> Stoppable:
-    """The source, until the training is asked to end."""
-    return Stoppable(**vars(source), stop=stop)
+        return self.stop.through(super().chunks(*arguments, **options))

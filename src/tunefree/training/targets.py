@@ -25,6 +25,7 @@ SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequen
 NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
 BOOLEANS = {"true": True, "false": False}
 TEXTS, FRACTIONS, MANY_VALUES = "texts", "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
+NEVER_CLASSES = FRACTIONS, MANY_VALUES
 
 
 class Guess(NamedTuple):
@@ -33,11 +34,6 @@ class Guess(NamedTuple):
     task: str  # "classification" or "regression"
     why: str
     doubtful: bool = False
-
-    @property
-    def can_be_classes(self) -> bool:
-        """Whether the values may be classes, if they are said to be."""
-        return self.why not in (FRACTIONS, MANY_VALUES)
 
 
 def task_of(target: Any) -> Guess:

@@ -46,7 +46,7 @@ from tunefree.training.reading import (
 )
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
-from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
+from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 
@@ -109,7 +109,7 @@ def train(
     limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
-        rows = stoppable(in_order, stop)
+        rows = Stoppable(**vars(in_order), stop=stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         callbacks = [Notes(rows.origin), *(callbacks or ()), checkpoints, stop]
