@@ -30,7 +30,7 @@ from tunefree import (
 )
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
-from tunefree.estimators.tables import feature_names
+from tunefree.estimators.tables import feature_names, keys_of
 from tunefree.stream.batch import Refused
 from tunefree.training.training import train
 
@@ -153,8 +153,9 @@ def test_rows_of_a_table_in_any_order_are_the_same_rows():
     np.testing.assert_allclose(
         ScInOLClassifier(passes=2).fit(table.iloc[order], y[order]).decision_function(table), one, rtol=1e-9
     )
-    rows, targets = validation.labelled(ScInOLClassifier(), table, y == "rich", True)
-    digests = validation.digests(rows, targets)
+    model = ScInOLClassifier()
+    rows, targets = validation.labelled(model, table, y == "rich", True)
+    digests = validation.digests(rows, keys_of(model)) + validation.of_targets(targets)
     assert len(np.unique(digests)) == len(y)
 
 

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
 from tunefree.core.parameters import check, parameter
+from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, check_whole
 from tunefree.estimators.parameters import estimator, shared
@@ -119,14 +120,15 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time."""
-        for place, block in self._blocks(X, rounds):
+        for place, block in validation.blocks(X, rounds):
             here = rounds.at(place)
             others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
-            yield Batch(block, self._targets(y, here.row), here.weight, **others)
+            yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
 
-    def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
-        """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
+    def _formed(self, block: Block) -> Block:
+        """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
+        is_sparse = self._learned.model.is_sparse
+        return validation.in_form(block, self._intercept(), is_sparse, tables.n_features(self))
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
@@ -134,7 +136,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
         random = check_random_state(self.random_state)
-        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
+        rounds = validation.as_given(weight)
+        if self.shuffle:
+            rounds = validation.spread(self._digests(X) + validation.of_targets(y), weight)
         self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             of_pass = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
@@ -143,6 +147,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             if is_over:
                 break
         self._end(self._learned.progress.number)
+
+    def _digests(self, X: Block) -> np.ndarray:
+        return validation.digests(X, tables.keys_of(self))
 
     def _know_rounds(self, rounds: int) -> None:
         """How many rounds there will be, before the first; most learners do not ask."""
@@ -211,9 +218,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         check_is_fitted(self)
         with self._turn():
             X, model = validation.features(self, X), self._learned.model
-            in_sparse, starts = model.is_sparse, range(0, X.shape[0], validation.BLOCK)
-            parts = (X[start : start + validation.BLOCK] for start in starts)
-            blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
+            starts = range(0, n_rows(X), validation.BLOCK)
+            blocks = (self._formed(part(X, start, start + validation.BLOCK)) for start in starts)
             return np.concatenate([of_block(model, block) for block in blocks])
 
     def _predictions(self, X: Any) -> np.ndarray:

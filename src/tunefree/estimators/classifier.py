@@ -134,7 +134,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             check_several(known)
             weight = self._weighted(y, weight, labels, known)
             if not again:
-                self._begin(X.shape[1], known.tolist())
+                self._begin(tables.n_features(self), known.tolist())
             self._know(known, closed)
             self._watched(callbacks, learn, X, np.searchsorted(known, y), weight)
         if closed is None:
@@ -171,7 +171,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             named = y[:0] if closed is None else closed
             known = union(self.classes_, named) if again else named
             if not again:
-                self._begin(X.shape[1], known.tolist())
+                self._begin(tables.n_features(self), known.tolist())
             self._know(known, closed)
             labels, codes = np.unique(y, return_inverse=True)
             weight = weight * self._class_weight(y, weight, labels, closed)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.estimators import tables, validation
 from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
@@ -70,10 +71,10 @@ class Explaining:
             decomposition = decomposition_of(self)
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
-            if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
-                raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
-            blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
-            parts = [decomposition.contributions(block) for _, block in blocks]
+            if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
+                raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
+            blocks = (part(X, start, start + validation.BLOCK) for start in range(0, n_rows(X), validation.BLOCK))
+            parts = [decomposition.contributions(self._formed(block)) for block in blocks]  # type: ignore[attr-defined]
             contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
@@ -178,8 +179,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
-        X = X[evenly_spaced(X.shape[0])]
-        rows = validation.block(X, estimator._intercept(), model.is_sparse)  # type: ignore[attr-defined]
+        rows = estimator._formed(rows_at(X, evenly_spaced(n_rows(X))))  # type: ignore[attr-defined]
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -85,7 +85,7 @@ class Pooled(OnlineEstimator):
     ) -> None:
         """A pass over the rows, and its end."""
         if self.shuffle:
-            rounds = validation.ordered(X, y, weight, group)
+            rounds = validation.ordered(self._digests(X), y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
@@ -331,7 +331,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """A function that gives the exposures of each block of the rows, one block after the other."""
         if exposure is None:
             return lambda block: None
-        checked = self._checked_exposures(exposure, validation.features(self, X).shape[0])
+        checked = self._checked_exposures(exposure, n_rows(validation.features(self, X)))
         assert checked is not None
         stops = 0
 

@@ -59,7 +59,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
             tables.name_columns(self, not again, exposure=exposure)
             if not again:
-                self._begin(X.shape[1], [])
+                self._begin(tables.n_features(self), [])
             self._watched(callbacks, learn, X, y, weight)
         return self
 
@@ -86,7 +86,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             group = validation.group_digests(groups, len(y), may_be_one=True)
             tables.name_columns(self, not again, group=groups, exposure=exposure)
             if not again:
-                self._begin(X.shape[1], [])
+                self._begin(tables.n_features(self), [])
             self.n_iter_ = 1
             self._watched(callbacks, self._pass, X, y, validation.as_given(weight, group))
         return self

@@ -2,9 +2,9 @@
 
 A table has named columns: pandas and polars DataFrames, objects with Arrow's PyCapsule interface, dicts of arrays. An
 estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees numbers only,
-and none is missing, the rows are an array, so that the model is that of the array. On a stream the first missing number
-may come with any later rows, so there rows of numbers are rows of a table too. An array in which numbers are missing is
-a table whose columns have numbers for names, from the first such rows on.
+and none is missing, the rows are those of an array, so that the model is, too. On a stream the first missing number may
+come with any later rows, so there rows of numbers are rows of a table. An array in which numbers are missing is a table
+whose columns have numbers for names, from the first such rows on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import itertools
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -24,7 +23,7 @@ from sklearn.utils.validation import validate_data
 
 from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
 from tunefree.core.parameters import naming
-from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
+from tunefree.core.rows import Block, dense, table, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
@@ -43,37 +42,6 @@ NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
-
-
-class EncodedRows:
-    """Rows of a table, which are indexed like those of an array.
-
-    >>> from tunefree.core.rows import table
-    >>> from tunefree.stream.columns import Category
-    >>> encoder = TableEncoder([Category("job")])
-    >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
-    >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
-    (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
-    """
-
-    def __init__(self, block: Block, encoder: Any) -> None:
-        self.block, self.encoder = block, encoder
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and features without the constant."""
-        return n_rows(self.block), self.encoder.n_features - 1
-
-    def __getitem__(self, places: slice | np.ndarray) -> EncodedRows:
-        if isinstance(places, slice):
-            start, stop, _ = places.indices(self.shape[0])
-            return EncodedRows(part(self.block, start, stop), self.encoder)
-        return EncodedRows(rows_at(self.block, places), self.encoder)
-
-    @cached_property
-    def keys(self) -> np.ndarray:
-        """(d,) uint64: hashes of the names of features, which do not depend on the order of rows."""
-        return string_keys(of_strings(self.encoder.names()), 0)
 
 
 def has_columns(X: Any) -> bool:
@@ -156,27 +124,44 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
         estimator.feature_names_in_ = np.array(names, object)
 
 
-def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Any:
+def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Block | None:
     """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
     encoder = estimator._encoder
     is_table = isinstance(encoder, TableEncoder) and not estimator._of_arrays
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
-    return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+    return dense(block.numbers) if estimator._as_array and _is_numbers(encoder) else block
 
 
-def as_learned(estimator: Any, X: Any) -> Any:
+def as_block(X: Any) -> Block:
+    """Rows of an array or a sparse matrix; column j becomes feature j + 1."""
+    return sparse_rows(X.indptr, X.indices + 1, X.data) if sparse.issparse(X) else dense(X)
+
+
+def as_learned(estimator: Any, X: Any) -> Block:
     """Rows of an array or a sparse matrix, as rows of the table if the estimator learned such from a stream."""
-    encoder = estimator._encoder
-    if encoder is None or estimator._as_array:
-        return X
+    if estimator._encoder is None or estimator._as_array:
+        return as_block(X)
     numbers = X.toarray() if sparse.issparse(X) else X
-    return EncodedRows(table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0))), encoder)
+    return table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0)))
+
+
+def n_features(estimator: Any) -> int:
+    """Features of the rows of an estimator, without the constant."""
+    return estimator.n_features_in_ if estimator._encoder is None else estimator._encoder.n_features - 1
+
+
+def keys_of(estimator: Any) -> np.ndarray | None:
+    """Hashes (d,) uint64 of the names of the features of a table, which do not depend on the order of rows."""
+    encoder = estimator._encoder
+    if encoder is None or (estimator._as_array and _is_numbers(encoder)):
+        return None
+    return string_keys(of_strings(encoder.names()), 0)
 
 
 @naming("tunefree.train", ROLES)
-def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Any:
-    """Rows of a table as EncodedRows, or as an array.
+def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
+    """Rows of a table.
 
     ``learning``: whether categories and words that are new become features.
     ``reset``: whether there is to be a new encoder, and ``n_features_in_`` and ``feature_names_in_`` are set.
@@ -223,7 +208,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
         warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
-    return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+    return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -360,7 +345,7 @@ def _is_numbers(encoder: TableEncoder) -> bool:
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
 
 
-def _text_rows(estimator: Any, X: Any, learning: bool) -> EncodedRows:
+def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     """Rows of lines of text; or of svmlight text arrays, whose column j has the index j + 1, or j if from 0."""
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
@@ -372,10 +357,10 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> EncodedRows:
         raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
     if learning:
         _name_columns(estimator, [], encoder.n_features - 1, False)
-    return EncodedRows(block, encoder)
+    return block
 
 
-def _of_lines(encoder: Any, X: Any, learning: bool) -> Any:
+def _of_lines(encoder: Any, X: Any, learning: bool) -> Block:
     lines = [line.rstrip("\r\n") for line in X]
     for row, line in enumerate(lines, 1):
         if not line.strip() or "\n" in line:
@@ -384,7 +369,7 @@ def _of_lines(encoder: Any, X: Any, learning: bool) -> Any:
     return encoder.encode(Lines(text, NAME, 1, Position()), learning, Refused(), False).rows
 
 
-def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Any:
+def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:
     matrix = sparse.csr_array(X, dtype=np.float64)
     matrix.check_format(full_check=True)
     if not matrix.has_canonical_format:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +15,8 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, 
 
 from tunefree.core import rows
 from tunefree.core.errors import nearest
+from tunefree.core.rows import Block, n_rows, part
 from tunefree.estimators import tables
-from tunefree.estimators.tables import EncodedRows
 from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
 from tunefree.stream.frames import check_has_columns, unmasked
@@ -70,12 +69,11 @@ def class_labels(y: np.ndarray) -> None:
         check_classification_targets(y)
 
 
-def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Any:
-    """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with.
+def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Block:
+    """The rows of X, checked against what the estimator was fitted with.
 
-    Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`, in which categories and
-    words that are new become features if they are ``learning``. With ``reset`` the estimator's ``n_features_in_`` and
-    ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
+    Categories and words of a table that are new become features if rows are learned (``learning``). With ``reset`` the
+    estimator's ``n_features_in_`` and ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
     """
     if not reset and (row := tables.of_one_row(estimator, X, learning)) is not None:
         return row
@@ -129,16 +127,16 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 def labelled(
     estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
-) -> tuple[Any, np.ndarray]:
+) -> tuple[Block, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
         tables.name_columns(estimator, True, target=y)
     y = plain(unmasked(y))
     _check_known(y, y_numeric)
     X = features(estimator, X, True, reset, stream)
-    if not _are_sound(y, X.shape[0], y_numeric):
+    if not _are_sound(y, n_rows(X), y_numeric):
         with quiet():
-            y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+            y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
         if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
             assert_all_finite(y, input_name="y")
     return X, y
@@ -271,34 +269,36 @@ def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
     return Rounds(row, weight[row], weight[row], None if group is None else group[row])
 
 
-def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
+def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     """Rounds in an order that depends on the weighted set of rows alone, not on how it is written down.
 
     A row of weight 3 makes three rounds, as three copies of it do, and rows are sorted by a digest of their contents,
     so that any two tables of the same weighted rows give the same rounds. A row makes one round where its weight is at
     most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
+    ``keys``: digests (n,) of rows with their targets.
     """
     row = np.flatnonzero(weight)
     unit = max(1.0, weight.sum() / max(FEW_ROUNDS, 4 * len(row)))
     copies = np.maximum(np.ceil(weight[row] / unit * (1.0 - 1e-12)), 1.0).astype(np.int64)
     share = weight[row] / copies
-    order = np.lexsort((share, digests(X, y)[row]))
+    order = np.lexsort((share, keys[row]))
     order = np.repeat(order, copies[order])
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def ordered(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
+def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
     """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down.
 
     A row and its copies, in columns and target, have the total of their weights as mass.
+    ``observation``: digests (n,) of rows.
     """
     rounds = as_given(weight, group)
-    keys = _digests(X)[rounds.row] + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
+    keys = observation[rounds.row] + of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
     if group is not None:
         return rounds
     _, place = np.unique(keys[order], return_inverse=True)
-    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=_digests(X)[rounds.row])
+    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=observation[rounds.row])
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
@@ -342,37 +342,24 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
     return Rounds(row, rounds.weight[order], counts)
 
 
-def digests(X: Any, y: np.ndarray) -> np.ndarray:
-    """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
-    return _digests(X) + _of_targets(y)
+def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
+    """A 64-bit digest (n,) of each row, the same for dense and sparse rows; keys of features are their numbers - 1."""
+
+    def key(features: np.ndarray) -> np.ndarray:
+        return features.astype(np.int64) - 1 if keys is None else keys[features]
+
+    step, columns = BLOCK // 8, key(X.columns)
+    total = rows.row_sums(_mixed(X.values, key(X.features)), X.pointers)
+    for start in range(0, n_rows(X), step):
+        total[start : start + step] += _mixed(X.numbers[start : start + step], columns).sum(axis=1)
+    for codes in X.codes.T:
+        total += _mixed((codes > 0).astype(np.float64), key(codes))
+    return total
 
 
-def _of_targets(y: np.ndarray) -> np.ndarray:
+def of_targets(y: np.ndarray) -> np.ndarray:
+    """A 64-bit digest (n,) of each target."""
     return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
-
-
-@singledispatch
-def _digests(X: Any) -> np.ndarray:
-    return _digests_of_numbers(X, np.arange(X.shape[1]))
-
-
-@_digests.register(sparse.sparray)
-def _digests_of_sparse(X: Any) -> np.ndarray:
-    return rows.row_sums(_mixed(X.data, X.indices), X.indptr)
-
-
-@_digests.register(EncodedRows)
-def _digests_of_encoded(X: EncodedRows) -> np.ndarray:
-    block, keys = X.block, X.keys
-    total = _digests_of_numbers(block.numbers, keys[block.columns])
-    for codes in block.codes.T:
-        total += _mixed((codes > 0).astype(np.float64), keys[codes])
-    return total + rows.row_sums(_mixed(block.values, keys[block.features]), block.pointers)
-
-
-def _digests_of_numbers(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
-    return np.concatenate(parts)
 
 
 def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
@@ -384,28 +371,29 @@ def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
 
 
-def blocks(X: Any, rounds: Rounds, intercept: bool, in_sparse: bool | None = None) -> Iterator[tuple[slice, Any]]:
-    """The rounds' rows as blocks for a learner, some thousand at a time, and where they stand among the rounds.
+def blocks(X: Block, rounds: Rounds) -> Iterator[tuple[slice, Block]]:
+    """The rounds' rows, some thousand at a time, and where they stand among the rounds.
 
     A block ends where a run of rounds of one group does.
     """
     n = len(rounds.row)
-    in_order = n == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
+    in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
     ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
     start = 0
     while start < n:
         stop = int(ends[np.searchsorted(ends, min(start + BLOCK, n))])
         place = slice(start, stop)
-        yield place, block(X[place] if in_order else X[rounds.row[place]], intercept, in_sparse)
+        yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
         start = stop
 
 
-def block(X: Any, intercept: bool, in_sparse: bool | None = None) -> Any:
-    """Rows for a learner, dense or sparse as asked for, else as they are given; column j becomes feature j + 1."""
-    if isinstance(X, EncodedRows):
-        return X.block._replace(constant=float(intercept))
-    if in_sparse is not None and in_sparse != sparse.issparse(X):
-        X = sparse.csr_array(X) if in_sparse else X.toarray()
-    if sparse.issparse(X):
-        return rows.sparse(X.indptr, X.indices + 1, X.data, intercept)
-    return rows.dense(X, intercept)
+def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
+    """Rows for a learner, with an intercept or not; those of arrays are dense or sparse as asked for."""
+    is_array = bool(X.numbers.shape[1])
+    if is_sparse is not None and not X.is_table and is_sparse == is_array:
+        if is_array:
+            X = rows.sparse(*rows.compressed(X))
+        else:
+            shape = n_rows(X), n_features
+            X = rows.dense(sparse.csr_array((X.values, X.features - 1, X.pointers), shape=shape).toarray())
+    return X._replace(constant=float(intercept))

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
+from tunefree.core.rows import n_rows, part
 from tunefree.estimators import validation
 from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
@@ -249,8 +250,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
-        some = validation.block(X[: validation.BLOCK], intercept=False)
-        check_memory(self._learned.model.bank, some, X.shape[0])
+        some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
+        check_memory(self._learned.model.bank, some, n_rows(X))
         super()._passes(X, y, weight, *callbacks)
 
     def _check_parameters(self) -> None:

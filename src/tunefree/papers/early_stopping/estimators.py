@@ -15,13 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter, require
+from tunefree.core.rows import Block
 from tunefree.core.threads import one_for_products
-from tunefree.estimators import classifier, validation
+from tunefree.estimators import classifier, tables, validation
 from tunefree.estimators.classifier import Classifying
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import Regressing
-from tunefree.estimators.tables import EncodedRows
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -161,8 +161,10 @@ class IterativeRegularization(Saving, BaseEstimator):
         """What is minimised, the targets as the method takes them, and the weights of the rows."""
         raise NotImplementedError
 
-    def _matrix(self, X: Any) -> Any:
-        return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
+    def _matrix(self, X: Block) -> Any:
+        """Rows as one array or sparse matrix, which those of an array or sparse matrix are."""
+        is_dense = self._is_dense if self._encoder is not None else bool(X.numbers.shape[1])
+        return preparation.matrix([X], 1 + tables.n_features(self), is_dense)
 
     def _learn(self, X: Any, goal: Goal, targets: Targets, weight: np.ndarray) -> None:
         """Prepare the rows, descend, and choose a stop."""
