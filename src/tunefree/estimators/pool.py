@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +14,13 @@ import pyarrow as pa
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from tunefree.compiled import notices
 from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase
-from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
@@ -27,7 +29,47 @@ from tunefree.losses import loss_of
 from tunefree.model.options import POOL
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
-from tunefree.training.callbacks import Callback
+from tunefree.training.callbacks import Callback, Step
+
+
+class FitDisplay(Callback):
+    """Lines, each with the seconds so far, and a bar for a pass over some rows; nothing unless verbose.
+
+    >>> with FitDisplay("Example", 10, verbose=True) as display:
+    ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
+    [Example]     ... s  10 rows learned
+    """
+
+    def __init__(self, name: str, rows: int, verbose: bool) -> None:
+        self.name, self.rows, self.began = name, rows, time.perf_counter()
+        self._progress: Any = None
+        if verbose:
+            from tunefree.core.console import ProgressLine, plain_console
+
+            self._progress = ProgressLine(plain_console())
+
+    def __enter__(self) -> FitDisplay:
+        if self._progress is not None:
+            notices.listeners.append(self.say)
+            description = f"a pass over {self.rows:,} rows"
+            self._progress.bar.update(self._progress.task, description=description, total=self.rows)
+            self._progress.bar.start()
+        return self
+
+    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._progress is not None:
+            notices.listeners.remove(self.say)
+            self._progress.close()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if self._progress is not None:
+            self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
+
+    def step(self, trained: Any, step: Step) -> None:
+        """Further rows of the pass are learned."""
+        if self._progress is not None:
+            self._progress.bar.advance(self._progress.task, len(step.row_losses))
 
 
 @estimator

@@ -50,21 +50,15 @@ def plain(labels: Any) -> Any:
     return np.array(list(labels)) if types and (are_whole or types <= {bool, np.bool_}) else labels
 
 
-def check_types(labels: np.ndarray) -> None:
-    """Raise a ValueError unless labels of type object are strings."""
-    types = {type(label): place for place, label in reversed([*enumerate(labels)])}
-    others = [of_some for of_some in types if not issubclass(of_some, (str, float, np.floating))]
-    if len(types) > 1 or others:
-        shown = " and ".join(f"y[{place}] of type {of_some.__name__}" for of_some, place in [*types.items()][:2])
-        raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
-
-
 def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
     if y.dtype.kind == "O":
-        check_types(y)
+        types = {type(label): place for place, label in reversed([*enumerate(y)])}
+        if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
+            shown = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 
@@ -239,13 +233,11 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
         alike = next((label for label in known if written(label) == written(strange[0])), None)
-        remedy = nearest(strange[0], known, "classes") if alike is None else f"the class is the {_typed(alike)}"
+        remedy = nearest(strange[0], known, "classes")
+        if alike is not None:
+            remedy = f"the class is the {'string' if isinstance(alike, str) else 'number'} {alike!r}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
-
-
-def _typed(label: Any) -> str:
-    return f"{'string' if isinstance(label, str) else 'number'} {label!r}"
 
 
 class Rounds(NamedTuple):
@@ -343,10 +335,11 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
 
 
 def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
-    """A 64-bit digest (n,) of each row, the same for dense and sparse rows; keys of features are their numbers - 1."""
+    """A 64-bit digest (n,) of each row, the same for dense and sparse rows; keys of features are by default their
+    numbers."""
 
     def key(features: np.ndarray) -> np.ndarray:
-        return features.astype(np.int64) - 1 if keys is None else keys[features]
+        return features if keys is None else keys[features] + np.uint64(1)
 
     step, columns = BLOCK // 8, key(X.columns)
     total = rows.row_sums(_mixed(X.values, key(X.features)), X.pointers)
@@ -359,13 +352,12 @@ def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
 
 def of_targets(y: np.ndarray) -> np.ndarray:
     """A 64-bit digest (n,) of each target."""
-    return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+    return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES + 1))
 
 
-def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
-    """Well mixed 64 bits of each value and its column; 0 for a value of 0 (splitmix64's finaliser)."""
-    keys = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    bits = values.view(np.uint64) ^ keys
+def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Well mixed 64 bits of each value and the key of its column; 0 for a value of 0 (splitmix64's finaliser)."""
+    bits = values.view(np.uint64) ^ (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))

@@ -19,15 +19,6 @@ from tunefree.stream.tally import MOST_REASONS, Reason, Tally
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
 
 
-def points_between(start: int, stop: int) -> tuple[int, ...]:
-    """Those of ``POINTS`` after ``start``, up to ``stop``.
-
-    >>> points_between(64, 83)
-    (70, 76, 83)
-    """
-    return POINTS[bisect_left(POINTS, start + 1) : bisect_left(POINTS, stop + 1)]
-
-
 class Occurrence(NamedTuple):
     """A row of a class."""
 
@@ -92,7 +83,8 @@ class Progress:
             weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
-        for cut in points_between(before, before + len(weight)) if self.number == 0 else ():
+        first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)
+        for cut in POINTS[first:last] if self.number == 0 else ():
             rows = slice(start, cut - before)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))

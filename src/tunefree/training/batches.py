@@ -57,9 +57,11 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
 def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
     n = len(batch.weight)
     further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
-    further += [] if batch.groups is None else within_runs(batch.groups)
     if batch.groups is None:  # so that signals are soon handled
         further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+    else:
+        runs = pairwise([*starts_of_runs(batch.groups).tolist(), n])
+        further += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
     edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
@@ -121,12 +123,6 @@ def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges
     rows = model.pool.rows + np.count_nonzero(weight[:start] > 0.0)
     *_, (first, _) = chunks(groups[start:], weight[start:], rows, PIECE)
     return start + first
-
-
-def within_runs(groups: np.ndarray) -> list[int]:
-    """Where runs are cut that are longer than ``MOST_OF_RUN``."""
-    edges = [*starts_of_runs(groups).tolist(), len(groups)]
-    return [place for start, stop in pairwise(edges) for place in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
 
 
 def check_several(groups: np.ndarray, file: str, column: str | None, is_all: bool) -> None:

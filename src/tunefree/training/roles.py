@@ -101,7 +101,10 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 def first_findings(reading: Reading) -> list[Finding]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    findings = roles_of(columns, target, reading.task == "classification")
+    findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
+    if target is not None:
+        n = min((len(values.numbers) for values in columns.values()), default=0)
+        findings += leaks(columns, target[:n], reading.task == "classification")
     nearly = nearly_numbers(reading.encoder)  # of which that is told instead
     findings = [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
     return [*doubts_of_target(reading), *findings]
@@ -188,14 +191,6 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
     return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
-
-
-def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Finding]:
-    """Findings on the columns of a table, in the order of the file; the target has numbers, or those of classes, of at
-    least as many rows."""
-    findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
-    n = min((len(values.numbers) for values in columns.values()), default=0)
-    return findings if target is None else findings + leaks(columns, target[:n], is_classes)
 
 
 def role_of(name: str, values: Values) -> Finding | None:
