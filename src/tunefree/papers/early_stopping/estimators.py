@@ -164,7 +164,7 @@ class IterativeRegularization(Saving, BaseEstimator):
     def _matrix(self, X: Block) -> Any:
         """Rows as one array or sparse matrix, which those of an array or sparse matrix are."""
         is_dense = self._is_dense if self._encoder is not None else bool(X.numbers.shape[1])
-        return preparation.matrix([X], 1 + tables.n_features(self), is_dense)
+        return validation.canonical(preparation.matrix([X], 1 + tables.n_features(self), is_dense))
 
     def _learn(self, X: Any, goal: Goal, targets: Targets, weight: np.ndarray) -> None:
         """Prepare the rows, descend, and choose a stop."""
