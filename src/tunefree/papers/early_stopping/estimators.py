@@ -162,9 +162,11 @@ class IterativeRegularization(Saving, BaseEstimator):
         raise NotImplementedError
 
     def _matrix(self, X: Block) -> Any:
-        """Rows as one array or sparse matrix, which those of an array or sparse matrix are."""
-        is_dense = self._is_dense if self._encoder is not None else bool(X.numbers.shape[1])
-        return validation.canonical(preparation.matrix([X], 1 + tables.n_features(self), is_dense))
+        """Rows as one array or sparse matrix; those of a sparse matrix stay one."""
+        if self._encoder is None and not X.numbers.shape[1]:
+            pointers = X.pointers.astype(np.int32 if X.pointers[-1] < 2**31 else np.int64)
+            return sparse.csr_array((X.values, X.features - 1, pointers), shape=(len(X.numbers), self.n_features_in_))
+        return preparation.matrix([X], 1 + tables.n_features(self), self._is_dense)
 
     def _learn(self, X: Any, goal: Goal, targets: Targets, weight: np.ndarray) -> None:
         """Prepare the rows, descend, and choose a stop."""
