@@ -213,14 +213,17 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
-    def _of_blocks(self, X: Any, of_block: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
-        """What a function makes of the model and each block of rows, block after block."""
+    def _of_blocks(self, X: Any, of_block: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
+        """Results of a function of the model, blocks of rows, and their exposures if there is a function of these."""
         check_is_fitted(self)
         with self._turn():
             X, model = validation.features(self, X), self._learned.model
-            starts = range(0, n_rows(X), validation.BLOCK)
-            blocks = (self._formed(part(X, start, start + validation.BLOCK)) for start in starts)
-            return np.concatenate([of_block(model, block) for block in blocks])
+            exposures, results = None if exposures_of is None else exposures_of(n_rows(X)), []
+            for start in range(0, n_rows(X), validation.BLOCK):
+                stop = start + validation.BLOCK
+                exposed = [] if exposures is None else [exposures[start:stop]]
+                results.append(of_block(model, self._formed(part(X, start, stop)), *exposed))
+            return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
         return self._of_blocks(X, lambda model, block: model.predict(block))

@@ -17,7 +17,6 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tunefree.compiled import notices
 from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
-from tunefree.core.rows import n_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase
@@ -139,15 +138,17 @@ class Pooled(OnlineEstimator):
         for line in self._learned.model.pool.unseen:
             warnings.warn(line, DataWarning, stacklevel=4)
 
-    def _at(
-        self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """What a function makes of the model, rows, what is predicted of them, and levels (c,): (n, c, ...).
+    def _at(self, name: str, levels: Any, X: Any, of_rows: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
+        """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
 
         For one level, which is a number, it is (n, ...).
         """
         checked = checked_parts(name, levels)
-        of_levels = self._of_blocks(X, lambda model, block: of_rows(model, block, model.predict(block), checked))
+
+        def of_block(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
+            return of_rows(model, block, model.predict(block), checked, *exposed)
+
+        of_levels = self._of_blocks(X, of_block, exposures_of)
         return of_levels[:, 0] if np.ndim(levels) == 0 else of_levels
 
     def __sklearn_tags__(self) -> Any:
@@ -361,28 +362,9 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         if quantiles is None:
             predictions: np.ndarray = super().predict(X, exposure=exposure)
             return predictions
-        exposed = self._exposures(X, exposure)
-        return self._at(
-            "quantiles",
-            quantiles,
-            X,
-            lambda model, block, *of_rows: target_quantiles(model, block, of_rows[0], of_rows[1], exposed(block)),
-        )
-
-    def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
-        """A function that gives the exposures of each block of the rows, one block after the other."""
-        if exposure is None:
-            return lambda block: None
-        checked = self._checked_exposures(exposure, n_rows(validation.features(self, X)))
-        assert checked is not None
-        stops = 0
-
-        def exposed(block: Any) -> np.ndarray:
-            nonlocal stops
-            stops += n_rows(block)
-            return checked[stops - n_rows(block) : stops]
-
-        return exposed
+        exposures_of = partial(self._checked_exposures, exposure)
+        quantiles_of_rows: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
+        return quantiles_of_rows
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -412,10 +394,6 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        exposed = self._exposures(X, exposure)
-        return self._at(
-            "coverage",
-            coverage,
-            X,
-            lambda model, block, *of_rows: target_intervals(model, block, of_rows[0], of_rows[1], exposed(block)),
-        )
+        exposures_of = partial(self._checked_exposures, exposure)
+        intervals: np.ndarray = self._at("coverage", coverage, X, target_intervals, exposures_of)
+        return intervals
