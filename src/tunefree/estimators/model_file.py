@@ -194,28 +194,19 @@ def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarra
 def _of_plan(trained: Trained) -> dict[str, Any]:
     """The estimator that would learn with a plan's learner, as files have it."""
     plan, task = trained.plan, trained.model.task
-    name = "TuneFree" if plan.is_pool else "Online"
-    parameters: dict[str, Any] = {
-        "categorical": list(plan.categorical) or None,
-        "text": list(plan.text) or None,
-        "shuffle": plan.shuffle,
-        "random_state": plan.random_state,
-    }
+    parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
+    parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
     if not plan.is_pool:
-        parameters |= {
-            "learner": plan.learner,
-            "settings": dict(plan.settings) or None,
-            "view": plan.view or usual_view(plan.learner),
-        }
-        parameters |= {"passes": plan.passes, "average": plan.average}
+        parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None}
+        parameters |= {"view": plan.view or usual_view(plan.learner), "passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:
         parameters |= {"loss": plan.loss or ("square" if task == "regression" else "logistic")}
     if task == "classification" and plan.class_weight:
         classes = trained.model.classes
         factors = class_factors(weights_by_label(plan.class_weight), Labels(classes, np.arange(len(classes))))
         parameters |= {"class_weight": dict(zip(classes, factors.tolist(), strict=True))}
-    ending = "Classifier" if task == "classification" else "Regressor"
-    return {"class": f"{name}{ending}", "parameters": {key: _plain(value) for key, value in parameters.items()}}
+    name = ("TuneFree" if plan.is_pool else "Online") + ("Classifier" if task == "classification" else "Regressor")
+    return {"class": name, "parameters": {key: _plain(value) for key, value in parameters.items()}}
 
 
 def _described(estimator: Any) -> dict[str, Any]:
@@ -237,15 +228,9 @@ def _described(estimator: Any) -> dict[str, Any]:
 
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], list[str]]:
-    """The parameters of an estimator as files hold them, and the names of those that files cannot hold.
-
-    Instead of a function that gives the width of a kernel, files hold the width.
-    """
-    parameters, lost = estimator.get_params(deep=False), []
-    if callable(parameters.get("gamma")) and hasattr(estimator, "gamma_"):
-        parameters["gamma"] = estimator.gamma_
-    plain = {}
-    for name, value in parameters.items():
+    """The parameters of an estimator as files hold them, and the names of those that files cannot hold."""
+    plain, lost = {}, []
+    for name, value in estimator.get_params(deep=False).items():
         try:
             plain[name] = _plain(value)
         except TypeError:
