@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -96,14 +95,9 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         if exposure is None:
             return None
         check_has_rates(loss_of("regression", self.loss), self.loss)
-        if isinstance(exposure, numbers.Real):
-            exposure = np.full(n_rows, exposure, np.float64)
-        options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "exposure"}
-        array = check_array(exposure, ensure_2d=False, ensure_all_finite=False, **options)
-        if array.shape != (n_rows,):
-            raise ValueError(f"exposure has the shape {array.shape}, and there are {n_rows} rows; give one for each")
+        array = validation.numbers_of_rows("exposure", exposure, n_rows)
         _refuse(fault_of_exposures(array), "exposure")
-        return np.ascontiguousarray(array)
+        return array
 
     def _learnable(
         self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool

@@ -168,19 +168,22 @@ def canonical(X: Any) -> Any:
     return X
 
 
+def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
+    """A float64 for each of n rows; one number stands for all."""
+    if isinstance(values, numbers.Real):
+        return np.full(n, values, np.float64)
+    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": name}
+    array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has the shape {array.shape}, and there are {n} rows; give one for each")
+    return np.ascontiguousarray(array)
+
+
 def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = unmasked(sample_weight)
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n_rows, sample_weight, np.float64)
-    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
-    weight = check_array(sample_weight, ensure_2d=False, ensure_all_finite=False, **options)
-    if weight.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
-    if len(weight) != n_rows:
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    weight = numbers_of_rows("sample_weight", sample_weight, n_rows)
     is_bad = ~np.isfinite(weight) | (weight < 0)
     if is_bad.any():
         row = int(np.argmax(is_bad))
