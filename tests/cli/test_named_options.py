@@ -74,7 +74,7 @@ OF_TRAINING = {
     "workflows/output_columns.py": {"learner"},
     "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "groups", "holdout", "shuffle", "workers"},
 }
 
 
@@ -183,7 +183,7 @@ def test_what_has_a_parameter_is_named():
 
 @pytest.mark.parametrize(
     "options",
-    [{"task": "regression"}, {"holdout": 3}, {"group": "job"}, {"date": "a"}, {"classes": ["yes"]}, {"target": None}],
+    [{"task": "regression"}, {"holdout": 3}, {"groups": "job"}, {"date": "a"}, {"classes": ["yes"]}, {"target": None}],
 )
 def test_python_names_parameters(options):
     with pytest.raises((DataError, ModelError)) as raised:

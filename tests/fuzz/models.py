@@ -62,7 +62,7 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         made = train(open_source(data), Plan(learner="scinol2", task="classification"))
     elif kind == "groups":
         data |= {"g": [i // 5 for i in range(N)]}
-        made = train(open_source(data), Plan(target="y", task="classification", group="g"))
+        made = train(open_source(data), Plan(target="y", task="classification", groups="g"))
     elif kind == "path":
         rows = {name: values for name, values in data.items() if name != "y"}
         made = IterativeRegularizationClassifier(max_iter=20).fit(rows, data["y"])

@@ -27,6 +27,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import tunefree
 from tests.golden.data import TABLES, Data, sparse_rows
+from tunefree.core.parameters import option
 
 NEVER = 300  # seconds, after which another process is taken for dead
 HIDDEN = ("seconds", "bytes", "processors", "MiB", "rows/s", "compiling code")  # words of lines that machines decide
@@ -262,7 +263,7 @@ def options_of(data: Data) -> str:
     """The options of a command that learns a table."""
     listed = {name: [value] if isinstance(value, str) else value for name, value in data.options.items()}
     said = [f"--{name}={value}" for name, values in listed.items() for value in values]
-    return " ".join([f"--task={data.task}", *said, *(f"--{role}={name}" for role, name in data.columns.items())])
+    return " ".join([f"--task={data.task}", *said, *(f"{option(role)}={name}" for role, name in data.columns.items())])
 
 
 def dialogue(data: Data, lines: Sequence[str]) -> Results:

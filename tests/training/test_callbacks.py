@@ -84,8 +84,8 @@ def test_a_training_of_files_ends_with_the_rows_that_were_learned(tmp_path):
 @pytest.mark.parametrize("targets", [["no", "yes"], [1.5, 2.25]])
 def test_rows_that_weigh_nothing_are_an_error_of_a_training(learner, targets):
     table = {"a": list(range(80)), "y": targets * 40, "w": [0.0] * 80}
-    with pytest.raises(DataError, match=r"column 'w': all rows have a weight of 0.*leave `weight` out"):
-        tunefree.train(table, target="y", weight="w", learner=learner)
+    with pytest.raises(DataError, match=r"column 'w': all rows have a weight of 0.*leave `sample_weight` out"):
+        tunefree.train(table, target="y", sample_weight="w", learner=learner)
 
 
 def test_weights_of_classes_that_are_all_0_are_an_error_of_a_training():

@@ -43,7 +43,7 @@ ESTIMATORS = Registry(
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
 _LABELS = {str, int, float, bool}  # that files hold
-OPTIONAL = ("group", "exposure")  # what rows may have beside their target
+IN_PLANS = {"target": "target", "group": "groups", "exposure": "exposure"}  # roles of columns, by names in plans
 ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
 
 
@@ -151,7 +151,7 @@ class Saving:
             encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        names: dict[str, Any] = {role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)}
+        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
@@ -274,8 +274,8 @@ def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: s
     if target in taken:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
     names = {"target": target or trained.plan.target or estimator._target_name or "target"}
-    for role in OPTIONAL:
-        if (name := getattr(trained.plan, role) or getattr(estimator, f"_{role}_name")) is not None:
+    for role in ("group", "exposure"):
+        if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
             names[role] = name
     for role, name in names.items():
         while name in taken:

@@ -36,10 +36,10 @@ TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
 TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
 # Parameters that say what is to be learned from which rows. The others are for learning row by row.
-PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
+PROBLEM = ("target", "task", "loss", "sample_weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
 READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # how rows are read
 EXCLUSIVE = (
-    ("target", "weight", "exposure", "group", "ignore"),
+    ("target", "sample_weight", "exposure", "groups", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
 )  # of one column
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
@@ -89,7 +89,7 @@ class Plan(Parameters):
     task: str | None = parameter(
         None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
     )
-    weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
+    sample_weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
     on_bad_row: str = parameter(
         ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
     )
@@ -116,7 +116,7 @@ class Plan(Parameters):
         metavar="MARK",
     )
     na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
-    group: str | None = parameter(
+    groups: str | None = parameter(
         None,
         "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
         LEARNING,
@@ -210,8 +210,8 @@ class Plan(Parameters):
             (len(self.classes) == 1, f"{labels}: name at least two labels"),
             (self.classes and self.task == "regression", OF_NUMBERS),
             (
-                self.group is not None and self.shuffle,
-                "`group` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
+                self.groups is not None and self.shuffle,
+                "`groups` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
                 "the file by the column of the groups",
             ),
         ):
@@ -273,7 +273,7 @@ class Plan(Parameters):
         from tunefree.stream.notation import ColumnTypes
 
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
-        return types if self.group is None else types._replace(categorical=(*types.categorical, self.group))
+        return types if self.groups is None else types._replace(categorical=(*types.categorical, self.groups))
 
     @property
     def holdout_share(self) -> Fraction:

@@ -94,7 +94,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
     facts = [Fact("rows learned", rows, COUNT, "rows")]
     facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
-    facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
+    facts += [Fact("groups", plan.groups, lambda name: f"column '{name}'", "group")] if plan.groups else []
     held_out = progress.held_out[0].rows if progress.held_out else 0
     facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
     skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}

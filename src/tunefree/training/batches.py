@@ -49,7 +49,7 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
     held, trained.held = trained.held, None
     if held is not None and held.groups is not None:
         if trained.progress.rows == 0:
-            check_several(held.groups, held.file, trained.plan.group, is_all=True)
+            check_several(held.groups, held.file, trained.plan.groups, is_all=True)
         held = held._replace(n_features=trained.encoder.n_features, tally=tally)
         yield from _cut(trained, held, interval, is_over=True)
 
@@ -65,7 +65,7 @@ def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -
     edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
-            check_several(batch.groups, batch.file, trained.plan.group, is_all=False)
+            check_several(batch.groups, batch.file, trained.plan.groups, is_all=False)
         learned = as_learned(trained, batch)
         stop = n_complete(trained.model, learned.target, learned.weight, learned.groups, edges)
         trained.held = batch.part(stop, n)._replace(checkpoint=None) if stop < n else None
@@ -130,5 +130,5 @@ def check_several(groups: np.ndarray, file: str, column: str | None, is_all: boo
     if not len(groups) or (groups != groups[0]).any() or not (is_all or len(groups) >= MOST_OF_RUN):
         return
     which = "all rows" if is_all else f"the first {MOST_OF_RUN:,} rows"
-    remedy = "name a column of several groups, or leave `group` out"
+    remedy = "name a column of several groups, or leave `groups` out"
     raise DataError(f"{which} are of one group, {groups[0]!r}", file, column=column, remedy=remedy)

@@ -82,9 +82,9 @@ def begin(
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
-    for role in ("target", "group") if source.kind != TABLE else ():
+    for role in ("target", "groups") if source.kind != TABLE else ():
         if getattr(plan, role) is not None:
-            problem = f"{source.kind} text has no columns to name a {role}"
+            problem = f"{source.kind} text has no columns to name a {role.removesuffix('s')}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     first = next(chunks, None)
@@ -151,8 +151,9 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    roles = ("target", "weight", "group", "exposure", "ignore", "text", "hash_bits", "column_types")
-    of_columns = {name: getattr(plan, name) for name in roles}
+    same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
+    of_columns = {name: getattr(plan, name) for name in same}
+    of_columns |= {"weight": plan.sample_weight, "group": plan.groups}
     how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     sample = source.sample(Options(**how))
     if sample is not None:

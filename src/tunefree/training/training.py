@@ -144,8 +144,8 @@ def _end(trained: Trained, source: Source) -> None:
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
     end(trained)
     if trained.progress.progressive[0].weight == 0.0 and model.record.targets.weight == 0.0:
-        option = "weight" if plan.weight is not None else "class_weight"
-        column = plan.weight if plan.weight is not None else plan.target
+        option = "sample_weight" if plan.sample_weight is not None else "class_weight"
+        column = plan.sample_weight if plan.sample_weight is not None else plan.target
         remedy = "give rows with a weight above 0" + (f", or leave `{option}` out" if getattr(plan, option) else "")
         raise DataError("all rows have a weight of 0, so that nothing is learned", source.name, None, column, remedy)
     if source.kind == TABLE:

@@ -287,8 +287,8 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
     """What a column is read as, why, and what would change it."""
     if column is not None:
         return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
-    for role in ROLES:
-        if name == getattr(plan, role):
+    for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
+        if name == named:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             why = "named by task" if role == "target" and plan.task else why
             return role, why, ("task",) if role == "target" else ()
