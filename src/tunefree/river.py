@@ -8,8 +8,8 @@ is updated through its member, without the mixture, the metrics and the evidence
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from river import base
@@ -26,32 +26,19 @@ __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFre
 
 FEATURES = 64  # for which there is room at first
 MOST_WAITING = 256  # rows that are learned together
-_NUMBERS = frozenset({int, float, bool})
-_ONE, _ZERO = np.ones(1), np.zeros(1)  # weights and targets of a row, which nothing changes
 
 
-class _Cells(NamedTuple):
-    """What a row holds."""
-
-    numbers: dict[Any, float]
-    values: dict[Any, str | None]  # of categories; None where a value is missing
-
-    @classmethod
-    def of(cls, x: Mapping[Any, Any]) -> _Cells:
-        numbers: dict[Any, float] = {}
-        values: dict[Any, str | None] = {}
-        for name, value in x.items():
-            if type(value) is float and value - value == 0.0:
-                numbers[name] = value
-            elif isinstance(value, str) or is_missing(value):
-                values[name] = value if isinstance(value, str) else None
-            else:
-                numbers[name] = _finite(name, value)
-        return cls(numbers, values)
+def _cells(x: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The values of a row: finite numbers, strings of categories, and None where a value is missing."""
+    return {
+        name: value if value.__class__ is float and value - value == 0.0 else _cell(name, value)
+        for name, value in x.items()
+    }
 
 
-def _finite(name: Any, value: Any) -> float:
-    """A value as a finite number, else an error."""
+def _cell(name: Any, value: Any) -> float | str | None:
+    if isinstance(value, str) or is_missing(value):
+        return value if isinstance(value, str) else None
     try:
         number = float(value)
     except OverflowError:
@@ -76,11 +63,12 @@ class _Columns:
         self.n_features = 1  # with the constant
         self.n_dense: int | None = None  # of the numbers; None before the first row
 
-    def add(self, cells: _Cells) -> None:
+    def add(self, row: dict[Any, Any]) -> None:
         """Know the columns and values of a row, whatever the order in which they come."""
-        features = [(self.numbers, name) for name in sorted(cells.numbers.keys() - self.numbers.keys(), key=str)]
-        for name in sorted(cells.values, key=str):
-            of_column, value = self.categories.setdefault(name, {}), cells.values[name]
+        are_numbers = {name for name, value in row.items() if isinstance(value, float)}
+        features = [(self.numbers, name) for name in sorted(are_numbers - self.numbers.keys(), key=str)]
+        for name in sorted(row.keys() - are_numbers, key=str):
+            of_column, value = self.categories.setdefault(name, {}), row[name]
             features += [] if value in of_column else [(of_column, value)]
         for of_column, key in features:
             of_column[key] = self.n_features
@@ -88,27 +76,65 @@ class _Columns:
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
 
-    def block(self, rows: Sequence[_Cells]) -> Block:
+    def block(self, rows: Sequence[dict[Any, Any]]) -> Block:
         """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
-        names = list(self.numbers)[: self.n_dense or 0]
-        numbers = [[row.numbers.get(name, 0.0) for name in names] for row in rows]
+        names = list(self.numbers)
+        dense, late = names[: self.n_dense or 0], names[self.n_dense or 0 :]
+        numbers = [[row[name] if isinstance(row.get(name), float) else 0.0 for name in dense] for row in rows]
         codes = np.zeros((len(rows), len(self.categories)), np.int32)
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
-            codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
-            late = sorted((row.numbers.keys() & self.numbers.keys()).difference(names), key=str)
-            features += [self.numbers[name] for name in late]
-            values += [row.numbers[name] for name in late]
+            codes[i] = [of_column.get(row.get(name, ...), 0) for name, of_column in self.categories.items()]
+            present = sorted((name for name in late if isinstance(row.get(name), float)), key=str)
+            features += [self.numbers[name] for name in present]
+            values += [row[name] for name in present]
             pointers.append(len(values))
-        late_numbers = list(self.numbers.values())[len(names) :]  # ascending
-        dense = np.array(numbers, np.float64).reshape(len(rows), -1)
-        return table(dense, np.arange(1, len(names) + 1), codes, sparse(pointers, features, values), late=late_numbers)
+        as_array = np.array(numbers, np.float64).reshape(len(rows), -1)
+        of_late = list(self.numbers.values())[len(dense) :]  # ascending
+        words = sparse(pointers, features, values)
+        return table(as_array, np.arange(1, len(dense) + 1), codes, words, late=of_late)
 
 
-class _Pooled:
-    """What the pool as a classifier and as a regressor share."""
+class _Learner:
+    """What all share: how rows are learned by river's interface."""
 
+    _target: Callable[[Any], Any]
     _task: str
+
+    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Update the model with a row.
+
+        Parameters
+        ----------
+        x : dict
+            Names and values of features.
+        y : label or float
+        """
+        self._learn([_cells(x)], [self._target(y)])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Update the model with the rows of a table, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        rows, targets = _rows(X), list(map(self._target, y))
+        if len(rows) != len(targets):
+            raise DataError(f"there are {len(rows)} rows, and {len(targets)} targets", remedy="give one for each row")
+        if rows:
+            self._learn(rows, targets)
+
+
+class _Pooled(_Learner):
+    """What the pool as a classifier and as a regressor share."""
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
@@ -116,16 +142,16 @@ class _Pooled:
     def __init__(self) -> None:
         self._pool = Model(self._task, n_features=FEATURES)
         self._columns = _Columns()
-        self._waiting: list[tuple[_Cells, Any]] = []
+        self._waiting: list[tuple[dict[Any, Any], Any]] = []
         self._labels: set[Any] = set()  # those that wait included
 
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        for cells, target in zip(list(map(_Cells.of, rows)), targets, strict=True):
+    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
+        for row, target in zip(rows, targets, strict=True):
             if self._task == "classification" and target not in self._labels:
                 check_room(len(self._labels))
                 self._labels.add(target)
-            self._columns.add(cells)
-            self._waiting.append((cells, target))
+            self._columns.add(row)
+            self._waiting.append((row, target))
             if len(self._waiting) == MOST_WAITING:
                 self._learn_waiting()
 
@@ -148,11 +174,11 @@ class _Pooled:
         self._learn_waiting()
         return self._pool
 
-    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+    def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
         model = self._model
         if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
             return np.zeros((len(rows), model.n_outputs))
-        return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
+        return model.predict(self._columns.block(rows))
 
     def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
         """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
@@ -162,81 +188,45 @@ class _Pooled:
         model = self._model
         if self._columns.n_dense is None:
             raise ModelError(f"coverage {coverage:g} takes evidence, and no row was learned; learn rows first")
-        block = self._columns.block([_Cells.of(x)])
+        block = self._columns.block([_cells(x)])
         return model, block, model.predict(block), coverages
 
 
-class _Features:
-    """The numbers of features, from 1, in the order in which they are learned."""
-
-    def __init__(self) -> None:
-        self.ids: dict[Any, int] = {}
-        self._names: tuple[Any, ...] = ()  # of the latest row of numbers that were all known
-        self._places = np.zeros(0, np.int32)  # (names,): their features
-
-    def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Block:
-        """Rows as a block; strings become a feature for each value, missing values none."""
-        entries = [self._numbers(x) or self._mixed(x, learning) for x in rows]
-        features, values = entries[0] if len(entries) == 1 else map(np.concatenate, zip(*entries, strict=True))
-        return sparse(np.cumsum([0, *(len(of_row) for _, of_row in entries)]), features, values)
-
-    def _numbers(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
-        """Features and values of a row of finite numbers with the names of the row before; else None."""
-        values = x.values()
-        if not (_NUMBERS.issuperset(map(type, values)) and tuple(x) == self._names):
-            return None
-        try:
-            numbers = np.fromiter(values, np.float64, len(x))
-        except OverflowError:
-            return None
-        return (self._places, numbers) if np.isfinite(numbers).all() else None
-
-    def _mixed(self, x: Mapping[Any, Any], learning: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Features and values of any row; new features are added if ``learning``, else left out."""
-        features, values = [], []
-        for name, value in x.items():
-            if isinstance(value, str):
-                name, value = (name, value), 1.0
-            elif is_missing(value):
-                continue
-            else:
-                value = _finite(name, value)
-            feature = self.ids.get(name)
-            if feature is None:
-                if not learning:
-                    continue
-                feature = self.ids[name] = len(self.ids) + 1
-            features.append(feature)
-            values.append(value)
-        places = np.array(features, np.int32)
-        if len(features) == len(x) and _NUMBERS.issuperset(map(type, x.values())):
-            self._names, self._places = tuple(x), places
-        return places, np.array(values, np.float64)
-
-
-class _Linear:
+class _Linear(_Learner):
     """What ScInOL2 as a classifier and as a regressor share."""
 
-    _task: str
     epsilon: float
 
     def __init__(self, epsilon: float = 1.0) -> None:
         self.epsilon = epsilon
         self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=FEATURES)
-        self._features = _Features()
+        self._features: dict[Any, int] = {}  # numbers from 1, in the order in which they are learned
 
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        block, n = self._features.block(rows, True), len(rows)
-        if len(self._features.ids) >= self._model.n_features:
-            self._model.reserve_features(2 * len(self._features.ids))
-        weight = _ONE if n == 1 else np.ones(n)
-        self._member.learn(block, np.array(targets, np.float64), weight, np.empty((n, self._model.n_outputs)))
+    def _block(self, rows: list[dict[Any, Any]], learning: bool) -> Block:
+        """Rows as a block: a string is a feature for each value, a missing value none."""
+        known, pointers, features, values = self._features, [0], list[int](), list[float]()
+        for row in rows:
+            for name, value in row.items():
+                if value is None:
+                    continue
+                name, value = (name, value) if isinstance(value, float) else ((name, value), 1.0)
+                feature = known.setdefault(name, len(known) + 1) if learning else known.get(name)
+                if feature is not None:
+                    features.append(feature)
+                    values.append(value)
+            pointers.append(len(values))
+        return sparse(pointers, features, values)
 
-    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
+        block, n = self._block(rows, True), len(rows)
+        if len(self._features) >= self._model.n_features:
+            self._model.reserve_features(2 * len(self._features))
+        self._member.learn(block, np.array(targets, np.float64), np.ones(n), np.empty((n, self._model.n_outputs)))
+
+    def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
-        n, member = len(rows), self._member
-        predictions, nothing = np.empty((n, self._model.n_outputs)), _ZERO if n == 1 else np.zeros(n)
-        member.learn(self._features.block(rows, False), nothing, nothing, predictions)
+        predictions, nothing = np.empty((len(rows), self._model.n_outputs)), np.zeros(len(rows))
+        self._member.learn(self._block(rows, False), nothing, nothing, predictions)
         return predictions
 
     @property
@@ -244,44 +234,7 @@ class _Linear:
         return self._model.linear.members[0]  # copies of a model have other members
 
 
-class _Face:
-    """How rows are learned by river's interface."""
-
-    _target: Callable[[Any], Any]
-
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
-        raise NotImplementedError
-
-    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
-        """Update the model with a row.
-
-        Parameters
-        ----------
-        x : dict
-            Names and values of features.
-        y : label or float
-        """
-        self._learn([x], [self._target(y)])
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Update the model with the rows of a table, in their order.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-        y : pandas.Series
-        """
-        rows, targets = list(_rows(X)), list(map(self._target, y))
-        if len(rows) != len(targets):
-            raise DataError(f"there are {len(rows)} rows, and {len(targets)} targets", remedy="give one for each row")
-        if rows:
-            self._learn(rows, targets)
-
-
-class _Classifier(_Face, base.MiniBatchClassifier):
+class _Classifier(_Learner, base.MiniBatchClassifier):
     """The face of a classifier."""
 
     _task, _target = "classification", staticmethod(label_of_row)
@@ -305,7 +258,7 @@ class _Classifier(_Face, base.MiniBatchClassifier):
         classes = self._model.classes
         if len(classes) < 2:
             return dict.fromkeys(classes, 1.0)
-        margins = self._predict([x])[0].tolist()
+        margins = self._predict([_cells(x)])[0].tolist()
         margins = [0.0, *margins] if len(classes) == 2 else margins
         largest = max(margins)
         parts = [math.exp(margin - largest) for margin in margins]
@@ -330,7 +283,7 @@ class _Classifier(_Face, base.MiniBatchClassifier):
         return pd.DataFrame([list(of_row.values()) for of_row in probabilities], index=X.index, columns=classes)
 
 
-class _Regressor(_Face, base.MiniBatchRegressor):
+class _Regressor(_Learner, base.MiniBatchRegressor):
     """The face of a regressor."""
 
     _task, _target = "regression", staticmethod(target_of_row)
@@ -346,7 +299,7 @@ class _Regressor(_Face, base.MiniBatchRegressor):
         -------
         float
         """
-        return float(self._predict([x])[0, 0])
+        return float(self._predict([_cells(x)])[0, 0])
 
     def predict_many(self, X: Any) -> Any:
         """Predict the targets of the rows of a table.
@@ -361,7 +314,7 @@ class _Regressor(_Face, base.MiniBatchRegressor):
         """
         import pandas as pd
 
-        rows = list(_rows(X))
+        rows = _rows(X)
         return pd.Series(self._predict(rows)[:, 0] if rows else [], index=X.index, dtype=np.float64)
 
 
@@ -391,7 +344,7 @@ class ScInOLClassifier(_Linear, _Classifier):
     True
     """
 
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
+    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
         start, classes = 0, self._model.classes
         while start < len(rows):  # a new class is known from its first row on, not before
             known = [*classes, targets[start]]
@@ -485,6 +438,6 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         return low, high
 
 
-def _rows(X: Any) -> Iterator[dict[Any, Any]]:
+def _rows(X: Any) -> list[dict[Any, Any]]:
     """The rows of a DataFrame."""
-    yield from X.to_dict(orient="records")
+    return list(map(_cells, X.to_dict(orient="records")))

@@ -212,7 +212,7 @@ def test_no_target_and_other_roles():
     }
     view = tunefree.columns(table)
     assert view.task == "" and [column.kind for column in view.columns] == ["number", "number", "category", "category"]
-    view = tunefree.columns(table, target="y", weight="w", group="g")
+    view = tunefree.columns(table, target="y", sample_weight="w", groups="g")
     assert [column.kind for column in view.columns] == ["number", "weight", "group", "target"]
     with pytest.raises(tunefree.ModelError, match="no parameter 'ignored'"):
         tunefree.columns(table, target="y", ignored="x")

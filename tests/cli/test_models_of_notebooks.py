@@ -175,7 +175,7 @@ def test_groups_and_exposures_go_with_the_model(role, name, run, tmp_path, monke
     expected = model.predict(FRAME, **(given if role == "exposure" else {}))
     assert (pd.read_csv("predictions.csv")["prediction"].to_numpy() == expected).all()
     back = tunefree.load("more.model")
-    assert getattr(back.trained_.plan, role) == name
+    assert getattr(back.trained_.plan, {"group": "groups"}.get(role, role)) == name
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # on a column that the table lacks
         assert back.partial_fit(FRAME, y, **given).t_ == 3 * N

@@ -24,14 +24,13 @@ COMMANDS = {
     "cli/display.py": (),  # checked by their own commands' tests
     "cli/": (),  # docstrings and names of options
     "stream/keys.py": LEARNING,
-    "training/whole_groups.py": ("train",),
+    "training/batches.py": ("train",),
     "stream/": READING,
     "estimators/": (),  # of Python
     "losses/rates.py": ("train",),
     "model/targets.py": LEARNING,
     "pool/model.py": ("train",),  # by which another model is to be trained
     "training/class_weights.py": ("train",),
-    "training/usable_targets.py": ("train",),
     "workflows/columns.py": ("columns",),
     "workflows/comparison.py": ("compare",),
     "workflows/explanation.py": (),
@@ -45,7 +44,7 @@ COMMANDS = {
     "training/reading.py": LEARNING,
     "training/resuming.py": READING,
     "training/roles.py": ("columns", "train"),
-    "training/targets.py": LEARNING,
+    "training/targets.py": ("train",),
     "training/training.py": ("train",),
     "distributed/": ("train",),
     "plotting/files.py": ("compare", "inspect"),
@@ -73,7 +72,7 @@ OF_TRAINING = {
     "workflows/output_columns.py": {"learner"},
     "workflows/calibration.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "groups", "holdout", "shuffle", "workers"},
 }
 
 
@@ -182,7 +181,7 @@ def test_what_has_a_parameter_is_named():
 
 @pytest.mark.parametrize(
     "options",
-    [{"task": "regression"}, {"holdout": 3}, {"group": "job"}, {"date": "a"}, {"classes": ["yes"]}, {"target": None}],
+    [{"task": "regression"}, {"holdout": 3}, {"groups": "job"}, {"date": "a"}, {"classes": ["yes"]}, {"target": None}],
 )
 def test_python_names_parameters(options):
     with pytest.raises((DataError, ModelError)) as raised:

@@ -28,7 +28,7 @@ from tunefree.report.learned import command_of
 OTHERS = {  # values that differ from the defaults, and hold together with the default learner
     "target": "rich",
     "task": "regression",
-    "weight": "w",
+    "sample_weight": "w",
     "exposure": "years",
     "on_bad_row": "skip",
     "unlabelled": "skip",
@@ -40,7 +40,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "decimal": ",",
     "thousands": " ",
     "na_values": ("--", "not known"),
-    "group": "home",
+    "groups": "home",
     "class_weight": ("yes=5", "no=1"),
     "classes": ("no", "yes, but"),
     "holdout": 0.25,

@@ -73,3 +73,12 @@ def test_importances_of_vowpal_wabbit(run, tmp_path):
     path.write_text("".join(f"{1 if k % 2 else -1} {1 + k % 3} | x:{k % 2}\n" for k in range(60)))
     assert run("train", path, "-o", tmp_path / "m", *QUICK)[0] == 0
     assert "weighted by           the importance in its line" in run("evaluate", tmp_path / "m", path)[1]
+
+
+def test_rows_that_weigh_nothing_are_an_error(run, weighted):
+    table = csv.read_csv(weighted / "w.csv")
+    nothing = table.set_column(1, "w", pa.array(np.zeros(len(table))))
+    csv.write_csv(nothing, weighted / "nothing.csv")
+    status, _, err = run("train", weighted / "nothing.csv", "-t", "y", "--weight", "w", "-o", weighted / "m", *QUICK)
+    assert status == 2 and not (weighted / "m").exists()
+    assert "column 'w': all rows have a weight of 0" in err and "leave --weight out" in " ".join(err.split())

@@ -107,7 +107,7 @@ def test_files_and_contributions(fitted, tmp_path):
     fitted.save(tmp_path / "counts.model")
     loaded = tunefree.load(tmp_path / "counts.model")
     assert loaded.predict(X, exposure=2.0).tolist() == fitted.predict(X, exposure=2.0).tolist()
-    _, contributions = fitted.explain(X)
+    contributions = fitted.explain(X).to_pandas().to_numpy()
     assert contributions.sum(axis=1) == pytest.approx(np.log(fitted.predict(X)), rel=1e-6, abs=1e-6)
 
 
@@ -147,7 +147,7 @@ def test_rows_of_zeros_and_of_no_weight_tell_as_much_as_they_weigh():
     assert model.predict([[0.0]]) == pytest.approx(0.2)
     model.partial_fit([[0.0]], [3.0])  # of a row that is no evidence, since it repeats
     assert model.predict([[0.0]]) == pytest.approx(1.0)
-    _, contributions = model.explain([[0.0]])
+    contributions = model.explain([[0.0]]).to_pandas().to_numpy()
     assert contributions.sum() == pytest.approx(0.0, abs=1e-9)
 
 

@@ -27,11 +27,13 @@ def classifier():
 
 def test_contributions_add_up(classifier):
     X, _, _ = data(50, seed=1)
-    names, found = classifier.explain(X)
-    assert names == ["(constant)", "x0", "x1", "x2", "x3", "x4"] and found.shape == (50, 6, 3)
+    explained = classifier.explain(X)
+    assert explained.column_names == ["(class)", "(constant)", "x0", "x1", "x2", "x3", "x4"]
+    assert explained["(class)"].to_pylist() == classifier.classes_.tolist() * 50
+    totals = explained.drop_columns("(class)").to_pandas().to_numpy().sum(axis=1).reshape(50, 3)
     margins = np.log(classifier.predict_proba(X))
     margins -= margins.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.sum(axis=1), margins, rtol=0, atol=1e-9 * np.abs(margins).max())
+    np.testing.assert_allclose(totals, margins, rtol=0, atol=1e-9 * np.abs(margins).max())
     importances = classifier.feature_importances_
     assert importances.sum() == pytest.approx(1.0) and importances[[0, 1, 3]].min() > importances[[2, 4]].max()
 
@@ -52,7 +54,7 @@ def test_classes_are_in_the_order_of_the_estimator():
     model = OnlineClassifier("adagrad", view="steady").partial_fit(X[first[:9]], two[first[:9]])
     model.partial_fit(X, two)
     assert model._learned.model.classes == ["good", "bad"]
-    names, found = model.explain(X)
+    found = model.explain(X).to_pandas()
     assert found.shape == (400, 6)
     np.testing.assert_allclose(found.sum(axis=1), model.decision_function(X), atol=1e-9)
 
@@ -60,7 +62,7 @@ def test_classes_are_in_the_order_of_the_estimator():
 def test_numbers_are_in_the_unit_of_the_target():
     X, margin, _ = data()
     model = OnlineRegressor("adagrad", view="centred").fit(X, 1e6 + 1e4 * margin)
-    _, found = model.explain(X)
+    found = model.explain(X).to_pandas()
     np.testing.assert_allclose(found.sum(axis=1), model.predict(X), rtol=1e-12)
 
 
@@ -68,9 +70,9 @@ def test_sparse_rows_have_contributions():
     X, _, y = data()
     X = sparse.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.3))
     model = OnlineClassifier("adagrad").fit(X, y)
-    names, found = model.explain(X[:9])
+    totals = model.explain(X[:9]).drop_columns("(class)").to_pandas().to_numpy().sum(axis=1).reshape(9, -1)
     margins = model.decision_function(X[:9])
-    np.testing.assert_allclose(found.sum(axis=1), margins - margins.mean(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(totals, margins - margins.mean(axis=1, keepdims=True), atol=1e-9)
 
 
 def test_what_cannot_be_explained_is_told(classifier, monkeypatch):

@@ -131,7 +131,7 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
                     except Exception as error:
                         refused.append(str(error))
         assert len(refused) in (0, 2) and len(set(refused)) < 2
-    (arrays, header), (expected, other) = (tables.encoder_of(learner).state() for learner in (model, general))
+    (arrays, header), (expected, other) = (learner._encoder.state() for learner in (model, general))
     assert header == other and arrays.keys() == expected.keys()
     assert all(array.tobytes() == expected[name].tobytes() for name, array in arrays.items())
     assert model.predict_proba(frame).tobytes() == general.predict_proba(frame).tobytes()

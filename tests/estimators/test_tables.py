@@ -30,7 +30,7 @@ from tunefree import (
 )
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
-from tunefree.estimators.tables import encoder_of, feature_names
+from tunefree.estimators.tables import feature_names, keys_of
 from tunefree.stream.batch import Refused
 from tunefree.training.training import train
 
@@ -74,8 +74,9 @@ def test_the_first_data_set_of_the_readme_is_learned(adult):
     assert model.score(X, y) > 0.85
     strange = X.slice(0, 2).to_pandas().assign(workclass=["of a new kind", None])
     assert np.isfinite(model.predict_proba(strange)).all()
-    names, contributions = model.explain(X.slice(0, 3))
-    assert {"(constant)", "age", "workclass", "native-country"} <= set(names) and contributions.shape[0] == 3
+    contributions = model.explain(X.slice(0, 3))
+    assert {"(constant)", "age", "workclass", "native-country"} <= set(contributions.column_names)
+    assert contributions.num_rows == 3
 
 
 def test_a_stream_is_learned_as_by_the_command_line():
@@ -152,8 +153,9 @@ def test_rows_of_a_table_in_any_order_are_the_same_rows():
     np.testing.assert_allclose(
         ScInOLClassifier(passes=2).fit(table.iloc[order], y[order]).decision_function(table), one, rtol=1e-9
     )
-    rows, targets = validation.labelled(ScInOLClassifier(), table, y == "rich", True)
-    digests = validation.digests(rows, targets)
+    model = ScInOLClassifier()
+    rows, targets = validation.labelled(model, table, y == "rich", True)
+    digests = validation.digests(rows, keys_of(model)) + validation.of_targets(targets)
     assert len(np.unique(digests)) == len(y)
 
 
@@ -172,7 +174,7 @@ def test_columns_are_what_they_are_said_to_be():
     assert model.predict(table[["code", "age"]]).tolist() == model.predict(table).tolist()
     table, labels = people()
     for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
-        encoder = encoder_of(ScInOLClassifier(text=texts, passes=1).fit(table, labels))
+        encoder = ScInOLClassifier(text=texts, passes=1).fit(table, labels)._encoder
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 

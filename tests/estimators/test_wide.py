@@ -92,7 +92,8 @@ def test_it_is_saved_with_its_bundles_and_goes_on(of_bundles, tmp_path):
 
 def test_what_a_bundle_contributes_is_that_of_the_feature_of_a_row(of_bundles):
     model, X, _ = of_bundles
-    names, contributions = model.explain(X)
+    contributions = model.explain(X).to_pandas()
+    names, contributions = list(contributions), contributions.to_numpy()
     margins = np.log(model.predict_proba(X))
     assert np.allclose(contributions.sum(axis=1), margins[:, 1] - margins[:, 0], rtol=1e-9)
     sizes, n_features = np.abs(contributions[:, 1 : 1 + X.shape[1]]), X.shape[1]

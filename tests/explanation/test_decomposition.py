@@ -9,9 +9,8 @@ from tests.explanation.models import assert_adds_up, features, rows_of, table, t
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, sparse
 from tunefree.explanation.decomposition import Decomposition, Line
-from tunefree.explanation.importance import importance
+from tunefree.explanation.importance import LaterRows, importance
 from tunefree.explanation.members import Member, Part
-from tunefree.explanation.permutation import LaterRows
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained

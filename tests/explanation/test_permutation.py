@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.explanation.permutation import LaterRows
+from tunefree.explanation.importance import LaterRows
 from tunefree.generations import trees
 
 

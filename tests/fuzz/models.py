@@ -15,7 +15,6 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree import IterativeRegularizationClassifier, ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
-from tunefree.estimators.tables import encoder_of
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -63,7 +62,7 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         made = train(open_source(data), Plan(learner="scinol2", task="classification"))
     elif kind == "groups":
         data |= {"g": [i // 5 for i in range(N)]}
-        made = train(open_source(data), Plan(target="y", task="classification", group="g"))
+        made = train(open_source(data), Plan(target="y", task="classification", groups="g"))
     elif kind == "path":
         rows = {name: values for name, values in data.items() if name != "y"}
         made = IterativeRegularizationClassifier(max_iter=20).fit(rows, data["y"])
@@ -179,7 +178,7 @@ def predicted_by(estimator: Any, data: Any) -> Any:
     if isinstance(data, str):
         return estimator.predict(Path(data).read_text().splitlines())
     rows = {name: values for name, values in data.items() if name != "y"}
-    is_of_arrays = encoder_of(estimator) is None
+    is_of_arrays = estimator._encoder is None
     try:
         return estimator.predict(np.column_stack([*rows.values()]) if is_of_arrays else rows)
     except ValueError as error:  # scikit-learn's: of other columns, of no jobs

@@ -34,8 +34,8 @@ class Data(NamedTuple):
     @property
     def extra(self) -> dict[str, np.ndarray]:
         """Weights, groups and exposures, by the parameters of estimators."""
-        names = {"weight": "sample_weight", "group": "groups", "exposure": "exposure"}
-        return {names[role]: self.learned[name].to_numpy() for role, name in self.columns.items() if role in names}
+        names = "sample_weight", "groups", "exposure"
+        return {role: self.learned[name].to_numpy() for role, name in self.columns.items() if role in names}
 
     @property
     def rows(self) -> pa.Table:
@@ -114,7 +114,7 @@ def people() -> Data:
     table = {name: pa.array(part, mask=rng.uniform(size=N + NEW) < 0.15) for name, part in columns.items()}
     labels = np.where(age + 20 * (town == 1) + 0.03 * day + 8 * rng.normal(size=N + NEW) > 65, "rich", "poor")
     table |= {"weight": rng.integers(0, 4, N + NEW).astype(float), "house": np.arange(N + NEW) // 3, "y": labels}
-    return data("classification", table, weight="weight", group="house")
+    return data("classification", table, sample_weight="weight", groups="house")
 
 
 def few_values() -> Data:

@@ -27,6 +27,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import tunefree
 from tests.golden.data import TABLES, Data, sparse_rows
+from tunefree.core.parameters import option
 
 NEVER = 300  # seconds, after which another process is taken for dead
 HIDDEN = ("seconds", "bytes", "processors", "MiB", "rows/s", "compiling code")  # words of lines that machines decide
@@ -113,7 +114,11 @@ def saved(model: Any, **options: Any) -> Any:
 def details(data: Data) -> Results:
     """What a model tells beside its predictions, and what it predicts where it was saved only for that."""
     model, small, X = fitted(data.name), saved(fitted(data.name), only_for_prediction=True), data.new_rows
-    names, parts = model.explain(X.slice(0, 20))
+    explained = model.explain(X.slice(0, 20))
+    names = [name for name in explained.column_names if name != "(class)"]
+    parts = np.column_stack([explained.column(name).to_numpy() for name in names])
+    if "(class)" in explained.column_names:
+        parts = parts.reshape(20, -1, len(names)).transpose(0, 2, 1)
     told = {"columns": np.array(names, object)[:20], "parts": parts, "importances": model.feature_importances_}
     told |= {f"members: {name}": column.to_numpy() for name, column in model.selection_.to_pandas().items()}
     if data.task == "classification":
@@ -258,7 +263,7 @@ def options_of(data: Data) -> str:
     """The options of a command that learns a table."""
     listed = {name: [value] if isinstance(value, str) else value for name, value in data.options.items()}
     said = [f"--{name}={value}" for name, values in listed.items() for value in values]
-    return " ".join([f"--task={data.task}", *said, *(f"--{role}={name}" for role, name in data.columns.items())])
+    return " ".join([f"--task={data.task}", *said, *(f"{option(role)}={name}" for role, name in data.columns.items())])
 
 
 def dialogue(data: Data, lines: Sequence[str]) -> Results:

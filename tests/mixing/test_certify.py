@@ -103,6 +103,6 @@ def test_weights_times_a_power_of_two_are_the_same_weights():
     states = []
     for exponent in (0, 5, -30):
         table = {"a": X[:300, 0], "b": X[:300, 1], "w": np.ldexp(WEIGHT[:300], exponent), "label": LABELS[:300]}
-        model = train(open_source(table), Plan(target="label", weight="w"))
+        model = train(open_source(table), Plan(target="label", sample_weight="w"))
         states.append({k: v.tobytes() for k, v in model.model.pool.contexts[0].mixture.save_state()[0].items()})
     assert states[0] == states[1] == states[2]

@@ -214,7 +214,7 @@ def test_contributions_of_known_and_new_rows_add_up():
     X, y = few_values()
     model = TuneFreeRegressor().fit(X, y + 0.1 * X[:, 0])
     rows = np.concatenate([X[:20], X[:20] + 0.5])
-    _, contributions = model.explain(rows)
+    contributions = model.explain(rows).to_pandas()
     np.testing.assert_allclose(contributions.sum(axis=1), model.predict(rows), rtol=1e-8, atol=1e-8)
 
 

@@ -23,7 +23,7 @@ def grouped(start, stop, length=7):
 @pytest.mark.parametrize("learner", ["pool"])
 def test_requests_that_cut_a_group(tmp_path, learner):
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
-    train(open_source(whole), plan(learner=learner, group="home")).save(tmp_path / "m")
+    train(open_source(whole), plan(learner=learner, groups="home")).save(tmp_path / "m")
     keeping = Keeping(keep_versions=10**6, save_every=40)
     with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
         sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]

@@ -181,7 +181,7 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     ]
     assert batches[0] == batches[1] and np.all(batches[0])
     with pytest.raises(DataError, match="libfm text has no columns to name"):
-        learned(source, weight="w")
+        learned(source, sample_weight="w")
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")
     with pytest.raises(ModelError, match="the model reads libfm, and no such format is known"):
         Trained.load(tmp_path / "m")

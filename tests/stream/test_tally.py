@@ -40,7 +40,7 @@ NEGATIVE = "the weight is …, not a finite number from …"
 
 
 def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
-    plan = replace(PLAN, weight="w")
+    plan = replace(PLAN, sample_weight="w")
     wide = [i for i in range(N) if i % 7 == 3]
     negative = [i for i in range(N) if i % 100 == 5 and i % 7 != 3]
     expected = len(wide) + len(negative), {MANY: (len(wide), 4), NEGATIVE: (len(negative), 6)}

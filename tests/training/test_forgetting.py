@@ -21,7 +21,7 @@ from tunefree.training.memory_limit import held, limit_of
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
-SCINOL = Plan(target="y", learner="scinol2", weight="w")
+SCINOL = Plan(target="y", learner="scinol2", sample_weight="w")
 LIMIT = "700K"
 
 
@@ -65,7 +65,7 @@ def test_features_are_forgotten_by_evidence_and_age():
     assert ids.names.to_list() == ["k7", "k8", "k9", "k5"] and ids.n_forgotten == 1
 
 
-@pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", weight="w")])
+@pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", sample_weight="w")])
 def test_batches_do_not_matter(tmp_path, plan):
     lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "3M"
     models = []

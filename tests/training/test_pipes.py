@@ -107,7 +107,7 @@ def learned(plan, callbacks, path, format, **options):
         ),
         (as_json, "json", Plan(target="y", learner="scinol2")),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
-        (as_csv, "csv", Plan(target="y", group="kind")),
+        (as_csv, "csv", Plan(target="y", groups="kind")),
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
@@ -122,7 +122,7 @@ def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, for
         for start, stop in itertools.pairwise([0, *edges, len(content)]):
             file.write(content[start:stop])
             n_rows = int(np.searchsorted(ends, stop, "right")) - n_headers
-            until(partial(learning.has_learned, n_rows - (N // 64 + 1 if plan.group else 0)))  # of groups some wait
+            until(partial(learning.has_learned, n_rows - (N // 64 + 1 if plan.groups else 0)))  # of groups some wait
 
     pipe(slowly)
     assert learned(plan, [learning], tmp_path / "m", format) == whole
@@ -185,7 +185,7 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
     ("text", "plan", "change"),
     [
         (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
-        (as_csv, Plan(target="y", group="kind"), lambda row: row.replace(b",", b",oops", 1)),  # no number
+        (as_csv, Plan(target="y", groups="kind"), lambda row: row.replace(b",", b",oops", 1)),  # no number
         (as_csv, Plan(target="y", learner="scinol2", classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
     ],
 )

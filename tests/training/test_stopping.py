@@ -23,7 +23,7 @@ from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
 PIECES = 24
-PLAN = Plan(target="y", weight="w")
+PLAN = Plan(target="y", sample_weight="w")
 
 
 def parts(folder: Path, n: int = 2400) -> list[Path]:
@@ -61,7 +61,7 @@ class Asking(Callback):
 
 @pytest.mark.parametrize("learner", ["pool", "scinol2"])
 def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner):
-    plan, paths = Plan(target="y", weight="w", learner=learner), parts(tmp_path)
+    plan, paths = Plan(target="y", sample_weight="w", learner=learner), parts(tmp_path)
     train(open_source(paths), plan).save(tmp_path / "whole")
     stop = Stop()
     with pytest.raises(Interrupted) as caught:

@@ -40,7 +40,7 @@ def data(tmp_path):
 
 CLASSES = Plan(target="rich", ignore=("pay",))
 NUMBERS = Plan(target="pay", ignore=("rich",))
-WEIGHTED = Plan(target="job", loss="hinge", weight="age")
+WEIGHTED = Plan(target="job", loss="hinge", sample_weight="age")
 
 
 @pytest.mark.slow

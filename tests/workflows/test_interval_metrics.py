@@ -33,7 +33,7 @@ def table(n, seed, is_count=False):
 
 @pytest.fixture(scope="module")
 def of_numbers():
-    return train(open_source(table(N, 0)), Plan(target="y", weight="weight")).trained_
+    return train(open_source(table(N, 0)), Plan(target="y", sample_weight="weight")).trained_
 
 
 def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):

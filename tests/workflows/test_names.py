@@ -61,7 +61,7 @@ def test_dates_with_their_formats_may_be_a_dict():
     assert Plan(date={"day": "%d.%m.%Y"}) == Plan(date="day=%d.%m.%Y")
 
 
-@pytest.mark.parametrize("role", ["ignore", "text", "numeric", "categorical", "date", "weight"])
+@pytest.mark.parametrize("role", ["ignore", "text", "numeric", "categorical", "date", "sample_weight"])
 def test_an_unknown_column_is_an_error_with_the_nearest(role):
     with pytest.raises(DataError, match="no .* column 'leek'; did you mean 'leak'"):
         tunefree.train(table(), **OF_ALL, **{role: "leek"})
@@ -69,7 +69,12 @@ def test_an_unknown_column_is_an_error_with_the_nearest(role):
 
 @pytest.mark.parametrize(
     "options",
-    [{"ignore": "rich"}, {"ignore": "a", "numeric": "a"}, {"text": "job", "categorical": "job"}, {"weight": "rich"}],
+    [
+        {"ignore": "rich"},
+        {"ignore": "a", "numeric": "a"},
+        {"text": "job", "categorical": "job"},
+        {"sample_weight": "rich"},
+    ],
 )
 def test_a_column_has_one_role(options):
     with pytest.raises(ModelError, match="name the same column"):
@@ -158,7 +163,7 @@ def test_what_is_told_of_weights_counts_rows_by_their_weights():
     sums = []
     for weight in (1.0, 2.0):
         source = tunefree.open_source(table() | {"w": [weight] * 400})
-        plan = Plan(class_weight={"yes": 5}, weight="w", **OF_ALL)
+        plan = Plan(class_weight={"yes": 5}, sample_weight="w", **OF_ALL)
         sums.append([seen.predicted for seen in tunefree.training.training.train(source, plan).progress.occurrences])
     assert sums[1] == pytest.approx([2.0 * predicted for predicted in sums[0]], rel=0.1)
 

@@ -52,7 +52,7 @@ def test_years():
 def test_rows_of_weight_0_teach_no_mean():
     table = years() | {"h": np.append(np.zeros(3), np.ones(N - 3))}
     kept = Kept()
-    trained = train(open_source(table), Plan(target="year", learner="scinol2", weight="h"), [kept])
+    trained = train(open_source(table), Plan(target="year", learner="scinol2", sample_weight="h"), [kept])
     assert np.isnan(kept.losses).sum() == 4
     assert trained.progress.progressive[0].weight == N - 4
 

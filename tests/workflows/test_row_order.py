@@ -160,10 +160,10 @@ def test_the_order_of_files_streams_groups_and_plans_is_kept(tmp_path):
         (tmp_path / "rows.parquet", quick),
         (reader, quick),
         (rows, {"plan": Plan(**quick)}),
-        (grouped, {"target": "y", "group": "g"}),
+        (grouped, {"target": "y", "groups": "g"}),
     ):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             model = tunefree.train(data, **options)
         assert not model.trained_.plan.shuffle
-        assert "group" in options or any("sorted by the target" in str(line.message) for line in told)
+        assert "groups" in options or any("sorted by the target" in str(line.message) for line in told)

@@ -148,9 +148,9 @@ def test_shares_held_out_of_plans():
 def test_weights_count_as_repetitions_of_the_loss():
     table = people(500)
     table["h"] = [2.0] * 250 + [0.0] * 250
-    trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
+    trained = train(open_source(table), Plan(target="rich", ignore=("pay",), sample_weight="h"))
     half = {name: column[:250] for name, column in people(500).items()}
-    expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
+    expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), sample_weight="h"))
     for one, other in zip(trained.model.linear.present().reads, expected.model.linear.present().reads, strict=True):
         np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
@@ -282,8 +282,8 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
     [
         ({"rich": ["yes"] * 2000}, Plan(target="rich"), "one class only"),
         ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
-        ({"h": [-1.0] * 2000}, Plan(target="rich", weight="h"), "row 1, column 'h'"),
-        ({"h": [float("nan")] * 2000}, Plan(target="rich", weight="h"), "row 1, column 'h'"),
+        ({"h": [-1.0] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
+        ({"h": [float("nan")] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
         ({"age": [float("inf")] * 2000}, Plan(target="rich"), "row 1, column 'age'"),
         ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
         ({}, Plan(target="ritch"), "ritch.*rich"),

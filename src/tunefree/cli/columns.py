@@ -9,7 +9,7 @@ from tunefree.model_files.plan import TYPES, Plan
 
 
 def columns(
-    plan: Annotated[Plan, ("target", "task", "weight", "group", "ignore", "text", *TYPES)],
+    plan: Annotated[Plan, ("target", "task", "sample_weight", "groups", "ignore", "text", *TYPES)],
     files: Files,
     json: Json = False,
 ) -> None:

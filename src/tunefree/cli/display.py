@@ -45,6 +45,8 @@ def show(blocks: Iterable[Block], as_json: bool = False) -> None:
 class TrainingDisplay(Callback):
     """A progress bar with rows, rows a second and progressive loss."""
 
+    may_end = False
+
     def __init__(self) -> None:
         self.console = plain_console(stderr=True)
         self.began, self.rows = time.monotonic(), 0

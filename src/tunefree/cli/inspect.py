@@ -78,7 +78,7 @@ def inspect(
     decomposition = explanation.terms_of(trained, rows)
     show(learned.blocks_of_model(trained, decomposition, top, class_), json)
     if plot:
-        from tunefree.estimators.curve_display import CurveDisplay
+        from tunefree.estimators.displays import CurveDisplay
 
         display = CurveDisplay(picture=explanation.picture_of(trained, decomposition, class_))
         pictures.save(lambda figure: display.plot(figure=figure), display.inches, plot)

@@ -42,7 +42,8 @@ NAMED = re.compile(
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
-OTHER_OPTIONS = {"earlier": "--from", "ids": "--id"}  # of parameters whose option has another name
+# Of parameters whose option has another name.
+OTHER_OPTIONS = {"earlier": "--from", "ids": "--id", "sample_weight": "--weight", "groups": "--group"}
 # Parameters that have no option on the command line: those of a plan, and others.
 OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
 OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")

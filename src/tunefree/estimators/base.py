@@ -1,30 +1,32 @@
-"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.pool.model.Model`."""
+"""Online estimators: they validate, and leave learning to :class:`tunefree.pool.model.Model`."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core import threads
 from tunefree.core.parameters import check, parameter
+from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
-from tunefree.estimators import class_sets, resources, tables, validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.explanation import Explaining
-from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
-from tunefree.estimators.parameters import documented, estimator, shared
-from tunefree.estimators.predictions import Classifying
+from tunefree.estimators.model_file import Saving, check_whole
+from tunefree.estimators.parameters import estimator, shared
 from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
 from tunefree.model.options import special_about
-from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
@@ -81,7 +83,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _model(self, n_features: int, classes: list[Any]) -> Model:
         learner, settings = self._learner()
         dimension = special_about(learner).dimension
-        if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
+        if dimension is not None and self._encoder is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
         return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
@@ -99,37 +101,55 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> None:
-        """Learn the rounds' rows in a pass, which begins or goes on."""
-        model, encoder = self._learned.model, tables.encoder_of(self)
+    def _watched(self, callbacks: Sequence[Callback] | None, learn: Callable[..., Any], *rows: Any) -> None:
+        """Let rows be learned by a function that takes callbacks, too, which are told of the beginning and the end."""
+        self._go_on()
+        callbacks = callbacks or ()
+        for callback in callbacks:
+            callback.begin(self._learned, None)
+        learn(*rows, *callbacks)
+        for callback in callbacks:
+            callback.end(self._learned)
+
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> bool:
+        """Learn the rounds' rows in a pass, which begins or goes on; whether a callback ended it."""
+        model, encoder = self._learned.model, self._encoder
         if encoder is not None:
             model.reserve_features(encoder.n_features)
-        one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
+        return one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time."""
-        for place, block in self._blocks(X, rounds):
+        for place, block in validation.blocks(X, rounds):
             here = rounds.at(place)
             others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
-            yield Batch(block, self._targets(y, here.row), here.weight, **others)
+            yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
 
-    def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
-        """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
-        return validation.blocks(X, rounds, self._intercept(), self._learned.model.is_sparse)
+    def _formed(self, block: Block) -> Block:
+        """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
+        is_sparse = self._learned.model.is_sparse
+        return validation.in_form(block, self._intercept(), is_sparse, tables.n_features(self))
 
     def _intercept(self) -> bool:
         """Whether there is a constant; in regression there always is."""
         return getattr(self, "fit_intercept", True)
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        self._go_on()
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
         random = check_random_state(self.random_state)
-        rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
+        rounds = validation.as_given(weight)
+        if self.shuffle:
+            rounds = validation.spread(self._digests(X) + validation.of_targets(y), weight)
         self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
-            self._pass(X, y, validation.shuffled(rounds, weight, random) if self.shuffle else rounds)
+            of_pass = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            is_over = self._pass(X, y, of_pass, *callbacks)
             self._learned.progress.end_pass()
-        self._end(int(self.passes))
+            if is_over:
+                break
+        self._end(self._learned.progress.number)
+
+    def _digests(self, X: Block) -> np.ndarray:
+        return validation.digests(X, tables.keys_of(self))
 
     def _know_rounds(self, rounds: int) -> None:
         """How many rounds there will be, before the first; most learners do not ask."""
@@ -152,8 +172,13 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Use the model while no other thread does: what is read must not change meanwhile."""
-        with self._alone(), resources.threads_of(self):
+        """Use the model while no other thread does, by as many threads as ``n_jobs`` asks for, or processors."""
+        n_threads = partial(effective_n_jobs, getattr(self, "n_jobs", None))  # reads files of the system when called
+        is_named = hasattr(self, "n_jobs")
+        with (
+            self._alone(),
+            threads.at_most(n_threads if self.n_jobs != 0 else n_threads()) if is_named else nullcontext(),
+        ):
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -188,15 +213,17 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
-    def _of_blocks(self, X: Any, of_block: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
-        """What a function makes of the model and each block of rows, block after block."""
+    def _of_blocks(self, X: Any, of_block: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
+        """Results of a function of the model, blocks of rows, and their exposures if there is a function of these."""
         check_is_fitted(self)
         with self._turn():
             X, model = validation.features(self, X), self._learned.model
-            in_sparse, starts = model.is_sparse, range(0, X.shape[0], validation.BLOCK)
-            parts = (X[start : start + validation.BLOCK] for start in starts)
-            blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
-            return np.concatenate([of_block(model, block) for block in blocks])
+            exposures, results = None if exposures_of is None else exposures_of(n_rows(X)), []
+            for start in range(0, n_rows(X), validation.BLOCK):
+                stop = start + validation.BLOCK
+                exposed = [] if exposures is None else [exposures[start:stop]]
+                results.append(of_block(model, self._formed(part(X, start, stop)), *exposed))
+            return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
         return self._of_blocks(X, lambda model, block: model.predict(block))
@@ -239,151 +266,3 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@estimator
-class OnlineClassifierBase(Classifying, OnlineEstimator):
-    """Targets are labels; margins are of the sorted classes."""
-
-    _task = "classification"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.class_weight != "balanced":
-            validation.class_weights(self.class_weight)
-
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        """Fit the model (with ``warm_start``, go on with the present model).
-
-        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are named.
-        """
-        return self._fit(X, y, sample_weight, classes, self._passes)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Self:
-        """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
-        self._check_parameters()
-        with self._learning():
-            again = bool(self.warm_start) and self._started()
-            X, y = validation.labelled(self, X, y, not again)
-            validation.class_labels(y)
-            weight = validation.weights(sample_weight, len(y), may_vanish=False)
-            closed = class_sets.closed(classes, self, again)
-            class_sets.check(y, closed)
-            labels = np.unique(y)
-            known = labels if closed is None else closed
-            known = class_sets.union(self.classes_, known) if again else known
-            class_sets.check_several(known)
-            weight = self._weighted(y, weight, labels, known)
-            if not again:
-                self._begin(X.shape[1], known.tolist())
-            self._know(known, closed)
-            learn(X, np.searchsorted(known, y), weight)
-        if closed is None:
-            class_sets.warn_of_rare(y, weight)
-        return self
-
-    @WholeOnly
-    @documented
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Update the model with one pass over the given rows, in their order.
-
-        Where the first call names the classes, the model equals that of ``fit`` with one pass and ``shuffle=False``.
-        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
-        fast.
-        """
-        return self._update(X, y, classes, sample_weight)
-
-    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any = None) -> Self:
-        """Check rows of a stream, and learn them."""
-        self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
-        with self._learning():
-            again = self._started()
-            X, y = validation.labelled(self, X, y, not again, stream=True)
-            validation.class_labels(y)
-            weight = validation.weights(sample_weight, len(y), may_vanish=True)
-            group = validation.group_digests(groups, len(y), may_be_one=True)
-            tables.name_columns(self, not again, group=groups)
-            closed = class_sets.closed(classes, self, again)
-            class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
-            named = y[:0] if closed is None else closed
-            known = class_sets.union(self.classes_, named) if again else named
-            if not again:
-                self._begin(X.shape[1], known.tolist())
-            self._know(known, closed)
-            labels, codes = np.unique(y, return_inverse=True)
-            weight = weight * self._class_weight(y, weight, labels, closed)
-            self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
-            self._go_on()
-            self.n_iter_ = 1
-            try:
-                self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
-            finally:  # a pass that a signal ends has not met all classes
-                met = set(self._learned.model.classes)
-                self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
-            return self
-
-    def _restore(self, trained: Trained) -> None:
-        super()._restore(trained)
-        labels = labels_of(trained.model.classes, trained.estimator)
-        is_mixed = len({type(label) for label in labels.tolist()}) > 1
-        self.classes_ = labels if is_mixed else np.sort(labels)
-        self._closed = self.classes_ if trained.plan.classes else None
-
-    def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
-        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
-        self.classes_, self._closed = classes, closed
-        model = self._learned.model
-        for label in [label for label in classes.tolist() if label not in model.classes]:
-            model.add_class(label)
-
-    def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
-        if len(row) == 1:
-            return Labels(self.classes_[y[row]].tolist(), np.zeros(1, np.int64))
-        present, codes = np.unique(y[row], return_inverse=True)
-        return Labels(self.classes_[present].tolist(), codes)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._started() and len(self.classes_) > 0
-
-    def _sorted(self, columns: np.ndarray) -> np.ndarray:
-        """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""
-        model = self._learned.model
-        order = [model.classes.index(label) for label in self.classes_.tolist()]
-        if columns.shape[1] > 1:
-            return columns[:, order]
-        return -columns if order == [1, 0] else columns
-
-    @documented
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
-
-        With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
-        they were first learned. The most probable class may then differ from the predicted one, which has the largest
-        margin.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        margins = self._predictions(X)
-        if len(self.classes_) == 1:
-            return np.ones((len(margins), 1))
-        return self._sorted(self._learned.model.probabilities(margins))
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows.
-
-        (1, n_features) with two classes, else (n_classes, n_features).
-        """
-        return self._of_columns()[1:].T.copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
-        return self._of_columns()[0].copy()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.estimators import tables, validation
 from tunefree.estimators.parameters import documented
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
 from tunefree.explanation.importance import importance
-from tunefree.explanation.reference import evenly_spaced
-from tunefree.explanation.weights import Weights, linear_weights
+from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**28  # that are returned
@@ -25,11 +26,12 @@ class Explaining:
     They have a model, ``_learned.model``, and blocks of rows, as :class:`tunefree.estimators.base.OnlineEstimator`.
     """
 
+    _encoder: Any
     _learned: Any
     n_features_in_: int
 
     @documented
-    def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
+    def explain(self, X: Any) -> pa.Table:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
         A classifier's predictions are explained as log-odds, a regressor's as numbers, and
@@ -40,11 +42,10 @@ class Explaining:
 
         Returns
         -------
-        names : list of str
-            ``(constant)`` and the columns.
-        contributions : ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_classes)
-            With two classes to the log-odds of the second. With more than two, to each log-probability minus the mean
-            over all classes.
+        pyarrow.Table
+            ``(constant)`` and the columns, with a row for each row of X; with two classes contributions are to the
+            log-odds of the second. With more than two there is a first column ``(class)``, and X has a row for each
+            class, in the order of ``classes_``: contributions are to its log-probability minus the mean over all.
 
         Raises
         ------
@@ -59,10 +60,10 @@ class Explaining:
         >>> from tunefree import TuneFreeRegressor
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
         >>> model = TuneFreeRegressor().fit(X, y)
-        >>> names, contributions = model.explain(X[:5])
-        >>> names[:4], contributions.shape[0]
+        >>> contributions = model.explain(X[:5])
+        >>> contributions.column_names[:4], contributions.num_rows
         (['(constant)', 'age', 'sex', 'bmi'], 5)
-        >>> bool(np.allclose(contributions.sum(axis=1), model.predict(X[:5]), rtol=1e-9))
+        >>> bool(np.allclose(contributions.to_pandas().sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
         check_is_fitted(self)
@@ -70,14 +71,18 @@ class Explaining:
             decomposition = decomposition_of(self)
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
-            if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
-                raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
-            blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
-            parts = [decomposition.contributions(block) for _, block in blocks]
+            if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
+                raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
+            blocks = (part(X, start, start + validation.BLOCK) for start in range(0, n_rows(X), validation.BLOCK))
+            parts = [decomposition.contributions(self._formed(block)) for block in blocks]  # type: ignore[attr-defined]
             contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
-            return names, contributions[:, :, 0] if n_outputs == 1 else contributions
+        by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
+        if n_outputs == 1:
+            return pa.table(by_term, names)
+        labels = np.tile(self.classes_, len(contributions))  # type: ignore[attr-defined]
+        return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
@@ -174,8 +179,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
-        X = X[evenly_spaced(X.shape[0])]
-        rows = validation.block(X, estimator._intercept(), model.is_sparse)  # type: ignore[attr-defined]
-    encoder = tables.encoder_of(estimator)
+        rows = estimator._formed(rows_at(X, evenly_spaced(n_rows(X))))  # type: ignore[attr-defined]
+    encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import Parameter, field_of, parameter, require
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
+from tunefree.estimators.base import OnlineEstimator
+from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL

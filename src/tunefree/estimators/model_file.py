@@ -43,7 +43,7 @@ ESTIMATORS = Registry(
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
 _LABELS = {str, int, float, bool}  # that files hold
-OPTIONAL = ("group", "exposure")  # what rows may have beside their target
+IN_PLANS = {"target": "target", "group": "groups", "exposure": "exposure"}  # roles of columns, by names in plans
 ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
 
 
@@ -73,6 +73,13 @@ class Saving:
     They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
     """
 
+    _encoder: Any = None  # of tables or lines of text; None of arrays
+    _is_sparse = False  # whether a matrix was fitted
+    _as_array = False  # whether the encoder's rows are learned as an array, and
+    _of_arrays = False  # whether its columns are those of arrays
+    _target_name: str | None = None  # and of what rows may have beside their target, where they had any
+    _group_name: str | None = None
+    _exposure_name: str | None = None
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
     classes_: np.ndarray  # of classifiers
@@ -144,7 +151,7 @@ class Saving:
             encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        names: dict[str, Any] = {role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)}
+        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
@@ -187,28 +194,19 @@ def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarra
 def _of_plan(trained: Trained) -> dict[str, Any]:
     """The estimator that would learn with a plan's learner, as files have it."""
     plan, task = trained.plan, trained.model.task
-    name = "TuneFree" if plan.is_pool else "Online"
-    parameters: dict[str, Any] = {
-        "categorical": list(plan.categorical) or None,
-        "text": list(plan.text) or None,
-        "shuffle": plan.shuffle,
-        "random_state": plan.random_state,
-    }
+    parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
+    parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
     if not plan.is_pool:
-        parameters |= {
-            "learner": plan.learner,
-            "settings": dict(plan.settings) or None,
-            "view": plan.view or usual_view(plan.learner),
-        }
-        parameters |= {"passes": plan.passes, "average": plan.average}
+        parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None}
+        parameters |= {"view": plan.view or usual_view(plan.learner), "passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:
         parameters |= {"loss": plan.loss or ("square" if task == "regression" else "logistic")}
     if task == "classification" and plan.class_weight:
         classes = trained.model.classes
         factors = class_factors(weights_by_label(plan.class_weight), Labels(classes, np.arange(len(classes))))
         parameters |= {"class_weight": dict(zip(classes, factors.tolist(), strict=True))}
-    ending = "Classifier" if task == "classification" else "Regressor"
-    return {"class": f"{name}{ending}", "parameters": {key: _plain(value) for key, value in parameters.items()}}
+    name = ("TuneFree" if plan.is_pool else "Online") + ("Classifier" if task == "classification" else "Regressor")
+    return {"class": name, "parameters": {key: _plain(value) for key, value in parameters.items()}}
 
 
 def _described(estimator: Any) -> dict[str, Any]:
@@ -230,15 +228,9 @@ def _described(estimator: Any) -> dict[str, Any]:
 
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], list[str]]:
-    """The parameters of an estimator as files hold them, and the names of those that files cannot hold.
-
-    Instead of a function that gives the width of a kernel, files hold the width.
-    """
-    parameters, lost = estimator.get_params(deep=False), []
-    if callable(parameters.get("gamma")) and hasattr(estimator, "gamma_"):
-        parameters["gamma"] = estimator.gamma_
-    plain = {}
-    for name, value in parameters.items():
+    """The parameters of an estimator as files hold them, and the names of those that files cannot hold."""
+    plain, lost = {}, []
+    for name, value in estimator.get_params(deep=False).items():
         try:
             plain[name] = _plain(value)
         except TypeError:
@@ -268,7 +260,7 @@ def _restored(value: Any) -> Any:
 
 def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
     """The kind of rows that the model reads, and their encoder."""
-    encoder = tables.encoder_of(estimator) or trained.encoder
+    encoder = estimator._encoder or trained.encoder
     if encoder is not None:
         return trained.kind or TABLE, encoder
     if estimator._is_sparse:
@@ -281,9 +273,9 @@ def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: s
     taken = [column.name for column in encoder.columns]
     if target in taken:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    names = {"target": target or trained.plan.target or tables.column_name(estimator, "target") or "target"}
-    for role in OPTIONAL:
-        if (name := getattr(trained.plan, role) or tables.column_name(estimator, role)) is not None:
+    names = {"target": target or trained.plan.target or estimator._target_name or "target"}
+    for role in ("group", "exposure"):
+        if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
             names[role] = name
     for role, name in names.items():
         while name in taken:

@@ -1,7 +1,7 @@
 """Parameters and arguments that several estimators share, each described once.
 
 An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its fields and those of the classes that it
-inherits are the keyword arguments of ``__init__``. Records of parameters that plans have too are those of
+inherits are the keyword arguments of ``__init__``. Parameters that plans have too are those of
 :class:`tunefree.model_files.plan.Plan`, with what more there is to say in Python.
 """
 
@@ -24,7 +24,15 @@ OF_LOSSES = {
     "parameters of a loss stand behind colons. 'poisson', 'tweedie:1.5' and 'gamma' predict the mean of counts and "
     "amounts, by its logarithm.",
 }
-VIEWS = ("raw", *views.ALL)
+
+
+def _of_plans(name: str, remark: str = "", **changes: Any) -> Parameter:
+    """A parameter that plans have, with what more there is to say in Python."""
+    record = records_of(Plan)[name]
+    return replace(record, meaning=f"{record.meaning} {remark}".strip(), **changes)
+
+
+COLUMNS = "array-like of str, int or bool"
 RECORDS = {
     "n_jobs": Parameter(
         "Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The "
@@ -44,18 +52,19 @@ RECORDS = {
         "Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also "
         "draws a bar."
     ),
-}
-REMARKS = {  # on parameters of plans, in Python
-    "categorical": "By their names, by numbers from 0, or as a mask. In a table, strings, categories and booleans are "
-    "encoded in any case.",
-    "text": "Beside strings that are mostly different from each other and long or of several words; ``categorical`` "
-    "takes a column away from these.",
-}
-COLUMNS = {"types": "array-like of str, int or bool"}
-CHANGES: dict[str, dict[str, Any]] = {
-    "categorical": COLUMNS,
-    "text": COLUMNS,
-    "view": {"choices": VIEWS},
+    "categorical": _of_plans(
+        "categorical",
+        "By their names, by numbers from 0, or as a mask. In a table, strings, categories and booleans are encoded in "
+        "any case.",
+        types=COLUMNS,
+    ),
+    "text": _of_plans(
+        "text",
+        "Beside strings that are mostly different from each other and long or of several words; ``categorical`` takes "
+        "a column away from these.",
+        types=COLUMNS,
+    ),
+    "view": _of_plans("view", choices=("raw", *views.ALL)),
 }
 ARGUMENTS = {
     "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"
@@ -70,6 +79,9 @@ ARGUMENTS = {
     "classes": "classes : array-like, optional\n"
     "    All labels, here and in calls to come, until a call names more; another label is an error. By default a new\n"
     "    label becomes a class.",
+    "callbacks": "callbacks : sequence of tunefree.training.callbacks.Callback, optional\n"
+    "    Told of the beginning, of each piece of rows that was learned with the losses of its rows, and of the end. A\n"
+    "    ``step`` that returns True ends the pass; what was learned stays.",
     "groups": "groups : array-like of shape (n_samples,), optional\n"
     "    Labels of groups of rows that belong together, as those of one patient: no row of a group is evidence for\n"
     "    what was learned from another of it. ``fit`` passes the groups in turn. Pass all rows of a group to\n"
@@ -89,10 +101,8 @@ def documented(method: Any) -> Any:
 
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
-    """A field for a parameter that several estimators or plans have, with a remark on what it does here."""
-    record: Parameter = RECORDS.get(name) or records_of(Plan)[name]
-    meaning = " ".join(filter(None, [record.meaning, REMARKS.get(name), remark]))
-    return field_of(replace(record, meaning=meaning, **CHANGES.get(name, {})), default)
+    """A field for a parameter that several estimators have, with a remark on what it does here."""
+    return field_of(replace(RECORDS[name], meaning=f"{RECORDS[name].meaning} {remark}".strip()), default)
 
 
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:

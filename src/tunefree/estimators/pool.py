@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +14,12 @@ import pyarrow as pa
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from tunefree.compiled import notices
 from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
-from tunefree.core.rows import n_rows
 from tunefree.estimators import tables, validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
-from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.base import OnlineEstimator
+from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
@@ -26,6 +28,47 @@ from tunefree.losses import loss_of
 from tunefree.model.options import POOL
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.training.callbacks import Callback, Step
+
+
+class FitDisplay(Callback):
+    """Lines, each with the seconds so far, and a bar for a pass over some rows; nothing unless verbose.
+
+    >>> with FitDisplay("Example", 10, verbose=True) as display:
+    ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
+    [Example]     ... s  10 rows learned
+    """
+
+    def __init__(self, name: str, rows: int, verbose: bool) -> None:
+        self.name, self.rows, self.began = name, rows, time.perf_counter()
+        self._progress: Any = None
+        if verbose:
+            from tunefree.core.console import ProgressLine, plain_console
+
+            self._progress = ProgressLine(plain_console())
+
+    def __enter__(self) -> FitDisplay:
+        if self._progress is not None:
+            notices.listeners.append(self.say)
+            description = f"a pass over {self.rows:,} rows"
+            self._progress.bar.update(self._progress.task, description=description, total=self.rows)
+            self._progress.bar.start()
+        return self
+
+    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._progress is not None:
+            notices.listeners.remove(self.say)
+            self._progress.close()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if self._progress is not None:
+            self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
+
+    def step(self, trained: Any, step: Step) -> None:
+        """Further rows of the pass are learned."""
+        if self._progress is not None:
+            self._progress.bar.advance(self._progress.task, len(step.row_losses))
 
 
 @estimator
@@ -78,31 +121,34 @@ class Pooled(OnlineEstimator):
         tables.name_columns(self, True, group=groups)
         return partial(self._one_pass, group)
 
-    def _one_pass(self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+    def _one_pass(
+        self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+    ) -> None:
         """A pass over the rows, and its end."""
-        self._go_on()
         if self.shuffle:
-            rounds = validation.ordered(X, y, weight, group)
+            rounds = validation.ordered(self._digests(X), y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, display)
+            self._pass(X, y, rounds, display, *callbacks)
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warnings.warn(line, DataWarning, stacklevel=4)
 
-    def _at(
-        self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """What a function makes of the model, rows, what is predicted of them, and levels (c,): (n, c, ...).
+    def _at(self, name: str, levels: Any, X: Any, of_rows: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
+        """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
 
         For one level, which is a number, it is (n, ...).
         """
         checked = checked_parts(name, levels)
-        of_levels = self._of_blocks(X, lambda model, block: of_rows(model, block, model.predict(block), checked))
+
+        def of_block(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
+            return of_rows(model, block, model.predict(block), checked, *exposed)
+
+        of_levels = self._of_blocks(X, of_block, exposures_of)
         return of_levels[:, 0] if np.ndim(levels) == 0 else of_levels
 
     def __sklearn_tags__(self) -> Any:
@@ -171,24 +217,28 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     loss = "logistic"  # of probabilities
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None, callbacks: Any = None
+    ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y))
+        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y), callbacks)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None, callbacks: Any = None
+    ) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         Where the first call names the classes, the model does not depend on how rows are divided into calls. The calls
         around the learning of one row take longer than that: pass some hundred rows at a time where rows come fast.
         """
-        return self._update(X, y, classes, sample_weight, groups)
+        return self._update(X, y, classes, sample_weight, callbacks, groups)
 
     @documented
     def predict_set(
@@ -257,23 +307,27 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     loss: str = loss_of_task("regression", "square")
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
+    ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y), callbacks, exposure)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
+    ) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, groups, exposure)
+        return self._update(X, y, sample_weight, callbacks, exposure, groups)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
@@ -308,28 +362,9 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         if quantiles is None:
             predictions: np.ndarray = super().predict(X, exposure=exposure)
             return predictions
-        exposed = self._exposures(X, exposure)
-        return self._at(
-            "quantiles",
-            quantiles,
-            X,
-            lambda model, block, *of_rows: target_quantiles(model, block, of_rows[0], of_rows[1], exposed(block)),
-        )
-
-    def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
-        """A function that gives the exposures of each block of the rows, one block after the other."""
-        if exposure is None:
-            return lambda block: None
-        checked = self._checked_exposures(exposure, validation.features(self, X).shape[0])
-        assert checked is not None
-        stops = 0
-
-        def exposed(block: Any) -> np.ndarray:
-            nonlocal stops
-            stops += n_rows(block)
-            return checked[stops - n_rows(block) : stops]
-
-        return exposed
+        exposures_of = partial(self._checked_exposures, exposure)
+        quantiles_of_rows: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
+        return quantiles_of_rows
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -359,10 +394,6 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        exposed = self._exposures(X, exposure)
-        return self._at(
-            "coverage",
-            coverage,
-            X,
-            lambda model, block, *of_rows: target_intervals(model, block, of_rows[0], of_rows[1], exposed(block)),
-        )
+        exposures_of = partial(self._checked_exposures, exposure)
+        intervals: np.ndarray = self._at("coverage", coverage, X, target_intervals, exposures_of)
+        return intervals

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
@@ -16,10 +16,23 @@ from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
-from tunefree.estimators.predictions import Regressing
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exposures, fault_of_targets
+
+
+class Regressing(RegressorMixin):
+    """Regressors: they have ``_predictions(X)`` (n, 1)."""
+
+    @documented
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._predictions(X)[:, 0])
 
 
 @estimator
@@ -29,12 +42,14 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     _task = "regression"
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None) -> Self:
         """Fit the model (with ``warm_start``, go on with the present model)."""
-        return self._fit(X, y, sample_weight, self._passes, exposure)
+        return self._fit(X, y, sample_weight, self._passes, callbacks, exposure)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], exposure: Any = None) -> Self:
-        """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], callbacks: Any, exposure: Any
+    ) -> Self:
+        """Check rows, and let them be learned: ``learn`` takes X, y, weights, and callbacks."""
         self._check_parameters()
         with self._learning():
             again = bool(self.warm_start) and self._started()
@@ -43,21 +58,23 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
             tables.name_columns(self, not again, exposure=exposure)
             if not again:
-                self._begin(X.shape[1], [])
-            learn(X, y, weight)
+                self._begin(tables.n_features(self), [])
+            self._watched(callbacks, learn, X, y, weight)
         return self
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None
+    ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, exposure=exposure)
+        return self._update(X, y, sample_weight, callbacks, exposure)
 
-    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, exposure: Any = None) -> Self:
+    def _update(self, X: Any, y: Any, sample_weight: Any, callbacks: Any, exposure: Any, groups: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
         with self._learning():
@@ -68,10 +85,9 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             group = validation.group_digests(groups, len(y), may_be_one=True)
             tables.name_columns(self, not again, group=groups, exposure=exposure)
             if not again:
-                self._begin(X.shape[1], [])
-            self._go_on()
+                self._begin(tables.n_features(self), [])
             self.n_iter_ = 1
-            self._pass(X, y, validation.as_given(weight, group))
+            self._watched(callbacks, self._pass, X, y, validation.as_given(weight, group))
         return self
 
     def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:
@@ -79,14 +95,9 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         if exposure is None:
             return None
         check_has_rates(loss_of("regression", self.loss), self.loss)
-        if isinstance(exposure, numbers.Real):
-            exposure = np.full(n_rows, exposure, np.float64)
-        options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "exposure"}
-        array = check_array(exposure, ensure_2d=False, ensure_all_finite=False, **options)
-        if array.shape != (n_rows,):
-            raise ValueError(f"exposure has the shape {array.shape}, and there are {n_rows} rows; give one for each")
+        array = validation.numbers_of_rows("exposure", exposure, n_rows)
         _refuse(fault_of_exposures(array), "exposure")
-        return np.ascontiguousarray(array)
+        return array
 
     def _learnable(
         self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool

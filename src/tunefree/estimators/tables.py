@@ -1,10 +1,10 @@
 """Tables of any columns as rows of features, by the encoder of `tunefree train`.
 
-A table is what has named columns: pandas and polars DataFrames, whatever has Arrow's PyCapsule interface, dicts of
-arrays. An estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees
-numbers only, and none is missing, the rows are an array, so that the model is that of the array. On a stream the first
-missing number may come with any later rows, so there rows of numbers are rows of a table too. An array in which numbers
-are missing is a table whose columns have numbers for names, from the first such rows on.
+A table has named columns: pandas and polars DataFrames, objects with Arrow's PyCapsule interface, dicts of arrays. An
+estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees numbers only,
+and none is missing, the rows are those of an array, so that the model is, too. On a stream the first missing number may
+come with any later rows, so there rows of numbers are rows of a table. An array in which numbers are missing is a table
+whose columns have numbers for names, from the first such rows on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import itertools
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -24,11 +23,11 @@ from sklearn.utils.validation import validate_data
 
 from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
 from tunefree.core.parameters import naming
-from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
-from tunefree.estimators import text_rows
+from tunefree.core.rows import Block, dense, table, together
+from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
-from tunefree.stream.batch import BadRows, Chunk, Refused, unique_names
+from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import read_frame
@@ -36,6 +35,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.schema import as_written
 from tunefree.stream.sequences import Text
+from tunefree.stream.svmlight import SvmlightEncoder
 
 NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning
@@ -43,49 +43,9 @@ CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks w
 ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
 
 
-class EncodedRows:
-    """Rows of a table, which are indexed like those of an array.
-
-    Parameters
-    ----------
-    block : Block
-    encoder : TableEncoder, or encoder of lines of text
-
-    Examples
-    --------
-    >>> from tunefree.core.rows import table
-    >>> from tunefree.stream.columns import Category
-    >>> encoder = TableEncoder([Category("job")])
-    >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
-    >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
-    (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
-    """
-
-    def __init__(self, block: Block, encoder: Any) -> None:
-        self.block, self.encoder = block, encoder
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and features without the constant."""
-        return n_rows(self.block), self.encoder.n_features - 1
-
-    def __getitem__(self, places: slice | np.ndarray) -> EncodedRows:
-        if isinstance(places, slice):
-            start, stop, _ = places.indices(self.shape[0])
-            return EncodedRows(part(self.block, start, stop), self.encoder)
-        return EncodedRows(rows_at(self.block, places), self.encoder)
-
-    @cached_property
-    def keys(self) -> np.ndarray:
-        """(d,) uint64: hashes of the names of features, which do not depend on the order of rows."""
-        return string_keys(of_strings(self.encoder.names()), 0)
-
-
 def has_columns(X: Any) -> bool:
     """Whether X is a table; a pandas DataFrame of sparse columns is a sparse matrix.
 
-    Examples
-    --------
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
@@ -96,10 +56,7 @@ def has_columns(X: Any) -> bool:
 
 
 def _is_of_sparse_columns(X: Any) -> bool:
-    """Whether X is a DataFrame of sparse columns alone, which leave out zeros.
-
-    Its ``sparse`` looks at the types of all columns.
-    """
+    """Whether X is a DataFrame of sparse columns alone, which leave out zeros."""
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
     types = (column.dtype for _, column in X.items())
@@ -107,31 +64,21 @@ def _is_of_sparse_columns(X: Any) -> bool:
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether an encoder makes features of X.
+    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : table, array or sparse matrix
-    reset : bool
-        Whether the estimator is fitted anew; else it keeps to what it was fitted on.
-
-    Raises
-    ------
-    DataError
-        If X is an array, and the estimator was fitted on a table with more than numbers.
+    Raises a DataError if X is an array, and the estimator was fitted on a table with more than numbers.
     """
-    encoder = None if reset else encoder_of(estimator)
-    if is_of_text(encoder):
+    encoder = None if reset else estimator._encoder
+    if encoder is not None and not isinstance(encoder, TableEncoder):  # of lines of text
         return True
     named = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and named:
         raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
-        return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
+        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
     has_late = any(column.since for column in encoder.columns)
-    if has_columns(X) or named or has_late or _is_of_arrays(estimator):
+    if has_columns(X) or named or has_late or estimator._of_arrays:
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
@@ -140,29 +87,13 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
-def encoder_of(estimator: Any) -> Any:
-    """The encoder of an estimator that was fitted on a table, or on lines of text; else None."""
-    return getattr(estimator, "_encoder", None)
-
-
-def is_of_text(encoder: Any) -> bool:
-    """Whether an encoder reads lines of text."""
-    return encoder is not None and not isinstance(encoder, TableEncoder)
-
-
-def forget(estimator: Any) -> None:
-    """Let an estimator be fitted on an array."""
-    if hasattr(estimator, "_encoder"):
-        del estimator._encoder
-
-
 def form(estimator: Any) -> dict[str, Any]:
     """In which form a fitted estimator takes rows, for JSON."""
-    rows = "matrix" if getattr(estimator, "_is_sparse", False) else "array"
+    rows = "matrix" if estimator._is_sparse else "array"
     return {
-        "rows": rows if encoder_of(estimator) is None else "encoded",
-        "as_array": bool(getattr(estimator, "_as_array", False)),
-        "of_arrays": _is_of_arrays(estimator),
+        "rows": rows if estimator._encoder is None else "encoded",
+        "as_array": estimator._as_array,
+        "of_arrays": estimator._of_arrays,
         "has_names": hasattr(estimator, "feature_names_in_"),
     }
 
@@ -170,17 +101,8 @@ def form(estimator: Any) -> dict[str, Any]:
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
     """Let an estimator take rows in a form that :func:`form` wrote down, read by the encoder of a file.
 
-    Parameters
-    ----------
-    estimator : estimator
-    encoder : encoder
-    form : dict
-        Empty of a training by a plan, whose rows are those of the encoder.
-
-    Raises
-    ------
-    ModelError
-        If such rows are not those of the encoder.
+    The form of a training by a plan is empty: its rows are those of the encoder. Raises a ModelError if such rows are
+    not those of the encoder.
     """
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
@@ -201,68 +123,56 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
         estimator.feature_names_in_ = np.array(names, object)
 
 
-def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Any:
+def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Block | None:
     """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
-    encoder = encoder_of(estimator)
-    is_table = isinstance(encoder, TableEncoder) and not _is_of_arrays(estimator)
+    encoder = estimator._encoder
+    is_table = isinstance(encoder, TableEncoder) and not estimator._of_arrays
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
-    return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+    return dense(block.numbers) if estimator._as_array and _is_numbers(encoder) else block
 
 
-def as_learned(estimator: Any, X: Any) -> Any:
+def as_block(X: Any) -> Block:
+    """Rows of an array or a sparse matrix; column j becomes feature j + 1."""
+    return sparse_rows(X.indptr, X.indices + 1, X.data) if sparse.issparse(X) else dense(X)
+
+
+def as_learned(estimator: Any, X: Any) -> Block:
     """Rows of an array or a sparse matrix, as rows of the table if the estimator learned such from a stream."""
-    encoder = encoder_of(estimator)
-    if encoder is None or estimator._as_array:
-        return X
+    if estimator._encoder is None or estimator._as_array:
+        return as_block(X)
     numbers = X.toarray() if sparse.issparse(X) else X
-    return EncodedRows(table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0))), encoder)
+    return table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0)))
 
 
-def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Any:
+def n_features(estimator: Any) -> int:
+    """Features of the rows of an estimator, without the constant."""
+    return estimator.n_features_in_ if estimator._encoder is None else estimator._encoder.n_features - 1
+
+
+def keys_of(estimator: Any) -> np.ndarray | None:
+    """Hashes (d,) uint64 of the names of the features of a table, which do not depend on the order of rows."""
+    encoder = estimator._encoder
+    if encoder is None or (estimator._as_array and _is_numbers(encoder)):
+        return None
+    return string_keys(of_strings(encoder.names()), 0)
+
+
+@naming("tunefree.train", ROLES)
+def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
     """Rows of a table.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With ``reset``, its encoder, ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : table, or array where the estimator has ``categorical`` or ``text``
-    learning : bool
-        Whether categories and words that are new become features.
-    reset : bool, default False
-        Whether there is to be a new encoder.
-    as_array : bool, default True
-        Whether this estimator, which begins anew, learns an array where there are only numbers.
-
-    Returns
-    -------
-    EncodedRows, or ndarray of shape (n_rows, n_columns)
-
-    Raises
-    ------
-    DataError
-        If a column is missing or of a type that has no features, or a value cannot be used.
-
-    Warns
-    -----
-    DataWarning
-        If rows that are not learned differ from those that were: in one warning, a line for each oddity.
+    ``learning``: whether categories and words that are new become features.
+    ``reset``: whether there is to be a new encoder, and ``n_features_in_`` and ``feature_names_in_`` are set.
+    ``as_array``: whether this estimator, which begins anew, learns an array where there are only numbers.
+    Raises a DataError if a column is missing or of a type that has no features, or a value cannot be used. Warns in one
+    warning, with a line for each oddity, if rows that are not learned differ from those that were.
     """
-    with naming("tunefree.train", ROLES):
-        encoder: Any = None if reset else encoder_of(estimator)
-        if is_of_text(encoder):
-            block = text_rows.rows_of(encoder, X, learning)
-            if learning:
-                _name_columns(estimator, [], encoder.n_features - 1, False)
-            return EncodedRows(block, encoder)
-        return _encode(estimator, X, learning, reset, as_array)
-
-
-def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Any:
-    """Rows of a table; see :func:`encode`."""
-    encoder = None if reset else encoder_of(estimator)
+    encoder = None if reset else estimator._encoder
+    if encoder is not None and not isinstance(encoder, TableEncoder):
+        return _text_rows(estimator, X, learning)
     is_table = has_columns(X)
-    of_arrays = not is_table if reset else encoder is None or _is_of_arrays(estimator)
+    of_arrays = not is_table if reset else encoder is None or estimator._of_arrays
     if encoder is None and not reset:  # in the array that it was fitted on no number was missing
         encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
     elif not reset:
@@ -274,7 +184,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     chunks = _chunks(X if is_table else np.asarray(X), bad)
     first = next(chunks)
     if encoder is None:
-        grows = not (of_arrays or (as_array and _has_kernels(estimator)))
+        keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
+        grows = not (of_arrays or (as_array and keeps_points))  # points of an array have no further columns
         encoder = _new_encoder(estimator, first, grows)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator.n_features_in_ = len(encoder.columns)
@@ -296,12 +207,12 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
         warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
-    return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+    return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
 def feature_names(estimator: Any) -> list[str]:
     """Names of the features of a fitted estimator, without the constant."""
-    encoder = encoder_of(estimator)
+    encoder = estimator._encoder
     if encoder is not None:
         return encoder.names()[1:]
     usual = [f"x{j}" for j in range(estimator.n_features_in_)]
@@ -317,8 +228,8 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
     >>> import pandas as pd
     >>> estimator = SimpleNamespace()
     >>> name_columns(estimator, True, target=pd.Series([0, 1], name="rich"), group=[5, 6])
-    >>> column_name(estimator, "target"), column_name(estimator, "group"), column_name(estimator, "exposure")
-    ('rich', 'group', None)
+    >>> estimator._target_name, estimator._group_name
+    ('rich', 'group')
     """
     for role, of_rows in values.items():
         columns: Sequence[Any] = getattr(of_rows, "columns", ())
@@ -329,23 +240,12 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
             setattr(estimator, f"_{role}_name", None)
 
 
-def column_name(estimator: Any, role: str) -> str | None:
-    """The name of the targets, groups or exposures of a fitted estimator; None if it has none."""
-    return getattr(estimator, f"_{role}_name", None)
-
-
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
-    """The places of columns that are given by their names, by numbers from 0, or as a mask.
+    """The places of columns that are given by their names, by numbers from 0, or as a mask; a DataError if there is no
+    such column.
 
-    Examples
-    --------
     >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
     ([1], [0])
-
-    Raises
-    ------
-    DataError
-        If there is no such column.
     """
     listed = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
     if listed and all(isinstance(item, (bool, np.bool_)) for item in listed):
@@ -360,11 +260,6 @@ def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
         numbers.append(list(names).index(item) if item in names else range(len(names))[int(item)])
     return numbers
-
-
-def _is_of_arrays(estimator: Any) -> bool:
-    """Whether the columns of the estimator's encoder are those of arrays."""
-    return getattr(estimator, "_of_arrays", False)
 
 
 def _has_gaps(estimator: Any, X: Any) -> bool:
@@ -411,11 +306,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
 
 
-def _has_kernels(estimator: Any) -> bool:
-    """Whether it keeps rows as points, of which those of an array have no further columns."""
-    return hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
-
-
 def _is_empty_number(table: Any, field: Any) -> bool:
     """Whether a column has no values, and its type says that these are numbers."""
     is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
@@ -453,3 +343,41 @@ def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -
 def _is_numbers(encoder: TableEncoder) -> bool:
     """Whether all columns are numbers, and none was missing where rows were learned."""
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
+
+
+def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
+    """Rows of lines of text; or of svmlight text arrays, whose column j has the index j + 1, or j if from 0."""
+    encoder = estimator._encoder
+    is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
+    if not is_table and np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X):
+        block = _of_lines(encoder, X, learning)
+    elif isinstance(encoder, SvmlightEncoder):
+        block = _of_indices(encoder, X, learning)
+    else:
+        raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
+    if learning:
+        _name_columns(estimator, [], encoder.n_features - 1, False)
+    return block
+
+
+def _of_lines(encoder: Any, X: Any, learning: bool) -> Block:
+    lines = [line.rstrip("\r\n") for line in X]
+    for row, line in enumerate(lines, 1):
+        if not line.strip() or "\n" in line:
+            raise DataError("each string must be one line of text, and not empty", NAME, row)
+    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+    return encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
+
+
+def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:
+    matrix = sparse.csr_array(X, dtype=np.float64)
+    matrix.check_format(full_check=True)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise DataError("a value is not finite", NAME, remedy="leave out features of unknown value")
+    ids = encoder.ids_of(matrix.indices, learning)
+    known = ids > 0
+    pointers = np.append(0, np.cumsum(known))[matrix.indptr]
+    return sparse_rows(pointers, ids[known], matrix.data[known])

@@ -119,4 +119,4 @@ def train(
 def _with_order(options: dict[str, Any], source: Source) -> dict[str, Any]:
     """Options, with which an order is drawn for the rows of a table in memory where they do not say it."""
     is_in_memory = not source.files and source.rewindable
-    return {"shuffle": True, **options} if is_in_memory and options.get("group") is None else options
+    return {"shuffle": True, **options} if is_in_memory and options.get("groups") is None else options

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +15,8 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, 
 
 from tunefree.core import rows
 from tunefree.core.errors import nearest
-from tunefree.estimators import class_sets, tables
-from tunefree.estimators.tables import EncodedRows
+from tunefree.core.rows import Block, n_rows, part
+from tunefree.estimators import tables
 from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
 from tunefree.stream.frames import check_has_columns, unmasked
@@ -33,12 +32,22 @@ OF_STRINGS = (
 FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
 
 
-_OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-
-
 def quiet() -> Any:
     """A context in which sums may overflow: scikit-learn looks for NaN in them first, and then in each number."""
     return np.errstate(over="ignore", invalid="ignore")
+
+
+def plain(labels: Any) -> Any:
+    """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
+
+    >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
+    (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
+    """
+    if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
+        return labels
+    types = set(map(type, labels))
+    are_whole = all(issubclass(of_some, numbers.Integral) and of_some is not bool for of_some in types)
+    return np.array(list(labels)) if types and (are_whole or types <= {bool, np.bool_}) else labels
 
 
 def class_labels(y: np.ndarray) -> None:
@@ -46,25 +55,32 @@ def class_labels(y: np.ndarray) -> None:
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
     if y.dtype.kind == "O":
-        class_sets.check_types(y)
+        types = {type(label): place for place, label in reversed([*enumerate(y)])}
+        if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
+            shown = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 
 
-def features(estimator: Any, X: Any) -> Any:
-    """A C-ordered float64 array or canonical CSR array of X, checked against what the estimator was fitted with.
+def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Block:
+    """The rows of X, checked against what the estimator was fitted with.
 
-    Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`.
+    Categories and words of a table that are new become features if rows are learned (``learning``). With ``reset`` the
+    estimator's ``n_features_in_`` and ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
     """
-    if (row := tables.of_one_row(estimator, X)) is not None:
+    if not reset and (row := tables.of_one_row(estimator, X, learning)) is not None:
         return row
-    X = _rows_of(X)
-    if tables.is_for_encoder(estimator, X, reset=False):
-        return tables.encode(estimator, X, learning=False)
-    if _is_sound(estimator, X):
-        return tables.as_learned(estimator, X)
-    with quiet():
-        return tables.as_learned(estimator, canonical(_validated(estimator, X, reset=False)))
+    check_has_columns(X, tables.NAME)
+    X = unmasked(X)
+    if tables.is_for_encoder(estimator, X, reset):
+        return tables.encode(estimator, X, learning, reset, not stream)
+    if reset:
+        estimator._encoder, estimator._is_sparse = None, sparse.issparse(X)
+    if reset or not _is_sound(estimator, X):
+        with quiet():
+            X = canonical(_validated(estimator, X, reset))
+    return tables.as_learned(estimator, X)
 
 
 def _is_sound(estimator: Any, X: Any) -> bool:
@@ -82,16 +98,16 @@ def _is_sound(estimator: Any, X: Any) -> bool:
 
 
 def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
-    """Likewise of targets, or labels."""
+    """Whether targets, or labels, are an array that scikit-learn would return as it is."""
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
     return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in WHOLE
 
 
-def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
     try:
-        return validate_data(estimator, X, *y, **options, **_OPTIONS)
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
     except ValueError as error:
         problem = str(error).splitlines()[0]
         if problem.startswith("could not convert string to float"):
@@ -105,37 +121,19 @@ def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 def labelled(
     estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
-) -> tuple[Any, np.ndarray]:
-    """X as :func:`features` gives it, and a checked (n,) array of y.
-
-    With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with;
-    so is the name of the target for its file. ``stream`` says that more rows are to come.
-    """
+) -> tuple[Block, np.ndarray]:
+    """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
         tables.name_columns(estimator, True, target=y)
-    X, y = _rows_of(X), class_sets.plain(unmasked(y))
-    if tables.is_for_encoder(estimator, X, reset):
-        _check_known(y, y_numeric)
-        row = None if reset else tables.of_one_row(estimator, X, learning=True)
-        X = tables.encode(estimator, X, True, reset, not stream) if row is None else row
-        with quiet():
-            y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
-            return X, _complete(y, y_numeric)
-    if reset:
-        tables.forget(estimator)
-        estimator._is_sparse = sparse.issparse(X)
-    elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
-        return tables.as_learned(estimator, X), y
+    y = plain(unmasked(y))
     _check_known(y, y_numeric)
-    with quiet():
-        X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
-        return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
-
-
-def _rows_of(X: Any) -> Any:
-    """X without a mask; an error of containers that are no rows."""
-    check_has_columns(X, tables.NAME)
-    return unmasked(X)
+    X = features(estimator, X, True, reset, stream)
+    if not _are_sound(y, n_rows(X), y_numeric):
+        with quiet():
+            y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
+        if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
+            assert_all_finite(y, input_name="y")
+    return X, y
 
 
 def _check_known(y: Any, is_numeric: bool) -> None:
@@ -150,13 +148,6 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
-
-
-def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
-    """Targets that are finite: of objects scikit-learn makes numbers, and does not look at these again."""
-    if is_numeric:
-        assert_all_finite(y, input_name="y")
-    return y
 
 
 def canonical(X: Any) -> Any:
@@ -177,19 +168,22 @@ def canonical(X: Any) -> Any:
     return X
 
 
+def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
+    """A float64 for each of n rows; one number stands for all."""
+    if isinstance(values, numbers.Real):
+        return np.full(n, values, np.float64)
+    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": name}
+    array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has the shape {array.shape}, and there are {n} rows; give one for each")
+    return np.ascontiguousarray(array)
+
+
 def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = unmasked(sample_weight)
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n_rows, sample_weight, np.float64)
-    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
-    weight = check_array(sample_weight, ensure_2d=False, ensure_all_finite=False, **options)
-    if weight.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
-    if len(weight) != n_rows:
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    weight = numbers_of_rows("sample_weight", sample_weight, n_rows)
     is_bad = ~np.isfinite(weight) | (weight < 0)
     if is_bad.any():
         row = int(np.argmax(is_bad))
@@ -242,13 +236,11 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
         alike = next((label for label in known if written(label) == written(strange[0])), None)
-        remedy = nearest(strange[0], known, "classes") if alike is None else f"the class is the {_typed(alike)}"
+        remedy = nearest(strange[0], known, "classes")
+        if alike is not None:
+            remedy = f"the class is the {'string' if isinstance(alike, str) else 'number'} {alike!r}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
-
-
-def _typed(label: Any) -> str:
-    return f"{'string' if isinstance(label, str) else 'number'} {label!r}"
 
 
 class Rounds(NamedTuple):
@@ -272,34 +264,36 @@ def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
     return Rounds(row, weight[row], weight[row], None if group is None else group[row])
 
 
-def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
+def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     """Rounds in an order that depends on the weighted set of rows alone, not on how it is written down.
 
     A row of weight 3 makes three rounds, as three copies of it do, and rows are sorted by a digest of their contents,
     so that any two tables of the same weighted rows give the same rounds. A row makes one round where its weight is at
     most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
+    ``keys``: digests (n,) of rows with their targets.
     """
     row = np.flatnonzero(weight)
     unit = max(1.0, weight.sum() / max(FEW_ROUNDS, 4 * len(row)))
     copies = np.maximum(np.ceil(weight[row] / unit * (1.0 - 1e-12)), 1.0).astype(np.int64)
     share = weight[row] / copies
-    order = np.lexsort((share, digests(X, y)[row]))
+    order = np.lexsort((share, keys[row]))
     order = np.repeat(order, copies[order])
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def ordered(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
+def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
     """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down.
 
     A row and its copies, in columns and target, have the total of their weights as mass.
+    ``observation``: digests (n,) of rows.
     """
     rounds = as_given(weight, group)
-    keys = _digests(X)[rounds.row] + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
+    keys = observation[rounds.row] + of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
     if group is not None:
         return rounds
     _, place = np.unique(keys[order], return_inverse=True)
-    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=_digests(X)[rounds.row])
+    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=observation[rounds.row])
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
@@ -343,70 +337,58 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
     return Rounds(row, rounds.weight[order], counts)
 
 
-def digests(X: Any, y: np.ndarray) -> np.ndarray:
-    """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
-    return _digests(X) + _of_targets(y)
+def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
+    """A 64-bit digest (n,) of each row, the same for dense and sparse rows; keys of features are by default their
+    numbers."""
+
+    def key(features: np.ndarray) -> np.ndarray:
+        return features if keys is None else keys[features] + np.uint64(1)
+
+    step, columns = BLOCK // 8, key(X.columns)
+    total = rows.row_sums(_mixed(X.values, key(X.features)), X.pointers)
+    for start in range(0, n_rows(X), step):
+        total[start : start + step] += _mixed(X.numbers[start : start + step], columns).sum(axis=1)
+    for codes in X.codes.T:
+        total += _mixed((codes > 0).astype(np.float64), key(codes))
+    return total
 
 
-def _of_targets(y: np.ndarray) -> np.ndarray:
-    return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+def of_targets(y: np.ndarray) -> np.ndarray:
+    """A 64-bit digest (n,) of each target."""
+    return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES + 1))
 
 
-@singledispatch
-def _digests(X: Any) -> np.ndarray:
-    return _digests_of_numbers(X, np.arange(X.shape[1]))
-
-
-@_digests.register(sparse.sparray)
-def _digests_of_sparse(X: Any) -> np.ndarray:
-    return rows.row_sums(_mixed(X.data, X.indices), X.indptr)
-
-
-@_digests.register(EncodedRows)
-def _digests_of_encoded(X: EncodedRows) -> np.ndarray:
-    block, keys = X.block, X.keys
-    total = _digests_of_numbers(block.numbers, keys[block.columns])
-    for codes in block.codes.T:
-        total += _mixed((codes > 0).astype(np.float64), keys[codes])
-    return total + rows.row_sums(_mixed(block.values, keys[block.features]), block.pointers)
-
-
-def _digests_of_numbers(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
-    return np.concatenate(parts)
-
-
-def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:
-    """Well mixed 64 bits of each value and its column; 0 for a value of 0 (splitmix64's finaliser)."""
-    keys = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    bits = values.view(np.uint64) ^ keys
+def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Well mixed 64 bits of each value and the key of its column; 0 for a value of 0 (splitmix64's finaliser)."""
+    bits = values.view(np.uint64) ^ (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
 
 
-def blocks(X: Any, rounds: Rounds, intercept: bool, in_sparse: bool | None = None) -> Iterator[tuple[slice, Any]]:
-    """The rounds' rows as blocks for a learner, some thousand at a time, and where they stand among the rounds.
+def blocks(X: Block, rounds: Rounds) -> Iterator[tuple[slice, Block]]:
+    """The rounds' rows, some thousand at a time, and where they stand among the rounds.
 
     A block ends where a run of rounds of one group does.
     """
     n = len(rounds.row)
-    in_order = n == X.shape[0] and bool((np.diff(rounds.row) == 1).all())
+    in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
     ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
     start = 0
     while start < n:
         stop = int(ends[np.searchsorted(ends, min(start + BLOCK, n))])
         place = slice(start, stop)
-        yield place, block(X[place] if in_order else X[rounds.row[place]], intercept, in_sparse)
+        yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
         start = stop
 
 
-def block(X: Any, intercept: bool, in_sparse: bool | None = None) -> Any:
-    """Rows for a learner, dense or sparse as asked for, else as they are given; column j becomes feature j + 1."""
-    if isinstance(X, EncodedRows):
-        return X.block._replace(constant=float(intercept))
-    if in_sparse is not None and in_sparse != sparse.issparse(X):
-        X = sparse.csr_array(X) if in_sparse else X.toarray()
-    if sparse.issparse(X):
-        return rows.sparse(X.indptr, X.indices + 1, X.data, intercept)
-    return rows.dense(X, intercept)
+def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
+    """Rows for a learner, with an intercept or not; those of arrays are dense or sparse as asked for."""
+    is_array = bool(X.numbers.shape[1])
+    if is_sparse is not None and not X.is_table and is_sparse == is_array:
+        if is_array:
+            X = rows.sparse(*rows.compressed(X))
+        else:
+            shape = n_rows(X), n_features
+            X = rows.dense(sparse.csr_array((X.values, X.features - 1, X.pointers), shape=shape).toarray())
+    return X._replace(constant=float(intercept))

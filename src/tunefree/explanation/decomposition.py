@@ -2,7 +2,7 @@
 
 Margins are log-odds (of more than two classes log-probabilities, or other margins, minus their mean over the classes),
 or numbers. The constant is the margin where all members predict their mean over the rows of a reference
-(:mod:`tunefree.explanation.reference`).
+(:class:`tunefree.explanation.members.Reference`).
 
 Single linear learners: the margin is a sum over columns. A pool: the margins of its members are sums of parts, which
 are sums over columns (:mod:`tunefree.explanation.members`), and its mixture is a function of them. Along the line from
@@ -22,10 +22,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import scaled
+from tunefree.core.numbers import MOST, scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
-from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, Terms, unit_of
-from tunefree.explanation.reference import Reference
+from tunefree.explanation.members import (
+    CONSTANT,
+    LinearTerms,
+    Member,
+    Part,
+    PoolTerms,
+    Reference,
+    Terms,
+    unit_and_centre,
+    unit_of,
+)
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
 from tunefree.model.targets import place_of
@@ -253,3 +262,31 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
 def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
     """Margins (..., K) as far as the objective distinguishes them: those of a softmax without their mean."""
     return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins
+
+
+class Weights(NamedTuple):
+    """A linear function of the features."""
+
+    names: list[str]  # of the features, the constant first
+    weights: np.ndarray  # (d, K): margin = weights[0] + sum of weights[j] * x_j
+
+
+def linear_weights(model: Model, names: list[str]) -> Weights:
+    """The weights of a model that is one linear learner on rows as they are.
+
+    ``names``: of the features, without the constant.
+    """
+    group = model.linear
+    if model.pool is not None or len(model.members) != 1 or not group.members or model.options.view != "raw":
+        raise ModelError(
+            "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
+            " and feature_importances_ or inspect how much they matter"
+        )
+    weights, units = group.present().weights_by_feature(model.n_features)
+    unit, centre = unit_and_centre(model.objective)
+    with np.errstate(over="ignore", invalid="ignore"):
+        relative = np.where(units[:, None] > 0.0, weights / np.where(units > 0.0, units, 1.0)[:, None], 0.0)
+        relative = np.clip(relative, -MOST, MOST)
+        relative[0] += centre
+        relative = np.clip(relative * unit, -MOST, MOST)
+    return Weights([CONSTANT, *names], relative[: 1 + len(names)])

@@ -17,7 +17,7 @@ from tunefree.core.registry import names_in
 from tunefree.core.rows import Block, n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition, output_of
 from tunefree.explanation.importance import importance
-from tunefree.explanation.reference import evenly_spaced
+from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout
 
 FINENESS = 24  # numbers of a curve

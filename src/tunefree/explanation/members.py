@@ -3,7 +3,8 @@
 A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.paths`); what learners
 added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
 that are logarithms of these: what a column adds to a share is multiplied by the slope of the line between the margin of
-the reference and that of the row.
+the reference and that of the row. The reference has the rows to which predictions are compared: a contribution is
+relative to its mean over these.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST, power_below, scaled
-from tunefree.core.rows import entries_of, n_rows
-from tunefree.explanation.reference import Reference
+from tunefree.core.rows import Block, dense, entries_of, n_rows, rows_at, table
 from tunefree.generations import paths
-from tunefree.generations.columns import TURN, features_of, is_bundle
+from tunefree.generations.columns import TURN, Columns, features_of, is_bundle
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.linear import Linear, design
 from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Objective
 from tunefree.model.passes import add_terms
+from tunefree.pool.model import Model
 from tunefree.pool.slots import Slot
 from tunefree.stream.layout import Layout
 
 CONSTANT = "(constant)"
+MOST_ROWS = 1024  # of a reference
 SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
 
 
@@ -61,6 +63,54 @@ def mean_of(terms: np.ndarray) -> np.ndarray:
     1.25e+308
     """
     return (terms / max(len(terms), 1)).sum(axis=0)
+
+
+class Reference(NamedTuple):
+    """Rows in the two ways in which members see them."""
+
+    rows: Block | None  # None where there are none
+    matrix: np.ndarray  # (r, c) under the keys of the columns that trees see; one row of which nothing is known if none
+
+    @classmethod
+    def of(cls, model: Model, of_table: bool, rows: Block | None = None) -> Reference:
+        """Some rows, at most 1,024 of them, evenly spaced; else those that a pool keeps for growing, if it does.
+
+        Words are in no rows that a pool keeps: there, and where there are no rows at all, words and numbers of linear
+        members are compared to none, and to the centre of their column. ``of_table`` tells whether rows come from a
+        table, and not from an array.
+        """
+        growth = None if model.pool is None else model.pool.members.growth
+        columns = Columns() if growth is None else growth.columns
+        if rows is None and growth is not None and growth.whole.rows:
+            kept = columns.features(growth.whole.kept()["columns"])
+            kept = kept[evenly_spaced(len(kept))]
+            matrix = columns.completed(kept)
+            return cls(_block(columns, matrix, bool(model.is_sparse), of_table), matrix)
+        if rows is None or not n_rows(rows):
+            return cls(None, np.full((1, len(columns.keys)), np.nan))
+        rows = rows_at(rows, evenly_spaced(n_rows(rows)))
+        return cls(rows, columns.matrix(rows))
+
+
+def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
+    """The places of at most so many of n rows.
+
+    >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
+    (array([0, 4, 8]), array([0, 1]))
+    """
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+
+
+def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool) -> Block:
+    """Rows (r, c) under the keys of columns as the block of rows that they came from."""
+    keys, known = np.array(columns.keys, np.int64), np.nan_to_num(matrix)
+    if of_table:
+        codes = np.flatnonzero(keys < 0)
+        codes = codes[np.argsort(-1 - keys[codes])]
+        numbers = np.flatnonzero((keys > 0) & np.isnan(columns.fills))
+        of_codes = known[:, codes], columns.words_of(matrix), -1 - keys[codes]
+        return table(known[:, numbers], keys[numbers], *of_codes)
+    return columns.words_of(matrix) if is_sparse else dense(known[:, np.argsort(keys)])
 
 
 class Part(NamedTuple):

@@ -57,8 +57,6 @@ class Adaptive(NamedTuple):
     def create(cls, targets: tuple[float, ...]) -> Self:
         """What knows no score.
 
-        Examples
-        --------
         >>> adaptive = Adaptive.create((0.1, 0.9))
         >>> follow(adaptive, np.tile(np.arange(10.0), 100))
         >>> adaptive.quantile(0.9), (adaptive.below / adaptive.rows).round(2)
@@ -84,8 +82,6 @@ class Adaptive(NamedTuple):
 def most_missed(target: float, rows: int) -> float:
     """Scores of so many that are beyond a quantile at most, whatever the rows are.
 
-    Examples
-    --------
     >>> most_missed(0.5, 1000)
     541.0
     """

@@ -29,8 +29,6 @@ MORE = "learn more rows, or ask for less"
 def recency(numbers: np.ndarray) -> np.ndarray:
     """How much scores (n,) count by the numbers of their rows, from 1, relative to the latest one.
 
-    Examples
-    --------
     >>> recency(np.array([5, 10]))
     array([0.25, 1.  ])
     """
@@ -40,8 +38,6 @@ def recency(numbers: np.ndarray) -> np.ndarray:
 def checked_parts(name: str, parts: object) -> np.ndarray:
     """Coverages or levels of quantiles, each between 0 and 1, as an array; errors name the parameter.
 
-    Examples
-    --------
     >>> checked_parts("coverage", 0.9), checked_parts("quantiles", [0.1, 0.5])
     (array([0.9]), array([0.1, 0.5]))
     """
@@ -61,8 +57,6 @@ def checked_parts(name: str, parts: object) -> np.ndarray:
 def check_enough(asked: str, level: float, evidence: float) -> None:
     """Raise a ModelError where the level of a quantile is beyond what so much evidence can tell.
 
-    Examples
-    --------
     >>> check_enough("coverage 0.9", 0.95, 19.0)
     >>> check_enough("coverage 0.9", 0.95, 12.4)
     Traceback (most recent call last):
@@ -78,8 +72,6 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
 def evidence_for(level: float) -> float:
     """The rows that a quantile of this level takes at least.
 
-    Examples
-    --------
     >>> round(evidence_for(0.95), 6)
     19.0
     """
@@ -90,20 +82,8 @@ def evidence_for(level: float) -> float:
 def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     """The weighted conformal quantile of scores; below a level of 1/2 it is that of the negative scores, negated.
 
-    Parameters
-    ----------
-    scores : (n,) array
-    weights : (n,) array
-        Above 0; a new row counts 1.
-    level : float
+    Weights are above 0, and a new row counts 1. It is infinite where there are too few scores for the level.
 
-    Returns
-    -------
-    float
-        Infinite where there are too few scores for the level.
-
-    Examples
-    --------
     >>> scores = np.arange(1.0, 20.0)
     >>> [quantile(scores, np.ones(19), level) for level in (0.05, 0.5, 0.9, 0.95, 0.96)]
     [1.0, 10.0, 18.0, 19.0, inf]
@@ -120,8 +100,6 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
 def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Levels (c, 2) of the ends of intervals, moved as far as a score of 0, which is the prediction's, takes.
 
-    Examples
-    --------
     >>> scores = np.arange(-15.0, 4.0)
     >>> levels_around(np.array([[0.25, 0.75], [0.05, 0.95]]), scores, np.ones(19))
     array([[0.3 , 0.8 ],
@@ -140,8 +118,6 @@ def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float, s
 
     Chance explains what is within so many standard errors.
 
-    Examples
-    --------
     >>> near, far = np.arange(-100.0, 100.0), np.arange(-200.0, 200.0)
     >>> [wider(90.0, scores, np.ones(len(scores)), 0.95) for scores in (near, far)]
     [90.0, 180.0]

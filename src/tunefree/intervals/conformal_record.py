@@ -82,26 +82,12 @@ class Units(NamedTuple):
 class ConformalRecord(Part):
     """Scores of the rows of a pass, and widths of residuals.
 
-    Parameters
-    ----------
-    loss : loss
-        Of numbers; None for classes.
-
-    Attributes
-    ----------
-    scores : Reservoir
-        A uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or for classes the
-        class.
-    residuals : Reservoir
-        Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
-    widths : Widths or None
-        Units of scores of numbers.
-    adaptive : Adaptive
-        What follows the scores of a stream.
-    rows : int
-        Learned; what the number of the latest row is.
-    next : int
-        Rows learned when widths are grown next.
+    ``loss``: of numbers; None for classes.
+    ``scores``: a uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
+    ``residuals``: likewise of residuals, with the prediction and the row's columns; widths are grown on these.
+    ``widths``: units of scores of numbers, or None.
+    ``adaptive``: what follows the scores of a stream.
+    ``rows``, ``next``: rows learned, and when widths are grown next.
     """
 
     loss, power = argument(), argument()
@@ -189,22 +175,10 @@ class ConformalRecord(Part):
     ) -> float:
         """The quantile of the scores of rows to come.
 
-        Parameters
-        ----------
-        level : float
-        is_over : bool
-            Whether the stream is over: then all scores count, later ones more; else they follow the stream.
-        asked : str
-            For the message of an error.
-        code : int, optional
-            Of a class, whose scores alone count, as if the stream were over.
-        curve : LearningCurve, optional
-            By which scores of the rows before are those of rows to come.
-
-        Raises
-        ------
-        ModelError
-            If there are too few scores.
+        ``is_over``: whether the stream is over: then all scores count, later ones more; else they follow the stream.
+        ``asked``: for the message of a ModelError, which is raised if there are too few scores.
+        ``code``: of a class, whose scores alone count, as if the stream were over.
+        ``curve``: by which scores of the rows before are those of rows to come.
         """
         if not is_over and code is None:
             check_enough(asked, level, self.adaptive.n_latest)

@@ -31,8 +31,6 @@ LEAST = 0.1  # of E(r) over m
 class LearningCurve(NamedTuple):
     """Expected roots of residuals by the rows that were learned before.
 
-    Examples
-    --------
     >>> numbers = np.arange(33, 6000)
     >>> roots = rows_learned(numbers) ** -0.1
     >>> curve = LearningCurve.fitted(numbers, roots, np.ones(len(roots)), 6000)
@@ -77,8 +75,6 @@ class LearningCurve(NamedTuple):
 def rows_learned(numbers: np.ndarray) -> np.ndarray:
     """r of the rows of these numbers (n,), from 1: the mean of logarithms over trees and what learns online.
 
-    Examples
-    --------
     >>> (rows_learned(np.array([17, 4096, 4608, 4609])) ** 2 / [17, 4096, 4608, 4609]).round()
     array([  16., 2896., 2896., 4096.])
     """

@@ -26,8 +26,6 @@ PENALTY = 0.1  # with more, sets are smaller, and rows that are hard are covered
 def class_scores(log_probabilities: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The score (n, K) of each class of rows, between 0 and 1, with the parts U (n,).
 
-    Examples
-    --------
     >>> class_scores(np.log([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), np.array([0.0, 0.5])).round(2)
     array([[0.66, 0.89, 0.99],
            [0.86, 0.94, 0.38]])
@@ -43,8 +41,6 @@ def class_scores(log_probabilities: np.ndarray, draws: np.ndarray) -> np.ndarray
 def draws_of(X: Block) -> np.ndarray:
     """A pseudo-random number (n,) between 0 and 1 of each row of a block.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> first, second, third = draws_of(dense(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])))
     >>> bool(first == third), bool(first == second)

@@ -32,8 +32,6 @@ LEAST = 1e-150  # of a width, so that scores are finite
 class Widths(Part):
     """Expected residuals of rows.
 
-    Examples
-    --------
     >>> Widths(2.0, None, 0).of(np.empty((2, 0)), np.zeros(2))
     array([9., 9.])
     """
@@ -63,17 +61,11 @@ class Widths(Part):
 
     @classmethod
     def grown(cls, kept: dict[str, Any], keys: list[int], rows: int) -> Widths:
-        """Widths of the residuals of some of so many rows.
+        """Widths of the residuals of some of so many rows, whose number is also the seed.
 
-        Parameters
-        ----------
-        kept : dict
-            As :class:`tunefree.generations.reservoir.Reservoir` has rows: ``columns``, the first of which is the
-            prediction, ``targets``, the residuals, ``weights``, and the numbers of the rows as ``digests``.
-        keys : list of int
-            Of the columns behind the prediction.
-        rows : int
-            Learned, which is also the seed.
+        ``kept``: as :class:`tunefree.generations.reservoir.Reservoir` has rows: ``columns``, the first of which is the
+        prediction, ``targets``, the residuals, ``weights``, and the numbers of the rows as ``digests``.
+        ``keys``: of the columns behind the prediction.
         """
         roots = np.sqrt(np.abs(within(kept["targets"])))
         weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))

@@ -28,16 +28,10 @@ MOST_COLUMNS = 256  # the first ones that came
 
 
 class Compared(Part):
-    """The rows by which a rise will be compared.
+    """The rows by which a rise that began at row ``row`` of the stream, from 1, will be compared.
 
-    Parameters
-    ----------
-    row : int
-        Of the stream, from 1, at which the rise began.
-    before : (n,) array of int64
-        Numbers of rows.
-    start, stop : int
-        Number of the first row after, and one more than that of the last, which may be still to come.
+    ``before`` are numbers of rows; ``start`` is that of the first row after, and ``stop`` one more than that of the
+    last, which may be still to come.
     """
 
     row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
@@ -53,26 +47,11 @@ class Compared(Part):
 
 
 class ColumnSamples(Part):
-    """Samples of the rows of a stream.
+    """Samples of the rows of a stream; ``is_of_classes``: whether targets are numbers of classes.
 
-    Parameters
-    ----------
-    is_of_classes : bool, default False
-        Whether targets are numbers of classes.
+    ``numbers`` (h,) and ``values`` (h, 1 + c) are the rows that are held, in their order, of ``rows`` so far;
+    ``sample`` has numbers of rows since the last rise, and ``waiting`` the rises that are not compared yet.
 
-    Attributes
-    ----------
-    rows : int
-        Rows so far.
-    numbers, values : (h,) array of int64, (h, 1 + c) array of float32
-        The rows that are held, in their order.
-    sample : (n,) array of int64
-        Numbers of rows since the last rise.
-    waiting : list of Compared
-        Rises that are not compared yet.
-
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> rng, samples = np.random.default_rng(0), ColumnSamples()
     >>> X = rng.normal(size=(2000, 2))
@@ -110,19 +89,12 @@ class ColumnSamples(Part):
         chosen: set[int],
         matrix: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        """Add rows.
+        """Add n rows.
 
-        Parameters
-        ----------
-        n : int
-        rises : sequence of (int, int, Rise or None)
-            As :class:`tunefree.theory.rises.Outcome` has them.
-        rows_since : int
-            The latest rows, with which the next rise may have begun.
-        chosen : set of int
-            The rows of the stream at which the rises began, of all so far, that are to be compared.
-        matrix : callable
-            From places among the n rows, ascending, to what :meth:`matrix` makes of the rows there.
+        ``rises``: as :class:`tunefree.theory.rises.Outcome` has them.
+        ``rows_since``: how many of the latest rows the next rise may have begun with.
+        ``chosen``: the rows of the stream at which the rises began, of all so far, that are to be compared.
+        ``matrix``: a function from places among the n rows, ascending, to the :meth:`matrix` of the rows there.
         """
         first, start, sample = self.rows, self.rows, self.sample
         for place, length, rise in rises:
@@ -163,13 +135,9 @@ class ColumnSamples(Part):
         return one.stop <= self.rows
 
     def comparison(self, one: Compared, but: frozenset[int] = frozenset()) -> Comparison:
-        """What changed at a rise, by the rows so far; columns of which nothing is known in these are left out.
+        """What changed at a rise, by the rows so far, but for columns with some keys.
 
-        Parameters
-        ----------
-        one : Compared
-        but : set of int
-            Keys of columns that are not compared.
+        Columns of which nothing is known in these rows are left out.
         """
         start, stop = np.searchsorted(self.numbers, [one.start, one.stop])
         before, after = self.values[np.isin(self.numbers, one.before)], self.values[start:stop]

@@ -36,10 +36,10 @@ TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
 TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
 # Parameters that say what is to be learned from which rows. The others are for learning row by row.
-PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
+PROBLEM = ("target", "task", "loss", "sample_weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
 READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # how rows are read
 EXCLUSIVE = (
-    ("target", "weight", "exposure", "group", "ignore"),
+    ("target", "sample_weight", "exposure", "groups", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
 )  # of one column
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
@@ -59,8 +59,6 @@ DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     """The plan with these parameters, or an error for one that there is not; ``others`` are of the function called.
 
-    Examples
-    --------
     >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
@@ -91,7 +89,7 @@ class Plan(Parameters):
     task: str | None = parameter(
         None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
     )
-    weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
+    sample_weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
     on_bad_row: str = parameter(
         ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
     )
@@ -118,7 +116,7 @@ class Plan(Parameters):
         metavar="MARK",
     )
     na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
-    group: str | None = parameter(
+    groups: str | None = parameter(
         None,
         "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
         LEARNING,
@@ -212,8 +210,8 @@ class Plan(Parameters):
             (len(self.classes) == 1, f"{labels}: name at least two labels"),
             (self.classes and self.task == "regression", OF_NUMBERS),
             (
-                self.group is not None and self.shuffle,
-                "`group` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
+                self.groups is not None and self.shuffle,
+                "`groups` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
                 "the file by the column of the groups",
             ),
         ):
@@ -275,7 +273,7 @@ class Plan(Parameters):
         from tunefree.stream.notation import ColumnTypes
 
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
-        return types if self.group is None else types._replace(categorical=(*types.categorical, self.group))
+        return types if self.groups is None else types._replace(categorical=(*types.categorical, self.groups))
 
     @property
     def holdout_share(self) -> Fraction:
@@ -292,17 +290,8 @@ class Plan(Parameters):
     def further(self, asked: Plan) -> Plan:
         """The plan for further rows of a model of this plan, which are learned in one pass.
 
-        Parameters
-        ----------
-        asked : Plan
-            Says how these rows are read. What else it asks for must be what this plan has.
+        ``asked`` says how these rows are read. Raises a ModelError if it asks for something else than this plan has.
 
-        Raises
-        ------
-        ModelError
-
-        Examples
-        --------
         >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1
         """

@@ -18,17 +18,6 @@ from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
 
 
-def points_between(start: int, stop: int) -> tuple[int, ...]:
-    """Those of ``POINTS`` after ``start``, up to ``stop``.
-
-    Examples
-    --------
-    >>> points_between(64, 83)
-    (70, 76, 83)
-    """
-    return POINTS[bisect_left(POINTS, start + 1) : bisect_left(POINTS, stop + 1)]
-
-
 class Occurrence(NamedTuple):
     """A row of a class."""
 
@@ -93,7 +82,8 @@ class Progress:
             weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
-        for cut in points_between(before, before + len(weight)) if self.number == 0 else ():
+        first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)
+        for cut in POINTS[first:last] if self.number == 0 else ():
             rows = slice(start, cut - before)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
@@ -127,14 +117,8 @@ class Progress:
     def history(self) -> pa.Table:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
-        Returns
-        -------
-        pyarrow.Table
-            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Its
-            ``to_pandas()`` is a data frame.
+        A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
 
-        Examples
-        --------
         >>> progress = Progress(progressive=[RunningMetrics()])
         >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
         >>> progress.history().column("rows").to_pylist()

@@ -39,25 +39,14 @@ _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError
 class Trained:
     """A model, the encoder of its features, and how far it has been trained: what a model file holds.
 
-    Parameters
-    ----------
-    model : Model or PathModel
-        It has a ``kind``, one of ``KINDS``.
-    encoder : encoder of the rows
-    kind : str
-        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
-    plan : Plan
-    progress : Progress
-    order : TargetSample, optional
-        What tells whether the targets depend on the order of the rows; None where it is not known.
-    held : Batch, optional
-        In a checkpoint: rows that wait for others of their group.
-    rises : LossRises, optional
-        What tells whether the loss rises along the stream; None where it is not known.
-    samples : ColumnSamples, optional
-        What tells which columns changed where it rises; None as for rises.
-    estimator : dict, optional
-        The estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training by a plan.
+    ``model``: it has a ``kind``, one of ``KINDS``.
+    ``kind``: which encoder there is: ``"table"``, or a format of text such as ``"svmlight"``.
+    ``order``: tells whether the targets depend on the order of the rows; None where it is not known.
+    ``held``: in a checkpoint, rows that wait for others of their group.
+    ``rises``, ``samples``: tell whether the loss rises along the stream, and which columns changed there; None where it
+    is not known.
+    ``estimator``: the estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training
+    by a plan.
     """
 
     model: Any
@@ -90,20 +79,11 @@ class Trained:
         encoder: Saved | None = None,
         only_for_prediction: bool = False,
     ) -> None:
-        """Write the model to a file.
+        """Write the model to a file; a ModelError if it cannot be written, and an earlier one of this name is
+        untouched.
 
-        Parameters
-        ----------
-        path : path
-        encoder : saved state of the encoder, optional
-            As it was after the last row learned, if the encoder has read further since.
-        only_for_prediction : bool, default False
-            Whether to leave out what only learning and certificates need, of a pool.
-
-        Raises
-        ------
-        ModelError
-            If the file cannot be written; an earlier one of this name is untouched.
+        ``encoder``: its state as it was after the last row learned, if it has read further since.
+        ``only_for_prediction``: whether to leave out what only learning and certificates need, of a pool.
         """
         trained = self
         if only_for_prediction:
@@ -139,18 +119,9 @@ class Trained:
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
-    """Read a model.
+    """Read a model; ``kind`` is the only one that is accepted, by default all are.
 
-    Parameters
-    ----------
-    path : path
-    kind : {"linear"}, optional
-        The only kind that is accepted; all kinds by default.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read, or its kind is unknown or not accepted.
+    Raises a ModelError if the file cannot be read, or its kind is unknown or not accepted.
     """
     arrays, header = storage.load(path)
     written = header.get("kind")
@@ -193,10 +164,7 @@ def refused(path: Any) -> Iterator[None]:
 def continued(trained: Trained) -> Trained:
     """A model whose training has ended, as it was at the end of the first pass, ready to go on with that pass.
 
-    Raises
-    ------
-    ModelError
-        If it is a checkpoint.
+    Raises a ModelError if it is a checkpoint.
     """
     progress = trained.progress
     if not progress.complete:

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
+from tunefree.core.rows import n_rows, part
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase
+from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.losses import loss_of
@@ -21,6 +22,7 @@ from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_o
 from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
+from tunefree.training.callbacks import Callback
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
@@ -247,10 +249,10 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        some = validation.block(X[: validation.BLOCK], intercept=False)
-        check_memory(self._learned.model.bank, some, X.shape[0])
-        super()._passes(X, y, weight)
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
+        some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
+        check_memory(self._learned.model.bank, some, n_rows(X))
+        super()._passes(X, y, weight, *callbacks)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

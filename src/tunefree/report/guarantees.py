@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.explanation.weights import linear_weights
+from tunefree.explanation.decomposition import linear_weights
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts

@@ -164,7 +164,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         Fact("rows learned", rows, COUNT, "rows"),
         *known(
             Fact("weighted by", weights_named(plan)),
-            Fact("groups", plan.group, lambda name: f"column '{name}'", "group"),
+            Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
             Fact("rows skipped", progress.skipped, COUNT, "skipped"),
             Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled"),

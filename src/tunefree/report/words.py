@@ -30,13 +30,13 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
 
     ``weight`` (n,): of the rows; by default there are weights where the plan names their column.
 
-    >>> weights_named(Plan(weight="w")), weights_named(Plan(weight="w"), np.ones(3))
+    >>> weights_named(Plan(sample_weight="w")), weights_named(Plan(sample_weight="w"), np.ones(3))
     ("column 'w'", '')
     >>> weights_named(Plan(), np.array([1.0, 2.0]))
     'the importance in its line'
     """
-    is_weighted = plan.weight is not None if weight is None else bool((weight != 1.0).any())
-    names = [repr(name) for name in (plan.weight, plan.exposure) if name is not None]
+    is_weighted = plan.sample_weight is not None if weight is None else bool((weight != 1.0).any())
+    names = [repr(name) for name in (plan.sample_weight, plan.exposure) if name is not None]
     column = f"column {' and '.join(names)}" if names else "the importance in its line"
     return column if is_weighted else ""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tunefree.core import threads
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.reference import Reference
+from tunefree.explanation.members import Reference
 from tunefree.model_files.trained import Trained
 from tunefree.pool.published import published
 from tunefree.serving.journal import Row

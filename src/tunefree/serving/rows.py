@@ -25,8 +25,7 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
-from tunefree.training.targets import labels_of
-from tunefree.training.usable_targets import of_usable_targets
+from tunefree.training.targets import labels_of, of_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name

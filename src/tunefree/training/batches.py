@@ -1,22 +1,29 @@
-"""Batches as they are learned: cut where a model depends on it, and with targets and weights as a model takes them."""
+"""Batches as they are learned: cut where a model depends on it, and with targets and weights as a model takes them.
+
+A run of rows of one group is predicted before any of it is learned, and short runs are taken together
+(:mod:`tunefree.pool.groups`). So the latest rows wait for those that follow, and nothing depends on where batches are
+cut. A checkpoint holds the rows that wait. Runs end where a file ends, and after ``MOST_OF_RUN`` rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
-from tunefree.pool.groups import digests
+from tunefree.pool.groups import chunks, digests, starts_of_runs
+from tunefree.pool.pool import PIECE
 from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training.class_weights import weighed, weights_by_label
-from tunefree.training.targets import target_of
-from tunefree.training.usable_targets import with_rates
-from tunefree.training.whole_groups import check_several, n_complete, within_runs
+from tunefree.training.targets import target_of, with_rates
 
+MOST_OF_RUN = 100_000  # rows of a run that wait
 MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned together
 
 
@@ -41,7 +48,7 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
     held, trained.held = trained.held, None
     if held is not None and held.groups is not None:
         if trained.progress.rows == 0:
-            check_several(held.groups, held.file, trained.plan.group, is_all=True)
+            check_several(held.groups, held.file, trained.plan.groups, is_all=True)
         held = held._replace(n_features=trained.encoder.n_features, tally=tally)
         yield from _cut(trained, held, interval, is_over=True)
 
@@ -49,13 +56,15 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
 def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
     n = len(batch.weight)
     further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
-    further += [] if batch.groups is None else within_runs(batch.groups)
     if batch.groups is None:  # so that signals are soon handled
         further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+    else:
+        runs = pairwise([*starts_of_runs(batch.groups).tolist(), n])
+        further += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
     edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
-            check_several(batch.groups, batch.file, trained.plan.group, is_all=False)
+            check_several(batch.groups, batch.file, trained.plan.groups, is_all=False)
         learned = as_learned(trained, batch)
         stop = n_complete(trained.model, learned.target, learned.weight, learned.groups, edges)
         trained.held = batch.part(stop, n)._replace(checkpoint=None) if stop < n else None
@@ -85,27 +94,40 @@ def as_learned(trained: Trained, batch: Batch) -> Batch:
 
 
 def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
-    """Which rows of a stream are held out: as evenly spaced as can be, whatever the batches.
+    """Which of n rows after ``start`` others are held out: as evenly spaced as can be, whatever the batches.
 
     Of the first i rows the integer part of i times the share is held out.
 
-    Parameters
-    ----------
-    share : Fraction
-        From 0 to 1, with a denominator of at most 10^9.
-    start : int
-        Rows before these.
-    n : int
-
-    Returns
-    -------
-    (n,) array of bool
-
-    Examples
-    --------
     >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
     array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
     """
     period = share.denominator  # of the pattern, so that no product overflows however long the stream is
     before = (start % period + np.arange(n)) % period * share.numerator
     return before // period < (before + share.numerator) // period
+
+
+def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:
+    """How many of some rows can be learned, whatever rows follow.
+
+    ``edges``: places from 0 on where the rows are cut in any case, as they are before a label that is new.
+
+    >>> from tunefree.pool.model import Model
+    >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])
+    3
+    """
+    if not len(weight):
+        return 0
+    new = model.codes(y)[1] if model.task == "classification" else []
+    start = max([*edges, *(row for row, _ in new)])
+    rows = model.pool.rows + np.count_nonzero(weight[:start] > 0.0)
+    *_, (first, _) = chunks(groups[start:], weight[start:], rows, PIECE)
+    return start + first
+
+
+def check_several(groups: np.ndarray, file: str, column: str | None, is_all: bool) -> None:
+    """Raise an error if the first rows are of one single group, and all or many."""
+    if not len(groups) or (groups != groups[0]).any() or not (is_all or len(groups) >= MOST_OF_RUN):
+        return
+    which = "all rows" if is_all else f"the first {MOST_OF_RUN:,} rows"
+    remedy = "name a column of several groups, or leave `groups` out"
+    raise DataError(f"{which} are of one group, {groups[0]!r}", file, column=column, remedy=remedy)

@@ -23,6 +23,11 @@ class Step(NamedTuple):
 class Callback:
     """Does nothing; a callback defines those of its methods that it needs.
 
+    Attributes
+    ----------
+    may_end : bool
+        Whether ``step`` may end a pass. Rows of files are read ahead only where no callback may.
+
     Examples
     --------
     >>> class Rows(Callback):
@@ -36,11 +41,14 @@ class Callback:
     200 rows
     """
 
-    def begin(self, trained: Any, source: Any) -> None:
-        """Training begins, or is resumed, with this model."""
+    may_end = True
 
-    def step(self, trained: Any, step: Step) -> None:
-        """A batch was learned."""
+    def begin(self, trained: Any, source: Any) -> None:
+        """Training begins, or is resumed, with this model; the source is None where rows are in memory."""
+
+    def step(self, trained: Any, step: Step) -> bool | None:
+        """A batch was learned. If it returns True, the training ends here, and what was learned stays."""
+        return None
 
     def end(self, trained: Any) -> None:
         """Training has ended."""

@@ -26,13 +26,6 @@ OF_NUMBERS = "`class_weight` is for classes, and the target is a number to predi
 def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
     """The weights that are written as LABEL=WEIGHT.
 
-    Raises
-    ------
-    ModelError
-        If one is written otherwise, or is no number of at least 0.
-
-    Examples
-    --------
     >>> weights_by_label(["yes=5", "a=b=0.5"])
     {'yes': 5.0, 'a=b': 0.5}
     """
@@ -51,14 +44,8 @@ def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
 def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:
     """Raise a ModelError if weights of classes have no effect.
 
-    Parameters
-    ----------
-    plan : Plan
-    task : {"classification", "regression"}
-    classes : sequence
-        The labels that are known.
-    complete : bool
-        Whether no others will come; if so, each label with a weight is one of them, else none is a misspelt one.
+    ``complete``: whether no other classes will come; if so, each label with a weight is one of them, else none is a
+    misspelt one.
     """
     if plan.class_weight and task != "classification":
         raise ModelError(OF_NUMBERS)
@@ -75,8 +62,6 @@ def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None
 def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     """What the weights (n,) of rows with these labels are multiplied by; 1 for classes that are not named.
 
-    Examples
-    --------
     >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
     array([1., 5., 1.])
     """
@@ -111,13 +96,6 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
 
     A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
 
-    Raises
-    ------
-    DataError, ModelError
-        If the source can be read only once, a row cannot be used, or the target is a number to predict.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> balanced(open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]}), Plan(target="rich"))
     ('no=0.75', 'yes=1.5')
@@ -136,8 +114,6 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
 def balancing(totals: dict[str, float]) -> tuple[str, ...]:
     """Weights of classes, as LABEL=WEIGHT, whose rows weigh so much in all.
 
-    Examples
-    --------
     >>> balancing({"yes": 1.0, "no": 2.0})
     ('no=0.75', 'yes=1.5')
     """

@@ -42,12 +42,6 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 def limit_of(text: str | None) -> int:
     """Bytes of a limit as users write it; by default a quarter of the machine's memory, 0 where that is unknown.
 
-    Raises
-    ------
-    ModelError
-
-    Examples
-    --------
     >>> limit_of("1.5G"), limit_of("300M")
     (1610612736, 314572800)
     """
@@ -65,18 +59,11 @@ def small_chunks(file: str) -> TextFile:
 
 
 def held(model: Model) -> int:
-    """Bytes that members and certificates of a model take, and in a pool its generations, the rows that they are grown
-    on, and their mixture."""
-    return _of_features(model) + _of_rows(model) + _of_generations(model)
-
-
-def _of_generations(model: Model) -> int:
-    return 0 if model.pool is None else model.pool.nbytes
-
-
-def _gives_up(model: Model) -> str | None:
-    """The name of what a pool gives up; None if nothing is left, as of a single learner."""
-    return None if model.pool is None else model.pool.put_to_sleep()
+    """Bytes that members and certificates of a model take, with the rows in which features were met for the first time,
+    and in a pool its generations, the rows that they are grown on, and their mixture."""
+    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    of_rows = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
+    return _of_features(model) + of_rows + (0 if model.pool is None else model.pool.nbytes)
 
 
 def _of_features(model: Model, room: int = 0) -> int:
@@ -86,17 +73,9 @@ def _of_features(model: Model, room: int = 0) -> int:
     return sum(size_of(part, room) for part in parts)
 
 
-def _of_rows(model: Model) -> int:
-    """Bytes of what is kept of rows in which features were met for the first time."""
-    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    return sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
-
-
 def shown(size: float) -> str:
     """Bytes in words.
 
-    Examples
-    --------
     >>> shown(3 * 2**30), shown(5e6), shown(300_000), shown(500)
     ('3.0 GiB', '5 MiB', '293 KiB', '500 bytes')
     """
@@ -106,21 +85,12 @@ def shown(size: float) -> str:
 
 
 class MemoryLimit:
-    """Keeps what a model takes below a limit while it learns.
+    """Keeps the memory of a model below a limit while it learns.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes; 0 for none.
-    tell : function
-        Is called with what the user should know.
-    is_stated : bool, default False
-        Whether the user named the limit. Then categories and words of tables are forgotten under it.
-
-    Attributes
-    ----------
-    most : int or None
-        Features that are known at a time; None where none is forgotten.
+    ``limit``: bytes; 0 for none.
+    ``tell``: called with what the user should know.
+    ``is_stated``: whether the user named the limit. Then categories and words of tables are forgotten under it.
+    ``most``: features that are known at a time; None where none is forgotten.
     """
 
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
@@ -155,18 +125,11 @@ class MemoryLimit:
         return None
 
     def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
-        """The members with which a model may begin with so many features, None for all; the last are left out first.
+        """The settings of members with which a model of so many features may begin, None for all; the last are left out
+        first.
 
-        Parameters
-        ----------
-        make : function
-            From a number of features to a model of all members.
-        n_features : int
-
-        Raises
-        ------
-        ModelError
-            If one member alone would take more than the limit.
+        ``make``: from a number of features to a model of all members.
+        Raises a ModelError if one member alone would take more than the limit.
         """
         if not self.limit or n_features <= _LARGER:
             return None
@@ -192,17 +155,12 @@ class MemoryLimit:
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
-        """Look whether a model may have statistics of so many features; a pool puts parts to sleep until it may.
-
-        Raises
-        ------
-        ModelError
-            If nothing is left to give up.
-        """
+        """Let a pool put parts to sleep until there is room for so many features; a ModelError if nothing is left to
+        give up."""
         if not self.limit:
             return
         needed = self._needed(model, n_features)
-        while needed > self.limit and (name := _gives_up(model)) is not None:
+        while needed > self.limit and model.pool is not None and (name := model.pool.put_to_sleep()) is not None:
             self.tell(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
                 f"{shown(self.limit)} of `memory_limit`: goes on without {name}"
@@ -216,9 +174,9 @@ class MemoryLimit:
             )
         if needed > self._announced:
             self._announced = 2.0 * needed
-            of_trees = 2 * _of_generations(model) > needed
             hint = "some are forgotten when there are more" if self.most else "`hash_bits` bounds their number"
-            hint = "generations take most of it" if of_trees else hint
+            if model.pool is not None and 2 * model.pool.nbytes > needed:
+                hint = "generations take most of it"
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
                 f"`memory_limit`; {hint}"

@@ -23,39 +23,22 @@ from tunefree.training.callbacks import Callback, Step
 
 
 def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), **notes: Any) -> Trained:  # noqa: B008
-    """A model that has seen no row, and a training that begins.
-
-    Parameters
-    ----------
-    model : Model
-    encoder, kind, plan, **notes
-        Of :class:`tunefree.model_files.trained.Trained`.
-    """
+    """A model that has seen no row, and a training that begins."""
     progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
     return Trained(model, encoder, kind, plan, progress, **notes)
 
 
-def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> None:
-    """Learn the batches of a pass, which begins or goes on.
+def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
+    """Learn the batches of a pass, which begins or goes on; whether a callback ended it.
 
-    Parameters
-    ----------
-    trained : Trained
-        Its model and its progress are changed.
-    batches : iterable of Batch
-        Each is taken when those before it have been learned.
-    callbacks : sequence of Callback
-        Their ``step`` is called after each batch, one after the other.
+    Each batch is taken when those before it have been learned, and then the ``step`` of each callback is called.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.model import Model
     >>> trained = blank(Model("regression"))
     >>> X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
-    >>> one_pass(trained, [Batch(dense(X), y, np.ones(3))])
-    >>> trained.progress.rows
-    3
+    >>> one_pass(trained, [Batch(dense(X), y, np.ones(3))]), trained.progress.rows
+    (False, 3)
     """
     progress = trained.progress
     if progress.number == len(progress.progressive):  # a further pass begins
@@ -65,9 +48,12 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
         progress.add_late(trained.model.take_late_losses())
     for batch in batches:
         step = learn(trained, batch)
-        for callback in callbacks:
-            callback.step(trained, step)
+        answers = [callback.step(trained, step) for callback in callbacks]
         signals.deliver()
+        if True in answers:
+            trained.held = None
+            return True
+    return False
 
 
 def learn(trained: Trained, batch: Batch) -> Step:

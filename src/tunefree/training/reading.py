@@ -28,12 +28,19 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
 from tunefree.training.stopping import Stop, Stopped
-from tunefree.training.targets import Guess, check_classes, target_of, task_of
-from tunefree.training.usable_targets import closed_classes, of_usable_targets
+from tunefree.training.targets import (
+    NEVER_CLASSES,
+    Guess,
+    check_classes,
+    closed_classes,
+    of_usable_targets,
+    target_of,
+    task_of,
+)
 
 POLL = 0.1  # seconds until it is asked whether anything will come
 PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
-_readers: dict[threading.Thread, threading.Event] = {}  # threads that read ahead, and what ends them
+_readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
 
 
 class Reading(NamedTuple):
@@ -60,27 +67,12 @@ def begin(
 ) -> Reading:
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-    bad : BadRows
-        What happens to rows that cannot be used.
-    labelled : bool, default True
-        Whether there must be a target.
-    most_features : function, optional
-        From the task and the classes to how many categories and words a table's encoder is to know at a time, where
-        there are columns of such.
-    is_look : bool, default False
-        Whether no row is learned, so that those of a table need no features.
+    ``labelled``: whether there must be a target.
+    ``most_features``: a function from the task and the classes to how many categories and words a table's encoder is to
+    know at a time, where there are columns of such.
+    ``is_look``: whether no row is learned, so that those of a table need no features.
+    Raises a DataError if the source is empty, a row cannot be used, or no target is named for a table.
 
-    Raises
-    ------
-    DataError
-        If the source is empty, a row cannot be used, or no target is named for a table.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
     >>> begin(source, Plan(target="rich"), BadRows())[:2]
@@ -88,9 +80,9 @@ def begin(
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
-    for role in ("target", "group") if source.kind != TABLE else ():
+    for role in ("target", "groups") if source.kind != TABLE else ():
         if getattr(plan, role) is not None:
-            problem = f"{source.kind} text has no columns to name a {role}"
+            problem = f"{source.kind} text has no columns to name a {role.removesuffix('s')}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     first = next(chunks, None)
@@ -125,7 +117,7 @@ def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, 
 def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
     """The task, the classes and what guessed the task, of first rows; and those of them whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
-    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+    if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
         guess = Guess("classification", "classes that are named")
     if guess is not None and not plan.classes:
         check_classes(guess, batch.target, batch.file, plan.target)
@@ -157,8 +149,9 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    roles = ("target", "weight", "group", "exposure", "ignore", "text", "hash_bits", "column_types")
-    of_columns = {name: getattr(plan, name) for name in roles}
+    same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
+    of_columns = {name: getattr(plan, name) for name in same}
+    of_columns |= {"weight": plan.sample_weight, "group": plan.groups}
     how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     sample = source.sample(Options(**how))
     if sample is not None:
@@ -182,16 +175,8 @@ def chunks_of(
 ) -> Iterator[Any]:
     """Chunks of a source from a position on, whose columns have the types that an encoder knows.
 
-    Parameters
-    ----------
-    source : Source
-    encoder : encoder of the source
-    bad : BadRows
-    start : Position
-    kept : sequence of str
-        Columns that are read as they are written.
-    grows : bool, default True
-        Whether columns that the encoder does not know are of use.
+    ``kept``: columns that are read as they are written.
+    ``grows``: whether columns that the encoder does not know are of use.
     """
     if source.kind != TABLE:
         return source.chunks(start, bad)
@@ -207,17 +192,8 @@ def in_its_notation(
 ) -> tuple[Any, Iterator[Any]]:
     """An encoder that reads numbers and dates as a source writes them, and the chunks of the source.
 
-    Parameters
-    ----------
-    source : Source
-        Data that are not those of training.
-    encoder : encoder of the source
-        It is not changed, apart from features that are learned.
-    bad : BadRows
-    kept : sequence of str
-        Columns that are read as they are written.
-    grows : bool, default False
-        Whether columns that the encoder does not know are of use.
+    The source is not that of training. Apart from features that are learned, the encoder is not changed. ``kept`` and
+    ``grows`` are as in :func:`chunks_of`.
     """
     if source.kind != TABLE:
         if source.column_types != ColumnTypes():
@@ -252,28 +228,12 @@ def encoded(
     kept: Sequence[str] = (),
     is_live: Callable[[], bool] | None = None,
 ) -> Iterator[Batch]:
-    """Encode chunks, in order.
+    """Encode chunks, in order. Work on a chunk that needs no other is done in threads, one for each processor.
 
-    What can be done of a chunk without the others is done in threads, one for each processor.
-
-    Parameters
-    ----------
-    encoder : encoder of the chunks' source
-    chunks : iterator
-    bad : BadRows
-    learning : bool
-        Whether new features are added to the encoder.
-    labelled : bool
-        Whether each row must have a target.
-    kept : sequence of str
-        Columns of a table that batches keep as they were read.
-    is_live : function, optional
-        Whether rows are used as they come, so that each chunk is encoded before the next one is read.
-
-    Raises
-    ------
-    DataError
-        If there is no such column.
+    ``learning``: whether new features are added to the encoder.
+    ``labelled``: whether each row must have a target.
+    ``kept``: columns of a table that batches keep as they were read; a DataError if there is none of such a name.
+    ``is_live``: whether rows are used as they come, so that each chunk is encoded before the next one is read.
     """
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
@@ -325,50 +285,40 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items, read ahead in a thread of their own, so that reading and learning overlap.
+    """The same items, of which a thread reads ``depth`` before they are asked for: reading and learning overlap.
 
-    Parameters
-    ----------
-    items : iterator
-        An exception that it raises is raised here, after the items before it.
-    depth : int, default 2
-        Items that are kept until they are asked for.
-    stop : Stop, optional
-        Through which items come. Once it was asked, and no item waits, Stopped is raised.
-    idle : function, optional
-        Called now and then, as long as the thread waits for rows, all items were taken, and nothing else happens.
+    An exception of the iterator is raised here, after the items before it. ``stop``: through which items come. Once it
+    was asked, and no item waits, Stopped is raised. ``idle``: called now and then, as long as the thread waits for
+    rows, and all items were taken.
 
-    Examples
-    --------
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
-    ends = threading.Event()
-
-    def put(is_item: bool, item: Any) -> None:
-        while not ends.is_set():
-            try:
-                waiting.put((is_item, item), timeout=0.1)
-                return
-            except queue.Full:
-                continue
+    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue()
+    wanted, ends = threading.Semaphore(depth), threading.Event()
 
     def work() -> None:
         try:
-            for item in items:
-                put(True, item)
+            while True:
+                wanted.acquire()
                 if ends.is_set():
                     return
-            put(False, None)
+                waiting.put((True, next(items)))
+        except StopIteration:
+            waiting.put((False, None))
         except BaseException as error:
-            put(False, error)
+            waiting.put((False, error))
+
+    def end() -> None:
+        ends.set()
+        wanted.release()
 
     thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
-    _readers[thread] = ends
+    _readers[thread] = end
     thread.start()
     try:
         while True:
+            wanted.release()
             is_item, item = waiting.get() if stop is None else _next(waiting, stop, idle)
             if is_item:
                 yield item
@@ -377,7 +327,7 @@ def ahead(
             else:
                 raise item
     finally:
-        ends.set()
+        end()
         thread.join(PATIENCE)
         _readers.pop(thread, None)
 
@@ -385,9 +335,8 @@ def ahead(
 @atexit.register
 def _end_readers() -> None:
     """End the readers of trainings that an exception left: a thread aborts a process that is gone under it."""
-    for ends in _readers.values():
-        ends.set()
-    for thread in list(_readers):
+    for thread, end in list(_readers.items()):
+        end()
         thread.join(PATIENCE)
 
 
@@ -410,21 +359,7 @@ def no_rows(source: Source) -> DataError:
 
 
 def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
-    """Raise an error if the rows of a source were too few to learn from.
-
-    Parameters
-    ----------
-    model : ScoredModel
-        It has learned the rows.
-    rows : int
-        How many could be used.
-    source : Source
-
-    Raises
-    ------
-    DataError
-        If there were none, or all of one class.
-    """
+    """Raise a DataError if no row of a source could be used, or all that were learned are of one class."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:

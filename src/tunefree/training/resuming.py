@@ -23,12 +23,7 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
 
 
 def check_kind(trained: Trained, source: Source) -> None:
-    """Raise an error if a source is of another kind than the rows that a model was trained on.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError if a source is of another kind than the rows that a model was trained on."""
     if source.kind != trained.kind:
         problem = f"the model was trained on {trained.kind} data, this is {source.kind}"
         raise DataError(problem, source.name, remedy="give data of the same kind, or pass `format`")
@@ -46,8 +41,6 @@ class RunningDigests:
     (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
     left out: it cannot be read again.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> from tunefree.stream.source import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,13 +64,8 @@ class RunningDigests:
         return [file.hexdigest() for file in self._hashes]
 
     def extend(self, position: Position) -> None:
-        """Take in what lies before a position, and was not taken in before.
-
-        Raises
-        ------
-        DataError
-            If a file can no longer be read.
-        """
+        """Take in what lies before a position, and was not taken in before; a DataError if a file can no longer be
+        read."""
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             try:
                 is_plain = i == position.file and self._is_plain(self.files[i])
@@ -122,12 +110,6 @@ class Interval(NamedTuple):
     def of(cls, text: int | str) -> Interval:
         """Rows, or a time, as users write it.
 
-        Raises
-        ------
-        ModelError
-
-        Examples
-        --------
         >>> Interval.of("10m"), Interval.of(5000)
         (Interval(rows=0, seconds=600.0), Interval(rows=5000, seconds=0.0))
         """
@@ -144,17 +126,13 @@ class Interval(NamedTuple):
 class Checkpoints(Callback):
     """The file to which a training is saved on the way.
 
-    Parameters
-    ----------
-    path : path, optional
-        None where nothing is saved.
-    interval : int or str
-        Usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
-    resume : bool
-        Whether to go on from the file, if there is one.
-    tell : function
-        Called with what the user should know, such as that it could not be saved.
+    ``path``: None where nothing is saved.
+    ``interval``: usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
+    ``resume``: whether to go on from the file, if there is one.
+    ``tell``: called with what the user should know, such as that it could not be saved.
     """
+
+    may_end = False
 
     def __init__(
         self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
@@ -186,10 +164,8 @@ class Checkpoints(Callback):
     def load(self, source: Source, plan: Plan) -> Trained:
         """The training to go on with; what has grown since it was saved is told, where its new rows will be learned.
 
-        Raises
-        ------
-        ModelError
-            If it is of another plan, complete, or of data that have changed before the place to go on from.
+        Raises a ModelError if it is of another plan, complete, or of data that have changed before the place to go on
+        from.
         """
         trained = Trained.load(str(self.path))
         if trained.plan != plan or trained.kind != source.kind:
@@ -235,13 +211,8 @@ class Checkpoints(Callback):
             self._try_to_save()
 
     def stop(self) -> None:
-        """Save a training that was asked to end, as it is after the latest rows learned.
-
-        Raises
-        ------
-        ModelError
-            If it cannot be saved.
-        """
+        """Save a training that was asked to end, as it is after the latest rows learned; a ModelError if it cannot be
+        saved."""
         if self._latest is not None and self.path is not None:
             self._save()
 

@@ -31,15 +31,6 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
 
     Rows of a group are alike, so that a run of them counts as one row, which has their mean loss, and the columns of
     the first.
-
-    Parameters
-    ----------
-    trained : Trained
-        Its rises and samples are changed.
-    step : Step
-        Of rows that were read.
-    origin : callable
-        From a file and the number of a row in it to those that the user knows.
     """
     rises, samples, (batch, learned, _, losses) = trained.rises, trained.samples, step
     if rises is None or samples is None:
@@ -81,13 +72,7 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def compare(trained: Any) -> None:
-    """Compare columns at the rises that wait for it, and after which no row is missing.
-
-    Parameters
-    ----------
-    trained : Trained
-        Its rises have what changed, and its samples go on without rows that were for these alone.
-    """
+    """Compare columns at the rises that wait for it, and after which no row is missing."""
     samples, rises = trained.samples, trained.rises
     complete = [one for one in samples.waiting if samples.is_complete(one)]
     if complete:
@@ -116,19 +101,8 @@ def _moments(encoder: Any) -> frozenset[int]:
 
 
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
-    """The time of a row in ISO 8601, by the first column of dates of the first rows.
-
-    Parameters
-    ----------
-    encoder : encoder
-    batch : Batch
-    row : int
-
-    Returns
-    -------
-    str or None
-        None where there is no such column, or it is missing.
-    """
+    """The time of a row in ISO 8601, by the first column of dates of the first rows; None if there is none, or it is
+    missing."""
     columns, X = getattr(encoder, "columns", ()), batch.rows
     place = next(
         (place for place, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
@@ -154,15 +128,8 @@ def end(trained: Any) -> None:
 
 
 def changed_most(rise: dict[str, Any]) -> str:
-    """The columns that changed most at a rise, in words.
+    """The columns that changed most at a rise of :func:`drifts_of`, in words.
 
-    Parameters
-    ----------
-    rise : dict
-        As :func:`drifts_of` has it.
-
-    Examples
-    --------
     >>> values = {"column": "age", "of": "values", "distance": 0.5, "error": 0.02, "bin": "18 to 25"}
     >>> shares = {"share_before": 0.1, "share_after": 0.6}
     >>> changed_most({"rows_compared": [512, 200], "columns_compared": 9, "changed": [values | shares]})
@@ -183,18 +150,8 @@ def changed_most(rise: dict[str, Any]) -> str:
 
 
 def drifts_of(trained: Any) -> list[dict[str, Any]]:
-    """The largest rise of the loss and the latest, with what changed most, for programs.
-
-    Parameters
-    ----------
-    trained : Trained
-        Columns are compared that were not yet, once for each rise after which no row is missing.
-
-    Returns
-    -------
-    list of dict
-        Empty also where losses are not in the order of the rows, as over shards.
-    """
+    """The largest rise of the loss and the latest, with what changed most, for programs; none where losses are not in
+    the order of the rows."""
     if trained.rises is None or not trained.rises.rises:
         return []
     compare(trained)

@@ -44,10 +44,8 @@ CONSTANT, COPY = "constant", "copy"
 
 
 class Finding(NamedTuple):
-    """What seems to be wrong with data.
+    """A doubt about data, with its evidence and remedy.
 
-    Examples
-    --------
     >>> print(Finding("id", ROW_NUMBER, "counts the rows", "pass `ignore='id'`"))
     column 'id': counts the rows; pass `ignore='id'`
     """
@@ -75,16 +73,8 @@ class Values(NamedTuple):
 
 
 def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
-    """The values of a column of an encoder; None of texts and lists.
+    """The values of a column of an encoder, by chunks of it as Arrow arrays; None of texts and lists.
 
-    Parameters
-    ----------
-    column : column of a TableEncoder
-    arrays : iterable of pyarrow.Array
-        Chunks of it.
-
-    Examples
-    --------
     >>> values_of(Number("age"), [pa.array([39, None])]).numbers
     array([39., nan])
     """
@@ -103,13 +93,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:
-    """Note what the first rows tell of columns, before any is learned.
-
-    Parameters
-    ----------
-    reading : Reading
-    bad : BadRows
-    """
+    """Note what the first rows tell of columns, before any is learned."""
     for finding in shortened(first_findings(reading)):
         bad.note(finding.evidence, reading.file, 0, finding.column, 0, finding.remedy)
 
@@ -117,7 +101,10 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 def first_findings(reading: Reading) -> list[Finding]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    findings = roles_of(columns, target, reading.task == "classification")
+    findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
+    if target is not None:
+        n = min((len(values.numbers) for values in columns.values()), default=0)
+        findings += leaks(columns, target[:n], reading.task == "classification")
     nearly = nearly_numbers(reading.encoder)  # of which that is told instead
     findings = [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
     return [*doubts_of_target(reading), *findings]
@@ -166,8 +153,6 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
 def largest_count(target: Any) -> int | None:
     """The largest of some targets that look like counts: small whole numbers of several values, 0 among them.
 
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([1, 2, 3, 4]))
     (3, None)
@@ -190,15 +175,8 @@ def first_values(reading: Reading) -> dict[str, Values]:
 
 
 def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
-    """Those columns of an encoder that all of some tables have, by name, without texts and lists.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-    tables : sequence of pyarrow.RecordBatch
-    usable : (n,) array of bool
-        Rows to keep.
-    """
+    """Those columns of an encoder that all of some tables have, by name, without texts and lists; ``usable`` (n,) are
+    rows to keep."""
     values = {}
     for column in encoder.columns:
         arrays = arrays_of(encoder, tables, column.name)
@@ -213,22 +191,6 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
     return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
-
-
-def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Finding]:
-    """What columns of the rows of a table seem to be, in the order of the file.
-
-    Parameters
-    ----------
-    columns : dict
-        By name.
-    target : (n,) array, optional
-        Numbers, or numbers of classes; further ones may follow.
-    is_classes : bool
-    """
-    findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
-    n = min((len(values.numbers) for values in columns.values()), default=0)
-    return findings if target is None else findings + leaks(columns, target[:n], is_classes)
 
 
 def role_of(name: str, values: Values) -> Finding | None:
@@ -264,12 +226,6 @@ def role_of(name: str, values: Values) -> Finding | None:
 def likenesses(columns: dict[str, Values]) -> list[Finding]:
     """Columns of one value, and those that tell the same as another one before them.
 
-    Parameters
-    ----------
-    columns : dict
-
-    Examples
-    --------
     >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
     >>> [(finding.column, finding.evidence) for finding in likenesses({"age": ages, "name": names})]
     [('name', "tells the same as 'age': each value of one goes with one of the other")]
@@ -297,14 +253,6 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
 
     Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
 
-    Parameters
-    ----------
-    columns : dict
-    target : (n,) array
-    is_classes : bool
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> paid = np.where(rng.random(500) < 0.1, rng.integers(1, 900, 500), 0).astype(float)
     >>> age = rng.integers(18, 90, 500).astype(float)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tunefree.stream.source import Source
@@ -23,14 +23,7 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ended a training.
-
-    Parameters
-    ----------
-    message : str
-    number : int
-        Of the signal.
-    """
+    """A signal, of which it has the number, ended a training."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -38,19 +31,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Stop(Callback):
-    """What asks a training to end, from a handler of signals or another thread.
+    """Asks a training to end, from a handler of signals or another thread.
 
-    The thread that reads may wait for rows that never come. As long as its gate is held no row passes then, and what
-    is known of the rows before does not change.
+    The thread that reads may wait for rows that never come. As long as its gate is held no row passes then, and what is
+    known of the rows before does not change.
 
-    Examples
-    --------
     >>> stop = Stop()
     >>> stop.ask(15)
     >>> stop.number, list(stop.through(iter([1])))
     Traceback (most recent call last):
     tunefree.training.stopping.Stopped
     """
+
+    may_end = False
 
     def __init__(self) -> None:
         self.number = 0  # of the signal that asked; 0 as long as none did
@@ -65,22 +58,12 @@ class Stop(Callback):
             self.number, self.asked = number, time.monotonic()
 
     def step(self, trained: Any, step: Step) -> None:
-        """Do not wait until what was learned can be saved if that takes long.
-
-        Raises
-        ------
-        Interrupted
-        """
+        """Raise Interrupted if it would take long until the batch is learned, and what was learned can be saved."""
         if self.number and not step.batch.is_last and time.monotonic() > self.asked + PATIENCE:
             raise Interrupted("the training was asked to end amid a block of rows", self.number)
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """The chunks of a source until the training is asked to end.
-
-        Raises
-        ------
-        Stopped
-        """
+        """The chunks of a source, and then Stopped if the training is asked to end."""
         while True:
             with self._gate:
                 self._check()
@@ -138,13 +121,7 @@ class Stop(Callback):
 class Stoppable(Source):
     """A source whose rows end where a training is asked to."""
 
-    stop: Stop | None = None
+    stop: Stop = field(default_factory=Stop)
 
     def chunks(self, *arguments: Any, **options: Any) -> Iterator[Any]:
-        chunks = super().chunks(*arguments, **options)
-        return chunks if self.stop is None else self.stop.through(chunks)
-
-
-def stoppable(source: Source, stop: Stop) -> Stoppable:
-    """The source, until the training is asked to end."""
-    return Stoppable(**vars(source), stop=stop)
+        return self.stop.through(super().chunks(*arguments, **options))

@@ -1,17 +1,21 @@
-"""What the target of a source is: the task it suggests, and its values as labels or numbers."""
+"""The target of a source: the task that it suggests, its values as labels or numbers, and which can be learned."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.losses import loss_of
+from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
 from tunefree.model.targets import Labels, check_lengths
+from tunefree.model_files.plan import OF_NUMBERS, Plan
 from tunefree.stream.arrays import to_numpy
-from tunefree.stream.batch import Batch
+from tunefree.stream.batch import BadRows, Batch
 
 MOST_CLASSES_OF_INTEGERS = 100  # a target of integers with more distinct values is taken for numbers
 ROWS_OF_A_CLASS = 5  # of classes that are integers, on average; with fewer they are taken for numbers
@@ -19,8 +23,9 @@ FEWEST_NUMBERS = 7  # distinct integers that are numbers if their frequencies ri
 MANY = 12  # distinct integers: fewer are numbers in doubt, so many are classes in doubt unless equally frequent
 SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequencies rise and fall
 NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
-
+BOOLEANS = {"true": True, "false": False}
 TEXTS, FRACTIONS, MANY_VALUES = "texts", "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
+NEVER_CLASSES = FRACTIONS, MANY_VALUES
 
 
 class Guess(NamedTuple):
@@ -30,22 +35,15 @@ class Guess(NamedTuple):
     why: str
     doubtful: bool = False
 
-    @property
-    def can_be_classes(self) -> bool:
-        """Whether the values may be classes, if they are said to be."""
-        return self.why not in (FRACTIONS, MANY_VALUES)
-
 
 def task_of(target: Any) -> Guess:
     """The task that a target's values suggest.
 
     Strings and booleans are classes. So are at most two distinct numbers, and whole numbers that take few values, close
     together and each of them often, unless their frequencies rise once and fall once as the values grow, up to a rare
-    one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many.
-    Other numbers make a regression.
+    one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many. Other
+    numbers make a regression.
 
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> [task_of(pa.array(values)).task for values in ([1.0, 2.0] * 10, [1.5, 2.0, 2.5] * 10, ["a", "b"])]
     ['classification', 'regression', 'classification']
@@ -70,8 +68,6 @@ def task_of(target: Any) -> Guess:
 def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> None:
     """Raise a DataError if a target of first rows is texts, most of which are different: none of them is a class.
 
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> check_classes(Guess("classification", TEXTS), pa.array([f"{k} m" for k in range(200)]), "a.csv", "y")
     Traceback (most recent call last):
@@ -118,17 +114,11 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, counts: np.ndarray) -> Shape:
-        """What frequencies change beyond one rise and one fall, compared with what they would in a random order.
+        """How frequencies, in the order of the values, change beyond one rise and one fall, compared with a random
+        order.
 
         Roots of frequencies are taken, which vary alike by chance.
 
-        Parameters
-        ----------
-        counts : (k,) array
-            In the order of the values.
-
-        Examples
-        --------
         >>> Shape.of(np.array([109, 65, 22, 3, 1])), Shape.of(np.array([50, 900, 170, 800, 10, 30, 700]))
         (Shape(rises_and_falls=True, is_clear=True), Shape(rises_and_falls=False, is_clear=True))
         """
@@ -140,15 +130,8 @@ class Shape(NamedTuple):
 
 
 def labels_of(target: Any) -> Labels:
-    """Labels of an Arrow array: each distinct one that a row has, once.
+    """Labels of an Arrow array: each distinct one that a row has, once; whole numbers lose their ``.0``.
 
-    Parameters
-    ----------
-    target : pyarrow.Array
-        Whole numbers lose their ``.0``.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> labels_of(pa.array([2.0, 1.0, 2.0]))
     Labels(values=[2, 1], codes=array([0, 1, 0]))
@@ -168,22 +151,8 @@ def _label(value: Any) -> Any:
 
 
 def target_of(task: str, batch: Batch) -> Any:
-    """A batch's target as models take it.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    batch : Batch
-
-    Returns
-    -------
-    Labels or (n,) array of float64
-
-    Raises
-    ------
-    DataError
-        If the target of a regression does not hold numbers, or a label is too long.
-    """
+    """The target of a batch as models take it; a DataError if that of a regression holds no numbers, or a label is too
+    long."""
     if task == "classification":
         labels = labels_of(batch.target)
         check_lengths(labels, batch.file, batch.numbers)
@@ -194,3 +163,85 @@ def target_of(task: str, batch: Batch) -> Any:
         problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
         remedy = "pass `task='classification'`"
         raise DataError(problem, batch.file, int(batch.numbers[0]), remedy=remedy) from None
+
+
+def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
+    """The labels that are named, sorted, each of the type that a target has; a ModelError if one is no such label.
+
+    >>> closed_classes(["2", "1.0"], "classification", pa.array([1, 2]))
+    [1, 2]
+    >>> closed_classes(["yes", "no"], "classification", pa.array([1, 2]))
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: `classes`: 'yes' is not a label of the target, which holds numbers
+    """
+    if task == "regression":
+        raise ModelError(OF_NUMBERS)
+    labels = [_label_of_type(name, target.type) for name in names]
+    if len(set(labels)) < len(labels):
+        raise ModelError(f"`classes={list(names)}`: name each label once")
+    return sorted(labels)
+
+
+def _label_of_type(name: str, kind: Any) -> Any:
+    """The label of a type that is written so."""
+    try:
+        if pa.types.is_boolean(kind):
+            return BOOLEANS[name.lower()]
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            number = float(name)
+            return int(number) if number.is_integer() else number
+    except (KeyError, ValueError):
+        holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
+        raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
+    return name
+
+
+def of_usable_targets(batch: Batch, bad: BadRows) -> Batch:
+    """The rows whose label is among the classes that ``bad`` names, or whose target the loss that it names can have.
+
+    Raises a DataError if there are others, and bad rows are not skipped.
+    """
+    if batch.target is None or not len(batch.weight) or not (bad.classes or has_rates(bad.loss)):
+        return batch
+    if bad.classes:
+        labels, named = labels_of(batch.target), ", ".join(bad.classes)
+        known = set(closed_classes(bad.classes, "classification", batch.target))
+        is_bad = np.array([label not in known for label in labels.values], bool)[labels.codes]
+        for row in np.flatnonzero(is_bad).tolist():
+            problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {named}"
+            remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
+            bad.report(problem, batch.file, int(batch.numbers[row]), bad.target, remedy)
+    else:
+        loss, y = loss_of("regression", bad.loss), target_of("regression", batch)
+        is_bad = are_impossible(loss, y)
+        for row in np.flatnonzero(is_bad).tolist():
+            fault = fault_of_targets(loss, y[row : row + 1])
+            assert fault is not None
+            bad.report(fault.problem, batch.file, int(batch.numbers[row]), bad.target, fault.remedy)
+    return batch.at(np.flatnonzero(~is_bad)) if is_bad.any() else batch
+
+
+def with_rates(plan: Plan, batch: Batch) -> Batch:
+    """A batch, whose targets are as a model takes them, as a model of this plan learns them.
+
+    Of losses of counts with exposures these are rates, with weights that teach what counts would. Raises a DataError if
+    the distribution of the loss has no such target.
+
+    >>> import numpy as np
+    >>> from tunefree.core.rows import dense
+    >>> two, plan = np.ones(2), Plan(target="claims", loss="poisson", exposure="years")
+    >>> batch = with_rates(plan, Batch(dense(np.zeros((2, 1))), two, two, exposure=two / 2))
+    >>> batch.target, batch.weight
+    (array([2., 2.]), array([0.5, 0.5]))
+    """
+    if not has_rates(plan.loss):
+        return batch
+    loss = loss_of("regression", plan.loss)
+    fault = fault_of_targets(loss, batch.target)
+    if fault is not None:
+        number = int(batch.numbers[fault.row])
+        raise DataError(fault.problem, batch.file, number, plan.target, fault.remedy)
+    if batch.exposure is None:
+        return batch
+    rates, weight = as_rates(loss, batch.target, batch.weight, batch.exposure)
+    return batch._replace(weight=weight, target=rates)

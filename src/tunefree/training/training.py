@@ -9,13 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model.options import usual_view
+from tunefree.model.targets import FEWEST_ROWS
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
@@ -25,7 +29,7 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import occurrences, rises
+from tunefree.training import rises
 from tunefree.training.batches import cut, rows_that_wait
 from tunefree.training.callbacks import Callback, Step, warn
 from tunefree.training.class_weights import check, with_weights
@@ -42,7 +46,7 @@ from tunefree.training.reading import (
 )
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
-from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
+from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 
@@ -105,19 +109,21 @@ def train(
     limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
-        rows = stoppable(in_order, stop)
+        rows = Stoppable(**vars(in_order), stop=stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         callbacks = [Notes(rows.origin), *(callbacks or ()), checkpoints, stop]
         try:
-            trained, reader = _begun(_Reader(rows, unread, checkpoints, limit, stop), plan, earlier)
+            reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
+            trained = _begun(reader, plan, earlier)
             for callback in callbacks:
                 callback.begin(trained, rows)
             if source.files == ("-",):
                 use_lines_as_they_come(PATIENCE)
-            while trained.progress.number < plan.passes:
+            is_over = False
+            while trained.progress.number < plan.passes and not is_over:
                 trained.encoder.observes = trained.progress.number == 0
-                one_pass(trained, reader.batches(trained), callbacks)
+                is_over = one_pass(trained, reader.batches(trained), callbacks)
                 trained.progress.end_pass()
         except Stopped:
             checkpoints.stop()
@@ -133,18 +139,17 @@ def _end(trained: Trained, source: Source) -> None:
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
     check(plan, model.task, getattr(model, "classes", ()), complete=True)
-    _check_mean(trained, source)
-    end(trained)
-    if source.kind == TABLE:
-        trained.encoder.ids.limit(None)
-
-
-def _check_mean(trained: Trained, source: Source) -> None:
-    """Raise an error where all targets are 0, of which losses with a logarithmic link know no mean."""
-    plan = trained.plan
-    if has_rates(plan.loss) and trained.model.record.targets.total <= 0.0:
+    if has_rates(plan.loss) and model.record.targets.total <= 0.0:
         problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
+    end(trained)
+    if trained.progress.progressive[0].weight == 0.0 and model.record.targets.weight == 0.0:
+        option = "sample_weight" if plan.sample_weight is not None else "class_weight"
+        column = plan.sample_weight if plan.sample_weight is not None else plan.target
+        remedy = "give rows with a weight above 0" + (f", or leave `{option}` out" if getattr(plan, option) else "")
+        raise DataError("all rows have a weight of 0, so that nothing is learned", source.name, None, column, remedy)
+    if source.kind == TABLE:
+        trained.encoder.ids.limit(None)
 
 
 def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
@@ -219,6 +224,7 @@ class Notes(Callback):
     """
 
     origin: Origin = as_named
+    may_end = False
 
     def step(self, trained: Trained, step: Step) -> None:
         progress, batch = trained.progress, step.batch
@@ -226,8 +232,35 @@ class Notes(Callback):
         if batch.tally is not None:
             progress.tally = batch.tally
         if progress.number == 0:
-            occurrences.follow(trained, step, self.origin)
+            self._follow_targets(trained, step)
             rises.follow(trained, step, self.origin)
+
+    def _follow_targets(self, trained: Trained, step: Step) -> None:
+        """Note the order of targets and where rows of rare classes are.
+
+        Where classes have weights, sum their probabilities, too, with the weights that rows have without these.
+        """
+        y, batch = step.learned.target, step.batch
+        is_of_classes = trained.model.task == "classification"
+        codes = trained.model.codes(y)[0] if is_of_classes else y
+        if trained.order is not None:
+            trained.order.add(codes)
+        if not is_of_classes:
+            return
+        known = trained.progress.occurrences
+        known += [Occurrences() for _ in range(len(known), len(trained.model.classes))]
+        for k, count in enumerate(np.bincount(codes, minlength=len(known)).tolist()):
+            known[k].rows += count
+            if known[k].rows >= FEWEST_ROWS:
+                known[k].first = []
+            elif count:
+                rows = batch.numbers[codes == k].tolist()
+                known[k].first += [Occurrence(*self.origin(batch.file, row)) for row in rows]
+        if trained.plan.class_weight and trained.model.loss_is_log_loss:
+            probabilities, weight = trained.model.probabilities(step.predictions), batch.weight
+            for k, seen in enumerate(known[: probabilities.shape[1]]):  # row by row, wherever batches are cut
+                seen.weight = float(np.append(seen.weight, weight[codes == k]).cumsum()[-1])
+                seen.predicted = float(np.append(seen.predicted, weight * probabilities[:, k]).cumsum()[-1])
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
@@ -248,13 +281,14 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
 
 @dataclass
 class _Reader:
-    """Reads the rows of a source, ahead of those that are learned."""
+    """Reads the rows of a source, ahead of those that are learned unless these may be the last."""
 
     source: Source
     unread: BadRows  # could not be read when the rows were shuffled
     checkpoints: Checkpoints
     limit: MemoryLimit
     stop: Stop
+    may_end: bool  # whether a callback may end a pass; then nothing is known of rows that were not learned
     begun: Iterator[Batch] | None = None  # batches of a pass that has begun
     n_forgotten: int = 0  # features, up to the latest batch that was read
 
@@ -286,8 +320,9 @@ class _Reader:
 
     def _ahead(self, trained: Trained) -> Iterator[Batch]:
         """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
+        depth = 0 if self.may_end else 2
         try:
-            yield from ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due)
+            yield from ahead(self._reads(trained), depth, self.stop, self.checkpoints.save_if_due)
         except DataError:
             encoder = trained.encoder
             # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.
@@ -315,8 +350,8 @@ def n_forgotten(encoder: Any) -> int:
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
-def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Trained, _Reader]:
-    """A training that begins, is resumed, or goes on with further rows, and the reader of these."""
+def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
+    """A training that begins, is resumed, or goes on with further rows."""
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
         trained = reader.checkpoints.load(source, plan)
@@ -332,7 +367,7 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
-    return trained, reader
+    return trained
 
 
 def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:

@@ -18,8 +18,7 @@ from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import Finding
-from tunefree.training.targets import target_of, task_of
-from tunefree.training.usable_targets import of_usable_targets
+from tunefree.training.targets import of_usable_targets, target_of, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read
@@ -272,8 +271,8 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
     """What a column is read as, why, and what would change it."""
     if column is not None:
         return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
-    for role in ROLES:
-        if name == getattr(plan, role):
+    for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
+        if name == named:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             why = "named by task" if role == "target" and plan.task else why
             return role, why, ("task",) if role == "target" else ()

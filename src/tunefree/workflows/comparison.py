@@ -33,8 +33,7 @@ from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import blank, end, learn
 from tunefree.training.reading import begin, check_learned
 from tunefree.training.roles import note_roles
-from tunefree.training.targets import target_of
-from tunefree.training.usable_targets import with_rates
+from tunefree.training.targets import target_of, with_rates
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 RATES = 9  # learning rates that a careful user tries: half decades over four decades

@@ -20,9 +20,8 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
-from tunefree.training.targets import target_of
+from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.training.usable_targets import with_rates
 from tunefree.workflows.calibration import (
     ClassReliability,
     Covered,

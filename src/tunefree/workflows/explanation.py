@@ -12,7 +12,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition, identified, output_of
 from tunefree.explanation.dependence import Picture, picture
-from tunefree.explanation.reference import evenly_spaced
+from tunefree.explanation.members import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained

@@ -112,7 +112,7 @@ def of_order(trained: Trained) -> list[Finding]:
     """Whether the targets depend on the order of the rows."""
     if trained.order is None or not (test := trained.order.finding()).is_dependent:
         return []
-    text = OF_GROUPS if trained.plan.group is not None else SORTED if test.is_sorted else DEPENDENT
+    text = OF_GROUPS if trained.plan.groups is not None else SORTED if test.is_sorted else DEPENDENT
     return [Finding("", ORDER, text.format(level=LEVEL_OF_ORDER, **test._asdict()))]
 
 
@@ -167,7 +167,7 @@ def _places(rows: list[tuple[str, int]]) -> str:
 
 def of_pool(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
-    model, group = trained.model, trained.plan.group
+    model, group = trained.model, trained.plan.groups
     if model.pool is None or model.only_predicts:
         return []
     unseen = [Finding("", UNSEEN, line) for line in model.pool.unseen]
@@ -175,7 +175,7 @@ def of_pool(trained: Trained) -> list[Finding]:
     if group is not None:
         evidence = f"{known:,} of {rows:,} rows are of groups that came before"
         return ([Finding("", KNOWN, evidence, f"sort the rows by {group}")] if known else []) + unseen
-    remedy = "if rows belong to subjects, name their column by `group`" if trained.kind == "table" else ""
+    remedy = "if rows belong to subjects, name their column by `groups`" if trained.kind == "table" else ""
     evidence = f"{share:.0%} of the latest rows have the columns of earlier ones"
     return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
 

@@ -18,7 +18,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
-from tunefree.explanation.weights import Weights, linear_weights
+from tunefree.explanation.decomposition import Weights, linear_weights
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained, continued

@@ -15,12 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter, require
+from tunefree.core.rows import Block
 from tunefree.core.threads import one_for_products
-from tunefree.estimators import class_sets, validation
+from tunefree.estimators import classifier, tables, validation
+from tunefree.estimators.classifier import Classifying
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
-from tunefree.estimators.predictions import Classifying, Regressing
-from tunefree.estimators.tables import EncodedRows
+from tunefree.estimators.regressor import Regressing
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -160,8 +161,12 @@ class IterativeRegularization(Saving, BaseEstimator):
         """What is minimised, the targets as the method takes them, and the weights of the rows."""
         raise NotImplementedError
 
-    def _matrix(self, X: Any) -> Any:
-        return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
+    def _matrix(self, X: Block) -> Any:
+        """Rows as one array or sparse matrix; those of a sparse matrix stay one."""
+        if self._encoder is None and not X.numbers.shape[1]:
+            pointers = X.pointers.astype(np.int32 if X.pointers[-1] < 2**31 else np.int64)
+            return sparse.csr_array((X.values, X.features - 1, pointers), shape=(len(X.numbers), self.n_features_in_))
+        return preparation.matrix([X], 1 + tables.n_features(self), self._is_dense)
 
     def _learn(self, X: Any, goal: Goal, targets: Targets, weight: np.ndarray) -> None:
         """Prepare the rows, descend, and choose a stop."""
@@ -415,7 +420,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
     def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
         validation.class_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
-        class_sets.check_several(classes[np.unique(codes[weight > 0])])
+        classifier.check_several(classes[np.unique(codes[weight > 0])])
         self.classes_, K = classes, len(classes)
         goal = targets.goal_of_classes(loss_of("classification", self.loss), K)
         return goal, targets.targets_of_classes(codes, K), self._weighted(y, weight, classes, classes)

@@ -15,7 +15,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import under
 from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
 from tunefree.estimators import model_file, validation
-from tunefree.explanation.weights import Weights
+from tunefree.explanation.decomposition import Weights
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model.targets import ScoredModel

@@ -1,0 +1,314 @@
+"""Online classifiers: labels and probabilities of margins, and the sets of classes that are known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import column_or_1d
+
+from tunefree.estimators import tables, validation
+from tunefree.estimators.base import OnlineEstimator
+from tunefree.estimators.model_file import WholeOnly, labels_of
+from tunefree.estimators.parameters import documented, estimator, shared
+from tunefree.losses.objectives import chosen
+from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS, Labels
+from tunefree.model_files.trained import Trained
+
+
+@estimator
+class Classifying(ClassifierMixin):
+    """Classifiers: they have ``predict_proba``, and ``_predictions(X)``, which are margins (n, K).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier, sorted.
+    """
+
+    class_weight: Any = shared("class_weight")
+
+    def _sorted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns of classes, in the order of ``classes_``; one column is for the second of two classes."""
+        return columns
+
+    def _weighted(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
+        """Sample weights times those of the classes; see :meth:`_class_weight`."""
+        with np.errstate(over="ignore"):
+            weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
+        if not weighted.any():
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        return weighted
+
+    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
+        """The weight of each row's class; ``labels`` are those in y, sorted, and ``classes`` those that are known."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            kept = weight > 0
+            present = np.unique(y[kept])
+            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
+            by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
+        else:
+            by_label = validation.class_weights(self.class_weight, classes)
+        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
+        return each[np.searchsorted(labels, y)]
+
+    @documented
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The part of the rows whose class is predicted right."""
+        return float(super().score(X, validation.plain(y), sample_weight))
+
+    @documented
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of the second of two classes, else of each class.
+        """
+        margins = self._sorted(self._predictions(X))
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    @documented
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the largest margin for each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self._sorted(self._predictions(X))
+        return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
+
+    @documented
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+@estimator
+class OnlineClassifierBase(Classifying, OnlineEstimator):
+    """Targets are labels; margins are of the sorted classes."""
+
+    _task = "classification"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.class_weight != "balanced":
+            validation.class_weights(self.class_weight)
+
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:
+        """Fit the model (with ``warm_start``, go on with the present model).
+
+        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
+        classes are named.
+        """
+        return self._fit(X, y, sample_weight, classes, self._passes, callbacks)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None], callbacks: Any
+    ) -> Self:
+        """Check rows, and let them be learned: ``learn`` takes X, codes of classes, weights, and callbacks."""
+        self._check_parameters()
+        with self._learning():
+            again = bool(self.warm_start) and self._started()
+            X, y = validation.labelled(self, X, y, not again)
+            validation.class_labels(y)
+            weight = validation.weights(sample_weight, len(y), may_vanish=False)
+            closed = closed_set(classes, self, again)
+            check_closed(y, closed)
+            labels = np.unique(y)
+            known = labels if closed is None else closed
+            known = union(self.classes_, known) if again else known
+            check_several(known)
+            weight = self._weighted(y, weight, labels, known)
+            if not again:
+                self._begin(tables.n_features(self), known.tolist())
+            self._know(known, closed)
+            self._watched(callbacks, learn, X, np.searchsorted(known, y), weight)
+        if closed is None:
+            warn_of_rare(y, weight)
+        return self
+
+    @WholeOnly
+    @documented
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, callbacks: Any = None
+    ) -> Self:
+        """Update the model with one pass over the given rows, in their order.
+
+        Where the first call names the classes, the model equals that of ``fit`` with one pass and ``shuffle=False``.
+        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
+        fast.
+        """
+        return self._update(X, y, classes, sample_weight, callbacks)
+
+    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, callbacks: Any, groups: Any = None) -> Self:
+        """Check rows of a stream, and learn them."""
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
+        with self._learning():
+            again = self._started()
+            X, y = validation.labelled(self, X, y, not again, stream=True)
+            validation.class_labels(y)
+            weight = validation.weights(sample_weight, len(y), may_vanish=True)
+            group = validation.group_digests(groups, len(y), may_be_one=True)
+            tables.name_columns(self, not again, group=groups)
+            closed = closed_set(classes, self, again)
+            check_closed(y[weight > 0], closed, np.flatnonzero(weight > 0))
+            named = y[:0] if closed is None else closed
+            known = union(self.classes_, named) if again else named
+            if not again:
+                self._begin(tables.n_features(self), known.tolist())
+            self._know(known, closed)
+            labels, codes = np.unique(y, return_inverse=True)
+            weight = weight * self._class_weight(y, weight, labels, closed)
+            self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
+            self.n_iter_, codes = 1, np.searchsorted(self.classes_, y)
+            try:
+                self._watched(callbacks, self._pass, X, codes, validation.as_given(weight, group))
+            finally:  # a pass that a signal ends has not met all classes
+                met = set(self._learned.model.classes)
+                self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
+            return self
+
+    def _restore(self, trained: Trained) -> None:
+        super()._restore(trained)
+        labels = labels_of(trained.model.classes, trained.estimator)
+        is_mixed = len({type(label) for label in labels.tolist()}) > 1
+        self.classes_ = labels if is_mixed else np.sort(labels)
+        self._closed = self.classes_ if trained.plan.classes else None
+
+    def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
+        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
+        self.classes_, self._closed = classes, closed
+        model = self._learned.model
+        for label in [label for label in classes.tolist() if label not in model.classes]:
+            model.add_class(label)
+
+    def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
+        if len(row) == 1:
+            return Labels(self.classes_[y[row]].tolist(), np.zeros(1, np.int64))
+        present, codes = np.unique(y[row], return_inverse=True)
+        return Labels(self.classes_[present].tolist(), codes)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._started() and len(self.classes_) > 0
+
+    def _sorted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""
+        model = self._learned.model
+        order = [model.classes.index(label) for label in self.classes_.tolist()]
+        if columns.shape[1] > 1:
+            return columns[:, order]
+        return -columns if order == [1, 0] else columns
+
+    @documented
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities.
+
+        With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
+        they were first learned. The most probable class may then differ from the predicted one, which has the largest
+        margin.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        margins = self._predictions(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(margins), 1))
+        return self._sorted(self._learned.model.probabilities(margins))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, in their units, of a single linear learner on raw rows.
+
+        (1, n_features) with two classes, else (n_classes, n_features).
+        """
+        return self._of_columns()[1:].T.copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
+        return self._of_columns()[0].copy()
+
+
+def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The classes known and some labels, sorted."""
+    if not (len(known) and len(labels)):
+        return labels if len(labels) else known
+    if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
+        raise ValueError(f"the classes known are {known.tolist()}; labels like {labels[0]!r} are of another type")
+    if known.dtype == labels.dtype and set(known.tolist()).issuperset(labels.tolist()):
+        return known
+    return np.unique(np.concatenate([known, labels]))
+
+
+def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
+    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class.
+
+    ``again``: whether it goes on with what it has learned.
+    Raises a ValueError if there are none, one has no name, or two are the same.
+    """
+    before = getattr(estimator, "_closed", None) if again else None
+    if classes is None:
+        return before
+    named = column_or_1d(validation.plain(np.asarray(classes)))
+    labels, counts = np.unique(named, return_counts=True)
+    if not len(labels):
+        raise ValueError("classes is empty; give all labels, or leave it out")
+    if (counts > 1).any():
+        raise ValueError(f"classes names {labels[counts > 1].tolist()[0]!r} twice")
+    if labels.dtype.kind in "OSU" and "" in labels.tolist():
+        raise ValueError("classes has an empty name")
+    return union(estimator.classes_, labels) if again else labels
+
+
+def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = None) -> None:
+    """Raise a ValueError for the first label that is not in a closed set; ``rows`` (n,) are their places in y."""
+    if known is None or not len(y):
+        return
+    is_text = [array.dtype.kind in "OSU" for array in (y, known)]
+    if is_text[0] == is_text[1] and set(known.tolist()).issuperset(y.tolist()):
+        return
+    outside = np.full(len(y), True) if is_text[0] != is_text[1] else ~np.isin(y, known)
+    if outside.any():
+        first = int(np.argmax(outside))
+        row = first if rows is None else int(rows[first])
+        raise ValueError(
+            f"y[{row}] is {y[first : first + 1].tolist()[0]!r}, which is not among the classes {known.tolist()}; "
+            "correct it, leave the row out, or name it in classes"
+        )
+
+
+def check_several(classes: np.ndarray) -> None:
+    """Raise scikit-learn's ValueError unless there are two classes or more."""
+    if len(classes) < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got 1 class ({classes.tolist()[0]!r})")
+
+
+def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
+    """Warn of each class of fewer than three rows of a weight above 0, where there are more than a thousand."""
+    rows = np.flatnonzero(weight > 0)
+    labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
+    for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
+        places = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
+        warnings.warn(
+            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; "
+            "if it is a mistake, correct it, or give all classes by classes=[...]",
+            stacklevel=4,
+        )
