@@ -13,7 +13,7 @@ from tunefree.generations.bundles import exclusive_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile
-from tunefree.losses.power import epsilon_insensitive, power_loss
+from tunefree.losses.regression import epsilon_insensitive, power_loss
 
 LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), power_loss(3.0), epsilon_insensitive(0.1)]
 

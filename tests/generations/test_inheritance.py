@@ -14,7 +14,7 @@ from tunefree.generations.inheritance import Course, Inherited, Trial, inherited
 from tunefree.generations.problem import Problem, prepared
 from tunefree.generations.settings import USUAL
 from tunefree.losses import Square
-from tunefree.losses.tweedie_loss import poisson
+from tunefree.losses.deviances import poisson
 
 N = 800
 RICH = Inherited(saved=1e12)

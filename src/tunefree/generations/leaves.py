@@ -26,10 +26,9 @@ from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
+from tunefree.losses.numbers import MARGIN_OF_LOGARITHMS
 from tunefree.losses.objectives import Objective
-from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}

@@ -2,7 +2,7 @@
 
 Classes have one margin for two of them (targets -1 and +1) and else a margin each (targets 0 .. K - 1): with the
 log-loss of their softmax, or with a loss of single margins, of which each class is held against all others. Numbers
-have one margin, see :mod:`tunefree.losses.regression`.
+have one margin, see :mod:`tunefree.losses.numbers`.
 
 Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are clipped at the largest
 absolute one of earlier rounds, which adds to the regret at most the largest slope times the range of the margins, once
@@ -21,8 +21,8 @@ from tunefree.core.part import LEARNED, Part, argument, number, scratch
 from tunefree.core.schema import SIZE, Number
 from tunefree.losses import number_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.loops import Loop
-from tunefree.losses.places import (
+from tunefree.losses.functions import Loop
+from tunefree.losses.numbers import (
     CENTRE,
     GRAIN,
     IS_LOG,

@@ -1,7 +1,7 @@
 """Targets of losses with a logarithmic link, and exposures: counts of some time, amounts of some policies.
 
 A row of exposure e has a mean e exp(eta): ln e is an offset of its prediction. By the deviance of
-:mod:`tunefree.losses.tweedie_loss` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
+:mod:`tunefree.losses.deviances` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from tunefree.compiled.programs import Call
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.losses.contract import has_log_link
+from tunefree.losses.numbers import LOSS
 from tunefree.losses.objectives import Objective
-from tunefree.losses.places import LOSS
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 from tunefree.mixing.corrections import Corrections, Scratch, resized

@@ -18,9 +18,8 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import bounded, clip
 from tunefree.core.running import approach, pace
 from tunefree.core.schema import INFINITE
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
-from tunefree.losses.places import widest_of
+from tunefree.losses.functions import Functions, Loop
+from tunefree.losses.numbers import widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,

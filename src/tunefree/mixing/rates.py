@@ -14,8 +14,8 @@ import math
 
 from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import clip
-from tunefree.losses.places import N_NUMBERS
-from tunefree.losses.tweedie_loss import power_of_e, times_power_of_e
+from tunefree.losses.deviances import power_of_e, times_power_of_e
+from tunefree.losses.numbers import N_NUMBERS
 from tunefree.mixing.bases import is_awake, total_awake
 from tunefree.mixing.numbers import Link, compiled_of
 

@@ -22,8 +22,7 @@ from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared

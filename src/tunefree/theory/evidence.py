@@ -38,8 +38,7 @@ from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
 _ROUNDING = 2.0**-52
