@@ -17,6 +17,11 @@ LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
 LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
 MANTISSA_BITS = 52
 
+# Running means that forget the first numbers, and that extreme ones hardly change: sizes count at most WIDEST times the
+# mean before, so that one that is a million times too large has soon no influence if it is the first.
+WIDEST = 8.0  # times the typical size, as which larger ones count
+HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
+
 
 def clip(number, bound):
     """The number, or the bound with its sign."""
@@ -109,3 +114,14 @@ def largest(numbers):
         if numbers[k] > peak:
             peak = numbers[k]
     return peak
+
+
+def pace(rounds):
+    """The weight of the latest value in a running mean."""
+    return HASTE / (rounds + HASTE - 1.0)
+
+
+def approach(typical, size, rate, widest):
+    """The running mean of sizes after one more, which is clipped at ``widest`` times the mean before."""
+    near = min(size, widest * typical) if typical > 0.0 else size
+    return typical + rate * (near - typical)

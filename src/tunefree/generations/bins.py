@@ -10,8 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, compiled
 
 MISSING = 255
 MOST_CODES = 254  # of a column

@@ -13,8 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call, Program
+from tunefree.compiled.functions import Call, Program, compiled
 from tunefree.generations.derivatives import (
     Rows,
     differentiating,

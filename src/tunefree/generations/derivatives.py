@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled, compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, Compiled, compiled
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
 from tunefree.losses.deviances import power_of_e as exponential

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled
+from tunefree.compiled.functions import Call, Compiled
 from tunefree.compiled.prefetching import LARGE
-from tunefree.compiled.programs import Call
 from tunefree.core.fields import FEATURE, OUTPUT, padded
 from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, array, child, number

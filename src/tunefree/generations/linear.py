@@ -14,8 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, compiled
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import math
 
-from tunefree.core.numbers import LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
-from tunefree.core.running import WIDEST, approach
+from tunefree.core.numbers import LARGEST_EXPONENT, WIDEST, approach, bounded, clip, finite, power_below, power_of_two
 from tunefree.learners.contract import Scale
 
 IS_REGRESSION, LOSS = range(2)  # places in codes

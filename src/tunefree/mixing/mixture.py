@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.losses.contract import has_log_link

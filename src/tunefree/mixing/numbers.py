@@ -1,7 +1,7 @@
 """The mixture of members that predict numbers, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
-first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.running`).
+first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.numbers`).
 What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
 same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
 """
@@ -15,8 +15,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from tunefree.compiled.functions import Compiled
-from tunefree.core.numbers import bounded, clip
-from tunefree.core.running import approach, pace
+from tunefree.core.numbers import approach, bounded, clip, pace
 from tunefree.core.schema import INFINITE
 from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.numbers import widest_of

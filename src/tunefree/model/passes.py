@@ -13,9 +13,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.functions import Call, Compiled, compiled
 from tunefree.compiled.prefetching import LARGE
-from tunefree.compiled.programs import Call
 from tunefree.core.fields import padded
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
