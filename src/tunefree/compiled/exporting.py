@@ -243,8 +243,6 @@ def as_one_function(text: str, name: str) -> str:
 
     It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
 
-    Examples
-    --------
     >>> print(as_one_function("define void @cfunc.f(ptr %x, ptr %y) {\\n  call i32 @f(ptr %x, ptr %y) #0", "cfunc.f"))
     define void @cfunc.f(ptr noalias %x, ptr noalias %y) {
       call i32 @f(ptr %x, ptr %y) alwaysinline

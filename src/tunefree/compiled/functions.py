@@ -46,8 +46,6 @@ class Compiled(Declaration):
     TypeError, ValueError
         If an argument is not as declared.
 
-    Examples
-    --------
     >>> from typing import Annotated
     >>> @compiled
     ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
@@ -118,8 +116,6 @@ def entry_of(code: Any) -> Any:
 def tables(declaration: Declaration) -> Callable[..., bytes]:
     """:attr:`Compiled.table_of` of a declaration.
 
-    Examples
-    --------
     >>> from typing import Annotated
     >>> @compiled
     ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
@@ -298,8 +294,6 @@ class Program:
     TypeError, ValueError
         If an argument is not as its compiled function declares it, or a compiled function returns a number.
 
-    Examples
-    --------
     >>> from typing import Annotated
     >>> @compiled
     ... def add(step: float, numbers: Annotated[np.ndarray, "float64[n]"], times: int) -> None:

@@ -62,8 +62,6 @@ def packaged(declaration: Declaration) -> bytes:
 def packed(bitcodes: dict[str, Bitcode]) -> bytes:
     """Bitcode by name as the content of a file, the same for the same bitcode.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "bitcode"
     >>> _ = path.write_bytes(packed({"b": Bitcode("", "", b"two"), "a": Bitcode("f", "d", b"one")}))

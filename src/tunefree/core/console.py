@@ -23,8 +23,6 @@ def plain_console(stderr: bool = False) -> Console:
     -------
     rich.console.Console
 
-    Examples
-    --------
     >>> console = plain_console()
     >>> with console.capture() as capture:
     ...     console.print("date[weekday=3], [/b] and :heart:")

@@ -26,8 +26,6 @@ WIDTH = 120
 def described(group: type[Described]) -> type[Described]:
     """A group of parameters whose docstring describes them.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from tunefree.core.parameters import parameter
     >>> @described
@@ -66,8 +64,6 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
     descriptions : dict
         By names of arguments, as sections of numpydoc have them.
 
-    Examples
-    --------
     >>> @with_arguments({"X": "X : array-like\\n    Rows."})
     ... def fit(self, X):
     ...     '''Fit.'''
@@ -94,8 +90,6 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 def sections_of(docstring: str | None) -> dict[str, str]:
     """The text of each section of a docstring by its heading; what stands before all headings has none.
 
-    Examples
-    --------
     >>> sections_of("Cut.\\n\\nReturns\\n-------\\nlist")
     {'': 'Cut.', 'Returns': 'list'}
     """

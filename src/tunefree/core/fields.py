@@ -111,8 +111,6 @@ def setting(default: float, meaning: str) -> Any:
 def padded(n_outputs: int) -> int:
     """Length of the axis of outputs in memory: 1, or a multiple of LANES.
 
-    Examples
-    --------
     >>> padded(1), padded(3), padded(26)
     (1, 4, 28)
     """

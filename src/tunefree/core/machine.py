@@ -12,8 +12,6 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
 def memory() -> int:
     """Bytes of memory of this machine; 0 where the system does not tell.
 
-    Examples
-    --------
     >>> memory() >= 0
     True
     """

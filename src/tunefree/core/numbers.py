@@ -41,8 +41,6 @@ def bounded(number):
 def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
     """An array with the bound in place of larger numbers, and 0 in place of NaN.
 
-    Examples
-    --------
     >>> within(np.array([1.0, -np.inf, np.nan]), 8.0)
     array([ 1., -8.,  0.])
     """
@@ -52,8 +50,6 @@ def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
 def scaled(numbers: np.ndarray, unit: float, centre: float = 0.0) -> np.ndarray:
     """Numbers times a unit, plus a centre; the largest finite one of its sign in place of what is beyond it.
 
-    Examples
-    --------
     >>> scaled(np.array([1.0, 4.0]), 1e308).tolist()
     [1e+308, 1.7976931348623157e+308]
     """

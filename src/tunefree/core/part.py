@@ -526,8 +526,6 @@ def size_of(part: Any, length: int = 0) -> int:
 
     Only arrays count that have ``length`` numbers or more along one of their axes.
 
-    Examples
-    --------
     >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5}), size_of([np.zeros((9, 2)), np.zeros(5)], 8)
     (32, 144)
     """

@@ -17,8 +17,6 @@ from tunefree.core.errors import ModelError
 def names_in(names: Any) -> list[Any]:
     """One or several names as a list; a string is one name.
 
-    Examples
-    --------
     >>> names_in("age"), names_in(("age", "job")), names_in(3), names_in(None)
     (['age'], ['age', 'job'], [3], [])
     """
@@ -126,8 +124,6 @@ class Registry(Mapping[str, Any]):
 def load(place: str) -> Any:
     """The object at a place ``"package.module:attribute"``.
 
-    Examples
-    --------
     >>> load("pathlib:PurePosixPath")("a/b").name
     'b'
     """

@@ -126,8 +126,6 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
     ------
     ModelError
 
-    Examples
-    --------
     >>> check_header({"rows": -1}, {"rows": Number(0, whole=True)})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
@@ -180,8 +178,6 @@ def _kind_of(hint: Any) -> Any:
 def restored(kind: Any, value: Any) -> Any:
     """The value for which a header stands that :func:`check_header` let pass: records of what JSON gave.
 
-    Examples
-    --------
     >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
     """
@@ -250,8 +246,6 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     ------
     ModelError
 
-    Examples
-    --------
     >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
     >>> check_arrays(arrays, kinds, {"D": 8})

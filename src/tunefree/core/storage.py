@@ -44,8 +44,6 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     ModelError
         If the file cannot be written; what was there before is untouched.
 
-    Examples
-    --------
     >>> import tempfile, os
     >>> name = os.path.join(tempfile.mkdtemp(), "model")
     >>> save(name, {"weights": np.arange(3.0)}, {"task": "regression"})
@@ -193,8 +191,6 @@ def check_writable(path: Path) -> None:
     ModelError
         If its folder is missing or must not be written to, or it is a folder, or a device that must not be written to.
 
-    Examples
-    --------
     >>> check_writable(Path("no such folder") / "people.model")
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: no such folder/people.model: its parent is not a directory; name a file
@@ -222,8 +218,6 @@ def make_folder(path: Path) -> None:
     ModelError
         If it cannot be made, or written to.
 
-    Examples
-    --------
     >>> make_folder(Path("/dev/null/folder"))
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: /dev/null/folder: cannot be made a folder (Not a directory); choose another place
@@ -312,8 +306,6 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
     ModelError
         If another process, or another lock of this one, holds it.
 
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with only_writer(folder / "lock", Path("people.model")):

@@ -35,8 +35,6 @@ def count() -> int:
 def at_most(n: int | Callable[[], int]) -> Iterator[None]:
     """Let no more than ``n`` threads work for this one; a function is asked once, where there is work for several.
 
-    Examples
-    --------
     >>> with at_most(3):
     ...     count()
     3
@@ -90,8 +88,6 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
 class Turn:
     """A lock that belongs to one object: whoever copies the object gets another.
 
-    Examples
-    --------
     >>> import copy
     >>> turn = Turn()
     >>> with turn, copy.deepcopy(turn):

@@ -55,8 +55,6 @@ class Columns(Part):
     last : int
         The last feature of sparse rows that may be a column.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import sparse, table
     >>> columns = Columns()
     >>> columns.matrix(table([[5.0]], [1], [[7]]), np.array([True]))
@@ -233,8 +231,6 @@ class Columns(Part):
     def completed(self, matrix: np.ndarray) -> np.ndarray:
         """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before.
 
-        Examples
-        --------
         >>> columns = Columns([1, 2, -(1 * BUNDLE + 3)], [0.0, 0.0, np.nan])
         >>> columns.completed(np.array([[0.0, 1.0], [1.0, 0.0]]))[:, 2]
         array([2., 1.])
@@ -260,8 +256,6 @@ class Columns(Part):
     def words_of(self, matrix: np.ndarray) -> Block:
         """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
 
-        Examples
-        --------
         >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
         >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
         array([2, 5], dtype=int32)
@@ -319,8 +313,6 @@ def is_bundle(key: int) -> bool:
 def features_of(key: int) -> tuple[int, int]:
     """The first feature of a number, or of a bundle, and the end of them; none of codes, whose features are many.
 
-    Examples
-    --------
     >>> features_of(7), features_of(-(7 * BUNDLE + 9)), features_of(-1)
     ((7, 8), (7, 9), (0, 0))
     """
@@ -353,8 +345,6 @@ def _write_digests(
 def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
     """A 64-bit digest of each row (n, c), the same whatever columns there are in which nothing is known, or 0.
 
-    Examples
-    --------
     >>> one = digests_of(np.array([[3.0, np.nan]]), [1, -1])
     >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])
     True

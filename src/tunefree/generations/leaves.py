@@ -96,8 +96,6 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     rows : int
         That the member learned: a class that it does not know has 1 / (rows + n_classes).
 
-    Examples
-    --------
     >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
     array([[0.45, 0.45, 0.1 ]])
     """
@@ -210,8 +208,6 @@ class LivingLeaves(Part):
 def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Sums of margins; the largest number of its sign in place of what is beyond it.
 
-    Examples
-    --------
     >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
     [3.0, 1.7976931348623157e+308]
     """

@@ -136,8 +136,6 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
 
     Neither seed nor settings have an effect.
 
-    Examples
-    --------
     >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
     >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None))
     >>> (model.apply(np.array([[0.9]]))[1][:, 0, 0] > 0.0).tolist()

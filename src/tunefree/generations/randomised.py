@@ -280,8 +280,6 @@ class Room(NamedTuple):
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
 
-    Examples
-    --------
     >>> room_of(32_000, 1, None), room_of(100, 3, None)
     (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
     """
@@ -294,8 +292,6 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
 def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
     """How many columns are tried at a node.
 
-    Examples
-    --------
     >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
     (4, 3, 10)
     """
@@ -329,8 +325,6 @@ def grow_randomised(
 ) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
-    Examples
-    --------
     >>> from tunefree.generations.problem import binned
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))

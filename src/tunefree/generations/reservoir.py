@@ -57,8 +57,6 @@ class Reservoir(Part):
     rows : int
         Rows added so far.
 
-    Examples
-    --------
     >>> reservoir = Reservoir(latest=2)
     >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64), [np.nan])
     >>> reservoir.kept(2)["targets"]

@@ -39,8 +39,6 @@ class Seen(Part):
     table : (places,) uint64 array
         Digests, 0 where there is none; empty before the first row.
 
-    Examples
-    --------
     >>> seen = Seen()
     >>> seen.add(np.array([5, 6, 5], np.uint64), np.ones(3)), seen.knows(np.array([6, 7], np.uint64))
     (array([False, False,  True]), array([ True, False]))

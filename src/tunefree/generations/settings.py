@@ -8,8 +8,6 @@ from typing import NamedTuple
 class Settings(NamedTuple):
     """How trees are grown: each is a multiple of what follows from the number of rows, columns and classes.
 
-    Examples
-    --------
     >>> Settings(trees=2.0**0.5, columns=2.0).in_words()
     '1.41 times the trees, 2 times the columns'
     """

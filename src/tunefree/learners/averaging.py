@@ -58,8 +58,6 @@ def averaged(learner: type[Learner]) -> Any:
     ModelError
         If the learner moves all weights in each round.
 
-    Examples
-    --------
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))
     >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)

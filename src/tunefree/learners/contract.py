@@ -53,8 +53,6 @@ class Traits(NamedTuple):
 def traits_of(learner: Any) -> Traits:
     """What is special about a class of learners, of this contract or of that of kernel learners.
 
-    Examples
-    --------
     >>> from tunefree.learners.nag import NAG
     >>> traits_of(NAG).rate, traits_of(tuple).can_be_averaged
     ('eta', True)

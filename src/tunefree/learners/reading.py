@@ -60,8 +60,6 @@ def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.
     n_features : int, optional
         By default all.
 
-    Examples
-    --------
     >>> from tunefree.learners.adagrad import AdaGrad
     >>> weights, units = read(AdaGrad(3, 2))
     >>> weights.shape, units

@@ -102,8 +102,6 @@ register("tweedie", "tunefree.losses.deviances:tweedie", "regression", parameter
 def names(task: str) -> list[str]:
     """The names of a task's losses, the default first; none of them is loaded.
 
-    Examples
-    --------
     >>> names("classification")
     ['logistic', 'hinge', 'smoothed-hinge', 'squared-hinge', 'exponential', 'square']
     """
@@ -113,8 +111,6 @@ def names(task: str) -> list[str]:
 def usage(task: str) -> list[str]:
     """The names of a task's losses with their parameters, as they are written on the command line.
 
-    Examples
-    --------
     >>> usage("regression")[:3]
     ['square', 'absolute', 'absolute-power:P']
     """
@@ -167,8 +163,6 @@ def loss_of(task: str, name: str | None) -> Any:
 def loss_classes() -> tuple[type, ...]:
     """The classes of all losses that have a name, in the order of their numbers.
 
-    Examples
-    --------
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
     """
@@ -188,8 +182,6 @@ def number_of(loss: Any) -> int:
     ModelError
         If it has no name.
 
-    Examples
-    --------
     >>> from tunefree.losses import Hinge
     >>> number_of(Hinge())
     1

@@ -18,8 +18,6 @@ from tunefree.losses.contract import loss_class
 class Logistic(NamedTuple):
     """ln(1 + exp(-y p)), in nats.
 
-    Examples
-    --------
     >>> round(Logistic().value(1.0, 0.0), 6)
     0.693147
     """
@@ -46,8 +44,6 @@ class Logistic(NamedTuple):
 class Hinge(NamedTuple):
     """max(0, 1 - y p).
 
-    Examples
-    --------
     >>> Hinge().value(1.0, 0.25), Hinge().value(-1.0, 0.25)
     (0.75, 1.25)
     """
@@ -73,8 +69,6 @@ class Hinge(NamedTuple):
 class SmoothedHinge(NamedTuple):
     """With the margin m = y p: 0 for m >= 1, (1 - m)^2 for 0 < m < 1, and 1 - 2 m for m <= 0.
 
-    Examples
-    --------
     >>> [SmoothedHinge().value(1.0, margin) for margin in (2.0, 0.5, -1.0)]
     [0.0, 0.25, 3.0]
     """
@@ -102,8 +96,6 @@ class SmoothedHinge(NamedTuple):
 class SquaredHinge(NamedTuple):
     """max(0, 1 - y p)^2.
 
-    Examples
-    --------
     >>> SquaredHinge().value(1.0, 0.5), SquaredHinge().value(1.0, 2.0)
     (0.25, 0.0)
     """
@@ -126,8 +118,6 @@ class SquaredHinge(NamedTuple):
 class Exponential(NamedTuple):
     """exp(-y p).
 
-    Examples
-    --------
     >>> Exponential().value(1.0, 0.0), Exponential().slope(1.0, 0.0)
     (1.0, -1.0)
     """

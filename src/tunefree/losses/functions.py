@@ -89,8 +89,6 @@ def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
 
     It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
 
-    Examples
-    --------
     >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
     >>> switch("value", loss_classes())(8, numbers, 0.0, 2.0)
     0.875
@@ -136,8 +134,6 @@ def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
 
     Compiled code has tuples of a fixed length only, so each function adds a field to those of the one before.
 
-    Examples
-    --------
     >>> fields_up_to(2)([0.0] * N_NUMBERS + [5.0, 6.0, 7.0])
     (5.0, 6.0)
     """
@@ -249,8 +245,6 @@ class Loop:
         (:class:`tunefree.losses.functions.Functions`), which come last, to the loop: a plain function whose annotations
         are those of a compiled function.
 
-    Examples
-    --------
     >>> from typing import Annotated
     >>> import numpy as np
     >>> from tunefree.losses import Hinge

@@ -98,8 +98,6 @@ class Objective(Part):
     mass : float
         Sum of the sample weights.
 
-    Examples
-    --------
     >>> from tunefree.losses import Square
     >>> objective = Objective("regression", Square())
     >>> objective.unit, objective.centre = 2.0, 1.5
@@ -147,8 +145,6 @@ class Objective(Part):
 def chosen(margins: np.ndarray) -> np.ndarray:
     """The class with the largest margin; with one margin, class 1 where it is positive.
 
-    Examples
-    --------
     >>> chosen(np.array([[0.0], [0.5]])), chosen(np.array([[1.0, 3.0, 2.0]]))
     (array([0, 1]), array([1]))
     """
@@ -180,8 +176,6 @@ def all_compiled() -> list[Compiled]:
 def measured(objective: Objective, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """The loss (n,) of each prediction (n, K).
 
-    Examples
-    --------
     >>> from tunefree.losses import Hinge
     >>> measured(Objective("classification", Hinge()), np.array([1.0, -1.0]), np.array([[0.5], [0.5]]))
     array([0.5, 1.5])

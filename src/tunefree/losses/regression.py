@@ -13,8 +13,6 @@ from tunefree.losses.contract import loss_class
 class Square(NamedTuple):
     """(p - y)^2; with y in {-1, +1} this is (1 - y p)^2.
 
-    Examples
-    --------
     >>> Square().value(3.0, 1.0), Square().slope(3.0, 1.0)
     (4.0, -4.0)
     """
@@ -40,8 +38,6 @@ class Square(NamedTuple):
 class Absolute(NamedTuple):
     """|p - y|; a median of the targets minimises its mean.
 
-    Examples
-    --------
     >>> Absolute().value(3.0, 1.0), Absolute().slope(3.0, 1.0)
     (2.0, -1.0)
     """
@@ -71,8 +67,6 @@ class Quantile(NamedTuple):
 
     A tau-quantile of the targets minimises its mean.
 
-    Examples
-    --------
     >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
     (0.75, 0.25)
     """
@@ -121,8 +115,6 @@ def quantile(tau: float = 0.5) -> Quantile:
 class Huber(NamedTuple):
     """(p - y)^2 / 2 where |p - y| <= delta, else delta (|p - y| - delta / 2); made by :func:`huber`.
 
-    Examples
-    --------
     >>> [huber(1.0).value(0.0, prediction) for prediction in (0.5, 3.0)]
     [0.125, 2.5]
     """
@@ -170,8 +162,6 @@ def huber(delta: float = 1.0) -> Huber:
 class Power(NamedTuple):
     """max(|p - y|^power - epsilon, 0); made by :func:`power_loss` and :func:`epsilon_insensitive`.
 
-    Examples
-    --------
     >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
     (8.0, -12.0)
     >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)

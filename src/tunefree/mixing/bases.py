@@ -45,8 +45,6 @@ class Weights(NamedTuple):
     def create(cls, n_members: int) -> Self:
         """Equal weights.
 
-        Examples
-        --------
         >>> Weights.create(4).weights
         array([0.25, 0.25, 0.25, 0.25])
         """

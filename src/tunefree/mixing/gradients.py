@@ -63,8 +63,6 @@ class Rule(NamedTuple):
     def linearised(self, members: np.ndarray) -> Gradient:
         """The margins (n, Q), and what computes their derivatives (n, Q, M, K) in the members' predictions.
 
-        Examples
-        --------
         >>> rule = Rule.of(Mixture(1, 2), True)
         >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))
         >>> margins.round(3), derivatives().round(3)

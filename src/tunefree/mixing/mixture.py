@@ -43,8 +43,6 @@ class Mixture(Part):
     account : Account
         Losses of the mixture and of the base, and what a bound on their difference is computed from.
 
-    Examples
-    --------
     Two members, one of which is right:
 
     >>> mixture = Mixture(2, 2)

@@ -19,8 +19,6 @@ from tunefree.losses.objectives import Objective
 class Bound(NamedTuple):
     """The right-hand side of a theorem, for one stream and one comparator.
 
-    Examples
-    --------
     >>> str(Bound(2.5, "Theorem 1", "||x_t|| <= 1"))
     'at most 2.5 (Theorem 1; assumes ||x_t|| <= 1)'
     >>> str(no_bound("no theorem bounds the regret of Adam"))
@@ -63,8 +61,6 @@ def paper_bound(state: Any, objective: Objective, weights: ArrayLike) -> float:
         Lipschitz constant, of which slopes are clipped, and for numbers, of which margins are relative to a running
         centre.
 
-    Examples
-    --------
     >>> from tunefree.learners.scinol import ScInOL2
     >>> from tunefree.losses import Logistic
     >>> from tunefree.losses.objectives import Objective

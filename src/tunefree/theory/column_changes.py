@@ -100,8 +100,6 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     Comparison
         Of no columns if a sample has fewer than FEWEST rows.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> before, after = rng.normal(size=(400, 3)), rng.normal(size=(200, 3))
     >>> after[:, 1] += 1.0

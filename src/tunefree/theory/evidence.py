@@ -268,8 +268,6 @@ class Certificate:
     steepest : float
         That row changes the pull of each of them by at most so much.
 
-    Examples
-    --------
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic
     >>> from tunefree.losses.objectives import measured
@@ -334,8 +332,6 @@ class Certificate:
             Consider only models with at most so many weights other than 0. In regression, the weight of the constant
             feature counts if it is not the mean of the targets.
 
-        Examples
-        --------
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.lower_bound(1.0), one.lower_bound(1.0, nonzeros=1), one.lower_bound(100.0)
         (0.48, 0.49, 0.0)
@@ -359,8 +355,6 @@ class Certificate:
         radius : float or None
             None if no radius can be certified.
 
-        Examples
-        --------
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.largest_radius(0.02), one.largest_radius(-0.1)
         (1.0, None)

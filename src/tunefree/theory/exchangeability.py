@@ -72,8 +72,6 @@ class TargetSample(Part):
     spaced : (at most MOST_SPACED,) array
         Those of rows 0, s, 2 s, ... for the smallest power of two s for which there are few enough.
 
-    Examples
-    --------
     >>> sample = TargetSample()
     >>> sample.add(np.repeat([0, 1], 500))
     >>> sample.finding().is_sorted
@@ -137,8 +135,6 @@ def log_fortunes(codes: np.ndarray) -> np.ndarray:
     codes : (n,) array of int
         Classes, from 0.
 
-    Examples
-    --------
     >>> np.exp(log_fortunes(np.array([0, 1]))).round(2)[:3]  # the second bet is lost: 1 - 0.03, 0.3, 0.9
     array([0.97, 0.7 , 0.1 ])
     """

@@ -107,8 +107,6 @@ def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
     n : int, default 3
         Candidates.
 
-    Examples
-    --------
     >>> interval_cost(1, 1) == math.log(3)
     True
     >>> round(interval_cost(1, 1000) - math.log(3), 2), round(2 / 3 * math.log(1000), 2)
@@ -138,8 +136,6 @@ def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
     excess : float
         In units of the loss, as is ``account.losses``.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> of_classes = SimpleNamespace(start=[1.0], skipped=[0.0], gap=[0.0], units=[1.0, 0.0, 1.0])
     >>> round(mixing_excess(of_classes, 100), 2)

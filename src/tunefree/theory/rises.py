@@ -116,8 +116,6 @@ class LossRises(Part):
     count : int
         How many there were.
 
-    Examples
-    --------
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
     >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None)).rises
     []

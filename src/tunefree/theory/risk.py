@@ -48,8 +48,6 @@ class Progressive:
     unweighted : bool
         Whether all sample weights were 1.
 
-    Examples
-    --------
     >>> errors = Progressive()
     >>> errors.add(np.ones(1000), np.arange(1000) % 10 == 0)
     >>> round(errors.total / errors.rows, 3), round(errors.bound(0.05), 3)
