@@ -65,12 +65,8 @@ def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
 
 
 def new_code(declaration: Declaration) -> bytes:
-    """Machine code of the bitcode in the package, or else of that which Numba makes now.
-
-    Raises
-    ------
-    NotCompiledError
-        If there is neither.
+    """Machine code of the bitcode in the package, or else of that which Numba makes now; a NotCompiledError where there
+    is neither.
     """
     try:
         return machine_code(packaging.packaged(declaration), declaration.parts)

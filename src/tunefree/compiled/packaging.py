@@ -43,13 +43,7 @@ class Bitcode(NamedTuple):
 
 
 def packaged(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function in the package.
-
-    Raises
-    ------
-    ValueError
-        If it is not there, or does not fit, with the reason.
-    """
+    """The bitcode of a compiled function in the package; a ValueError tells why it is not there, or does not fit."""
     problem, bitcodes = unpacked(FILE)
     if problem or declaration.name not in bitcodes:
         raise ValueError(problem or ABSENT)

@@ -55,14 +55,10 @@ def described(group: type[Described]) -> type[Described]:
 
 
 def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
-    """A decorator of methods, whose docstrings then describe those of their arguments that have a description.
+    """A decorator of methods, whose docstrings then have descriptions of arguments, by their names, as numpydoc has
+    them.
 
     A method that is declared to return ``Self`` returns its object.
-
-    Parameters
-    ----------
-    descriptions : dict
-        By names of arguments, as sections of numpydoc have them.
 
     >>> @with_arguments({"X": "X : array-like\\n    Rows."})
     ... def fit(self, X):

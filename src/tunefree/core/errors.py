@@ -52,17 +52,8 @@ class ModelError(TunefreeError):
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
-    """The remedy for a name that is unknown: the name that is spelt most like it, or what there is.
-
-    Parameters
-    ----------
-    name : str
-    names : sequence of str
-        Those that are known.
-    title : str
-        What they are, in the plural.
-    most : int, default 12
-        Names that are listed.
+    """The remedy for a name that is unknown: the known name that is spelt most like it, or what there is, at most so
+    many.
 
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")

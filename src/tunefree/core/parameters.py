@@ -268,11 +268,7 @@ def words_of(name: str, value: Any) -> list[str]:
 def as_options(message: str, write: Callable[[str, str], str] = lambda name, words: words) -> str:
     """A message that names parameters, with the options that they are on the command line.
 
-    Parameters
-    ----------
-    message : str
-    write : function, optional
-        From the name of a parameter, and the words of its option, to what is written.
+    ``write`` takes the name of a parameter, and the words of its option, to the text for it.
 
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'

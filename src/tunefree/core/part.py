@@ -39,16 +39,11 @@ Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, 
 
 
 class Declared:
-    """A field of a part.
+    """A field of a part with a role.
 
-    Parameters
-    ----------
-    role : {LEARNED, FIXED, RECORD, SCRATCH}
-    blank : callable, optional
-        From the part to the value before the first row; of a record the value in a model that only predicts.
-    read, write : callable, optional
-        From the part to the value that is saved, and from the part and that value to nothing, where that is not the
-        attribute itself.
+    ``blank`` takes the part to the value before the first row; of a record to that in a model that only predicts. Where
+    the value that is saved is not the attribute itself, ``read`` takes the part to it, and ``write`` takes the part and
+    it.
     """
 
     is_saved = False
@@ -90,15 +85,10 @@ class Declared:
 class _Array(Declared):
     """A field that is an array.
 
-    Parameters
-    ----------
-    dtype : str
-        In memory; behind bars others that a file may have, where they have all digits.
-    axes : tuple
-        A length, None for any, or a name: those of one name have one length in a part, that of the attribute of this
-        name if there is one.
-    role, may_be_none, **properties
-        Those of :class:`Declared`, and limits of the numbers, see :class:`tunefree.core.schema.Limits`.
+    Behind bars ``dtype`` has others that a file may have, where they have all digits. Each axis is a length, None for
+    any, or a name: those of one name have one length in a part, that of the attribute of this name if there is one.
+    Limits of the numbers are those of :class:`tunefree.core.schema.Limits`, other properties those of
+    :class:`Declared`.
     """
 
     is_saved = True
@@ -157,17 +147,10 @@ class _Number(Declared):
 class _Child(Declared):
     """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
 
-    Parameters
-    ----------
-    kind : class, or callable
-        From the headers of the owner and of the child, and its place among others, to its class.
-    make : callable, optional
-        From the owner and the header of the child to a blank one, which what was saved is written into. Without it,
-        that of the owner's constructor, or one of the class.
-    axes : dict, optional
-        Names or lengths of axes of learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
-    role, is_many, may_be_none, **properties
-        Those of :class:`Declared`.
+    Its kind is a class, or takes the headers of the owner and of the child, and its place among others, to its class.
+    ``make`` takes the owner and the header of the child to a blank one, which what was saved is written into; without
+    it that is the one of the owner's constructor, or one of the class. ``axes`` are names or lengths of axes of
+    learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
     """
 
     is_saved = True
@@ -307,14 +290,9 @@ class Part:
         """Raise a ModelError unless what was restored fits together."""
 
     def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
-        """A part that knows the same, and learns apart from this one.
+        """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
 
-        Parameters
-        ----------
-        shared : tuple of str
-            The roles of what both have.
-        memo : dict, optional
-            Copies that were made before, by the id of the original.
+        ``memo`` has copies that were made before, by the id of the original.
         """
         self.prepare()
         self.check_declared()
@@ -426,10 +404,7 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
     """A value with what was saved of it; ``blank`` is one that was made for it, or a class of NamedTuples.
 
-    Raises
-    ------
-    ModelError
-        If arrays have other shapes than those of the blank one.
+    Arrays of other shapes than those of the blank one raise a ModelError.
     """
     if isinstance(blank, Part):
         for declared in blank.saved_fields():
@@ -469,13 +444,7 @@ def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
 
 
 def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, Array]:
-    """The arrays that a file has of a part with this header, by their names.
-
-    Raises
-    ------
-    ModelError
-        If the header is not as the class declares it.
-    """
+    """The arrays that a file has of a part, by their names; its header must be as the class declares it."""
     check_header(header, {}, key)
     declared: dict[str, Array] = {}
     for field in kind.saved_fields():

@@ -111,20 +111,10 @@ _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> None:
-    """Raise a ModelError unless a header is as declared.
+    """Raise a ModelError unless a value that JSON gave is of a kind.
 
-    Parameters
-    ----------
-    value : object
-        What JSON gave.
-    kind : Number, Text, Flag, Anything, Label, Sequence, Mapping, Optional, Record, or dict
-        A dict declares the value of each name; others than those declared are let pass.
-    where : str
-        For messages.
-
-    Raises
-    ------
-    ModelError
+    The kind is one of those above, or a dict that declares the value of each name; others than those declared are let
+    pass. ``where`` is for messages.
 
     >>> check_header({"rows": -1}, {"rows": Number(0, whole=True)})
     Traceback (most recent call last):
@@ -231,20 +221,9 @@ def _shown(value: Any) -> str:
 
 
 def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths: dict[str, int]) -> None:
-    """Raise a ModelError unless all arrays are as declared.
+    """Raise a ModelError unless all arrays are as declared, by their names; those that are not are finite floats.
 
-    Parameters
-    ----------
-    arrays : dict
-        By name.
-    kinds : dict
-        By their names. Arrays that have none are finite floats.
-    lengths : dict
-        The lengths that have names in capitals.
-
-    Raises
-    ------
-    ModelError
+    ``lengths`` are those that have names in capitals.
 
     >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}

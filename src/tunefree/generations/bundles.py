@@ -76,13 +76,7 @@ class Runs(NamedTuple):
 class Bundles(Part):
     """What tells bundles of features, of the rows so far.
 
-    Attributes
-    ----------
-    limits : (d,) array of int32
-        Where a run that has this feature, or begins behind it, ends at the latest.
-    counts : (d,) array of int64
-        Rows that have this feature.
-    rows : int
+    A run that has a feature, or begins behind it, ends at its limit at the latest.
 
     >>> bundles = Bundles()
     >>> bundles.add(2, np.array([0, 0, 1, 1]), np.array([1, 5, 3, 5]), np.array([1.0, 0.5, 1.0, 1.5]))

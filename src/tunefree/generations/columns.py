@@ -38,22 +38,11 @@ class Columns(Part):
     """The columns that rows have had so far, each under a key.
 
     Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
-    category is the id of its feature, to which TURN is added each time that the id is given to another feature.
-
-    Attributes
-    ----------
-    keys : list of int
-        In the order in which columns came.
-    fills : list of float
-        What rows have in each where it is not named: 0 where it came in sparse rows, else NaN, nothing known.
-    turns : (d,) array of int64
-        How often each of the first features was forgotten.
-    bundles : Bundles
-        Of the features of sparse rows.
-    n_unseen : int
-        Columns, or features of sparse rows, that are beyond the most that trees see.
-    last : int
-        The last feature of sparse rows that may be a column.
+    category is the id of its feature, to which TURN is added each time that the id is given to another feature. Fills
+    are what rows have in columns that they do not name: 0 where these came in sparse rows, else NaN, nothing known.
+    ``turns`` tell how often each of the first features was forgotten, ``n_unseen`` how many columns, or features of
+    sparse rows, are beyond the most that trees see, and ``last`` is the last feature of sparse rows that may be a
+    column.
 
     >>> from tunefree.core.rows import sparse, table
     >>> columns = Columns()

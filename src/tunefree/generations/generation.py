@@ -52,18 +52,10 @@ class Birth:
 
 
 class Generation(Part):
-    """A batch model that goes on learning.
+    """A batch model that goes on learning, of which one like :class:`Birth` knows the rows.
 
-    Parameters
-    ----------
-    birth : Birth
-        Whose arrays of rows are not kept.
-    kind : str
-        A name in growing.KINDS.
-    model : Trees or Linear
-        What :func:`tunefree.generations.growing.grow` made of it.
-    inherited : Inherited
-        Settings that it was grown with, and what the next one inherits.
+    The ``model`` is what the kind's grower made of them. What is ``inherited`` are the settings that it was grown with,
+    and what the next one inherits.
     """
 
     loss = argument()
@@ -111,9 +103,8 @@ class Generation(Part):
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
-        """One of a birth; None where there is nothing to learn from, or the kind is not for such rows.
-
-        It inherits settings from the one before it, and tries others if ``has_trials``.
+        """One of a birth, which tries other settings than those before if ``has_trials``; None where there is nothing
+        to learn.
         """
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
@@ -131,23 +122,11 @@ class Generation(Part):
         return is_known
 
     def follow(self, columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
-        """Predict rows, and learn each after that.
+        """Predict rows (n, c) under the generation's keys, and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        columns : (n, c) array
-            Under the generation's keys.
-        y : (n,) array
-            Numbers of classes, or numbers.
-        weight : (n,) array
-            A row of weight 0 is predicted only.
-
-        Returns
-        -------
-        list of (n, K) arrays
-            Margins, or numbers, as the generation was born (of each strength), and as each of its learners has them.
-            Classes that came after the birth begin with what
-            :func:`tunefree.generations.leaves.log_probabilities` gives them.
+        The predictions, margins or numbers (n, K), are as the generation was born (of each strength), and as each of
+        its learners has them. Classes that came after the birth begin with what
+        :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
         leaves, born = self.predict_as_born(self.model.entries(columns))
         if self.n_classes:

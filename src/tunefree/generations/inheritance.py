@@ -137,12 +137,8 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them.
-
-    Attributes
-    ----------
-    judged : list of Judged
-        After each step.
+    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them, and judged after
+    each step.
     """
 
     def __init__(self, trial: Trial, settings: Settings) -> None:

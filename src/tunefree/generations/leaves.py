@@ -86,15 +86,9 @@ def all_compiled() -> list[Compiled]:
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
-    """Log-probabilities (n, n_classes) of margins, which may be of fewer classes.
+    """Log-probabilities (n, n_classes) of margins: one of two classes, or one for each class that the member knows.
 
-    Parameters
-    ----------
-    margins : (n, K) array
-        One of two classes, or one for each class that the member knows.
-    n_classes : int
-    rows : int
-        That the member learned: a class that it does not know has 1 / (rows + n_classes).
+    A class that it does not know has 1 / (rows + n_classes), by the rows that it learned.
 
     >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
     array([[0.45, 0.45, 0.1 ]])
@@ -115,19 +109,7 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
 
 
 class LivingLeaves(Part):
-    """A learner on the leaves of some trees.
-
-    Parameters
-    ----------
-    learner : str
-        A name in ``learners.ALL``.
-    settings : dict
-        Its parameters.
-    n_leaves, n_outputs : int
-        Of all trees together; margins of a row.
-    objective : Objective
-        Learning changes it.
-    """
+    """A learner, with settings, on the leaves of some trees; learning changes its objective."""
 
     learner = number(FIXED, Text(tuple(ALL)))
     objective = child(Objective, LEARNED)
@@ -147,22 +129,10 @@ class LivingLeaves(Part):
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows, and learn each after that.
+        """Predict rows by their leaves (n, trees), and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        leaves : (n, trees) int32 array
-        margins : (n, K) array
-            What the trees themselves predict.
-        y : (n,) array
-            Targets as the objective takes them.
-        weight : (n,) array
-            A row of weight 0 is predicted only.
-
-        Returns
-        -------
-        (n, K) array
-            Margins, or predicted numbers.
+        ``margins`` (n, K) are what the trees themselves predict, and ``y`` (n,) targets as the objective takes them.
+        The predictions (n, K) are margins, or numbers.
         """
         predictions = np.empty(margins.shape)
         offsets, targets = margins, y
@@ -218,14 +188,8 @@ def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
 class FrozenLeaves(Part):
     """The weights of leaves that no longer learn.
 
-    Parameters
-    ----------
-    objective : Objective
-        As it was.
-    levels : (n_leaves, K) float16 array
-        Weights relative to the largest one; none where all are 0. Single precision holds them while they are used.
-    largest : float
-        Absolute value of a weight.
+    ``levels`` (n_leaves, K) are relative to the largest absolute value of a weight, in half precision in files; there
+    are none where all are 0.
     """
 
     objective = child(Objective, FIXED)

@@ -48,15 +48,7 @@ class Averaged(Learner):
 def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
 
-    Parameters
-    ----------
-    learner : class
-        A class of learners; one that averages already stays as it is.
-
-    Raises
-    ------
-    ModelError
-        If the learner moves all weights in each round.
+    A class that averages already stays as it is. A learner that moves all weights in each round cannot be averaged.
 
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))

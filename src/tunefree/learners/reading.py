@@ -52,13 +52,7 @@ def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The weights (d, K) of the first features relative to the units (d,) of these, which are 0 where nothing is known.
-
-    Parameters
-    ----------
-    state : Learner
-    n_features : int, optional
-        By default all.
+    """The weights (d, K) of the first features, or of all, relative to their units (d,); 0 where nothing is known.
 
     >>> from tunefree.learners.adagrad import AdaGrad
     >>> weights, units = read(AdaGrad(3, 2))

@@ -175,12 +175,7 @@ def _classes_of(factories: tuple[Any, ...]) -> tuple[type, ...]:
 
 
 def number_of(loss: Any) -> int:
-    """The number of a loss: the place of its class in the registry.
-
-    Raises
-    ------
-    ModelError
-        If it has no name.
+    """The number of a loss: the place of its class in the registry, where it must have a name.
 
     >>> from tunefree.losses import Hinge
     >>> number_of(Hinge())

@@ -238,15 +238,9 @@ def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
 class Loop:
     """A loop over rows, whose compiled functions have all losses as cases; they are made anew when a loss gets a name.
 
-    Parameters
-    ----------
-    make : function
-        From parts that the loop is made for, such as a learner's class, and the functions of objectives
-        (:class:`tunefree.losses.functions.Functions`), which come last, to the loop: a plain function whose annotations
-        are those of a compiled function.
+    It is made of parts, such as a learner's class, and the functions of objectives (:class:`Functions`), which come
+    last: a plain function whose annotations are those of a compiled function.
 
-    >>> from typing import Annotated
-    >>> import numpy as np
     >>> from tunefree.losses import Hinge
     >>> from tunefree.losses.objectives import Objective
     >>> @Loop
@@ -275,16 +269,8 @@ class Loop:
         states: Mapping[str, type[Any]] | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Compiled:
-        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`.
-
-        Parameters
-        ----------
-        *parts
-            What the loop is made for.
-        name : str, optional
-            No other compiled function has it; by default that of the loop with its module.
-        states : mapping of str to class
-        lengths : mapping of str to int
+        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`; by default it is
+        named like the loop.
         """
         key = loss_classes(), parts, tuple((lengths or {}).items())
         if key not in self._compiled:

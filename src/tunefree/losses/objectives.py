@@ -72,31 +72,9 @@ def _numbers_of(objective: Objective) -> np.ndarray:
 class Objective(Part):
     """What is minimised over the margins of a row, and what has to be known of the targets so far.
 
-    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    loss : loss, optional
-        Of a single margin, or of the number that it stands for. Without one, the log-loss of the softmax of margins of
-        classes.
-
-    Attributes
-    ----------
-    steepest : float
-        Largest absolute slope so far, over the loss's Lipschitz constant or else in grains.
-    grain : float
-        The power of two next below the size of the first slope that is not 0; 0 before it.
-    unit : float
-        The power of two next below the size of the first target that is not 0; 0 before it.
-    centre : float
-        Running mean of the targets, in units; an outlier counts as a near one.
-    spread : float
-        Running mean of ``|target - centre|``, in units; with a logarithmic link the largest one.
-    margin : float
-        A power of two that no spread so far has exceeded; 1 of classes.
-    mass : float
-        Sum of the sample weights.
+    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place. The loss is that of a
+    single margin, or of the number that it stands for; without one it is the log-loss of the softmax of margins of
+    classes.
 
     >>> from tunefree.losses import Square
     >>> objective = Objective("regression", Square())
@@ -108,9 +86,13 @@ class Objective(Part):
 
     task, loss = argument(), argument()
     codes, numbers = scratch(_codes_of), scratch(_numbers_of)
-    steepest, grain, unit = _Entry(STEEPEST), _Entry(GRAIN), _Entry(UNIT)
-    centre, spread = _Entry(CENTRE, Number()), _Entry(SPREAD)
-    margin, mass = _Entry(MARGIN), _Entry(MASS)
+    steepest = _Entry(STEEPEST)  # absolute slope so far, over the loss's Lipschitz constant or else in grains
+    grain = _Entry(GRAIN)  # the power of two next below the size of the first slope that is not 0; 0 before it
+    unit = _Entry(UNIT)  # the power of two next below the size of the first target that is not 0; 0 before it
+    centre = _Entry(CENTRE, Number())  # running mean of the targets, in units; an outlier counts as a near one
+    spread = _Entry(SPREAD)  # of |target - centre| likewise; with a logarithmic link the largest one
+    margin = _Entry(MARGIN)  # a power of two that no spread so far has exceeded; 1 of classes
+    mass = _Entry(MASS)  # sum of the sample weights
 
     def __init__(self, task: str = "classification", loss: Any = None) -> None:
         self.task, self.loss = task, loss

@@ -49,12 +49,7 @@ def logarithm_of_few(events: Any, total: Any) -> Any:
 
 
 def check_has_rates(loss: Any, name: str | None) -> None:
-    """Raise an error if predictions of a loss are no logarithms, to which an exposure is added.
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise a ModelError if predictions of a loss are no logarithms, to which an exposure is added."""
     if not has_log_link(loss):
         raise ModelError(
             f"`exposure` is for losses of counts and amounts, not for {name or 'square'}; "

@@ -33,16 +33,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
-        """The rule by which a mixture predicts.
-
-        Parameters
-        ----------
-        mixture : Mixture
-        is_over : bool
-            Whether the means of its weights are used, as in :meth:`Mixture.predict`.
-        is_base : bool
-            Whether its base alone predicts, as in :meth:`Mixture.mean`.
-        """
+        """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
         base = mixture.base.means if is_over else mixture.base.weights

@@ -24,26 +24,10 @@ BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], n
 
 
 class Mixture(Part):
-    """A mixture of M members, any of which may sleep.
+    """A mixture of M members, any of which may sleep; there are 0 classes of numbers, which have a loss.
 
-    Parameters
-    ----------
-    n_members : int
-    n_classes : int
-        0 for numbers.
-    loss : loss, optional
-        Of numbers (:mod:`tunefree.losses`); classes have log-loss.
-
-    Attributes
-    ----------
-    base : Weights
-        Of the members.
-    top : CandidateWeights
-        Of the base and the corrections.
-    account : Account
-        Losses of the mixture and of the base, and what a bound on their difference is computed from.
-
-    Two members, one of which is right:
+    It has weights of the members, its ``base``, and of the candidates at the ``top``. The account holds losses of the
+    mixture and of the base, and what a bound on their difference is computed from. Of two members one is right:
 
     >>> mixture = Mixture(2, 2)
     >>> right, wrong = np.log([[0.1, 0.9]]), np.log([[0.5, 0.5]])
@@ -74,21 +58,10 @@ class Mixture(Part):
         return self.n_members + 1 + (self.n_classes if self.n_classes <= classes.MOST_BIASED else 0)
 
     def learn(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows in order, and learn each after that.
+        """Predict rows (n, K) in order, and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        members : (n, M, K) array
-            Log-probabilities of classes, or predictions (K = 1); NaN of a member that sleeps.
-        y : (n,) array
-            Numbers of classes, or targets.
-        weight : (n,) array
-            Relative to their mean; a row of weight 0 is predicted only.
-
-        Returns
-        -------
-        (n, K) array
-            Log-probabilities, or predictions, each made before its row was learned.
+        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps;
+        ``y`` are numbers of classes, or targets. Weights are relative to their mean.
         """
         return self._mix(members, y, weight)
 
