@@ -53,7 +53,7 @@ class Field:
         Its value before the first row.
     parity : {0, EVEN, ODD}, default 0
         What becomes of it where all slopes have the other sign: it stays, or has the other sign, too. 0 where neither
-        is needed, see :meth:`tunefree.learners.contract.Learner.mirror`.
+        is needed, see :meth:`tunefree.learners.contract.mirror`.
     is_halved : bool, default False
         Whether weights are proportional to it, the other fields being equal.
     is_saved : bool, default True

@@ -39,14 +39,13 @@ Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, 
 
 
 class Declared:
-    """A field of a part with a role.
+    """A field of a part with a role; those of the classes below are in files.
 
-    ``blank`` takes the part to the value before the first row; of a record to that in a model that only predicts. Where
-    the value that is saved is not the attribute itself, ``read`` takes the part to it, and ``write`` takes the part and
-    it.
+    These ``save`` a field to arrays, under a key, and to the header of the part, ``declare`` which arrays a file has,
+    and ``restore`` the field. ``blank`` takes the part to the value before the first row; of a record to that in a
+    model that only predicts. Where the value that is saved is not the attribute itself, ``read`` takes the part to it,
+    and ``write`` takes the part and it.
     """
-
-    is_saved = False
 
     def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
         if role not in ROLES:
@@ -72,15 +71,6 @@ class Declared:
         else:
             self._write(part, value)
 
-    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Add what a file has of it to arrays, under a key, and to the header of the part."""
-
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
-        """Check the header of a part, and add what arrays a file has then."""
-
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save` added."""
-
 
 class _Array(Declared):
     """A field that is an array.
@@ -90,8 +80,6 @@ class _Array(Declared):
     Limits of the numbers are those of :class:`tunefree.core.schema.Limits`, other properties those of
     :class:`Declared`.
     """
-
-    is_saved = True
 
     def __init__(
         self, dtype: str, axes: tuple[int | str | None, ...], role: str, *, may_be_none: bool = False, **properties: Any
@@ -127,8 +115,6 @@ class _Array(Declared):
 class _Number(Declared):
     """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
 
-    is_saved = True
-
     def __init__(self, role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> None:  # noqa: B008
         super().__init__(role, None, read, write)
         self.kind = kind
@@ -152,8 +138,6 @@ class _Child(Declared):
     it that is the one of the owner's constructor, or one of the class. ``axes`` are names or lengths of axes of
     learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
     """
-
-    is_saved = True
 
     def __init__(
         self,
@@ -252,8 +236,9 @@ class Part:
             annotated = {name for name, kind in get_annotations(base).items() if "ClassVar" not in str(kind)}
             if base is not Part and (bare := sorted(annotated - declared.keys())):
                 raise TypeError(f"{cls.__name__}.{bare[0]} has no role: declare it by tunefree.core.part")
-        if bare := [name for name, one in declared.items() if _lacks_blank(one)]:
-            raise TypeError(f"{cls.__name__}.{bare[0]} is a record without a blank")
+        for name, one in declared.items():
+            if one.role == RECORD and one.blank is None and not isinstance(one, _Number):
+                raise TypeError(f"{cls.__name__}.{name} is a record without a blank")
         cls.fields_of_part = declared
 
     @classmethod
@@ -267,9 +252,9 @@ class Part:
         return part
 
     @classmethod
-    def saved_fields(cls) -> list[Declared]:
+    def saved_fields(cls) -> list[Any]:
         """The fields that files have."""
-        return [declared for declared in cls.fields_of_part.values() if declared.is_saved]
+        return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
 
     def prepare(self) -> None:
         """Bring what waits into the fields, before they are saved or copied."""
@@ -330,10 +315,6 @@ class Part:
         """Raise a TypeError if it has an attribute without a role."""
         if unknown := vars(self).keys() - self.fields_of_part.keys():
             raise TypeError(f"{type(self).__name__}.{min(unknown)} has no role: declare it by tunefree.core.part")
-
-
-def _lacks_blank(declared: Declared) -> bool:
-    return declared.role == RECORD and declared.blank is None and not isinstance(declared, _Number)
 
 
 def _parts_in(value: Any) -> Iterator[Part]:
@@ -483,11 +464,6 @@ def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
         hint, *limits = getattr(hints[name], "__metadata__", (None,))
         described[name] = getattr(hints[name], "__origin__", hints[name]), hint, limits[0] if limits else Limits()
     return described
-
-
-def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def size_of(part: Any, length: int = 0) -> int:

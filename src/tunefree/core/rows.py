@@ -162,18 +162,6 @@ def entries_together(parts: Sequence[Rows]) -> Rows:
     return Rows(*map(np.concatenate, zip(*moved, strict=True)))
 
 
-def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries of rows that are not 0, without the constant, as compressed sparse rows.
-
-    >>> compressed(table([[1.5], [0.0]], [1], [[3], [0]]))
-    (array([0, 2, 2]), array([1, 3], dtype=int32), array([1.5, 1. ]))
-    """
-    rows = entries_of(X)
-    is_known = (rows.values != 0.0) & (rows.indices > 0)
-    pointers = np.append(0, np.cumsum(is_known))[np.append(0, rows.ends)]
-    return pointers, rows.indices[is_known].astype(np.int32), rows.values[is_known]
-
-
 def part(X: Block, start: int, stop: int) -> Block:
     """Rows ``start`` to ``stop`` of a block, which share its memory."""
     if start == 0 and stop >= len(X.numbers):

@@ -120,13 +120,12 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
     """
+    if value is None and getattr(kind, "may_be_none", False):
+        return
     if isinstance(kind, dict):
         _check_names(value, kind, where)
     elif isinstance(kind, Optional):
-        if value is not None or not kind.may_be_none:
-            check_header(value, kind.of, where)
-    elif isinstance(kind, Sequence | Record) and value is None and kind.may_be_none:
-        return
+        check_header(value, kind.of, where)
     elif isinstance(kind, Record):
         kinds = fields_of(kind.of)
         if hasattr(kind.of, "_fields"):
@@ -198,8 +197,6 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, bool)
     if isinstance(kind, Label):
         return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-    if value is None:
-        return bool(kind.may_be_none)
     if isinstance(kind, Text):
         return isinstance(value, str) and (kind.choices is None or value in kind.choices)
     is_number = isinstance(value, int if kind.whole else int | float) and not isinstance(value, bool)

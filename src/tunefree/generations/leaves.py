@@ -22,7 +22,7 @@ from tunefree.core.schema import Number, Text
 from tunefree.generations.trees import add_singles
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.learners.reading import read
+from tunefree.learners.weights import read
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.functions import Functions, Loop

@@ -29,7 +29,6 @@ LEAST = 1e-300  # of a probability, where its logarithm is taken
 
 N_CANDIDATES = 3  # the base, and two corrections
 
-Single = Annotated[np.ndarray, "float64[1]"]
 Sum = Annotated[np.ndarray, "float64[1]", INFINITE]
 Rounds = Annotated[np.ndarray, "float64[1]", FROM_ZERO]
 

@@ -63,23 +63,19 @@ class Mixture(Part):
         ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps;
         ``y`` are numbers of classes, or targets. Weights are relative to their mean.
         """
-        return self._mix(members, y, weight)
+        return self._mixed(members, False, learned=(y, weight))
 
     def predict(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come: with means of the weights over the rows if the stream is over, else with the last."""
-        nothing = None if is_over else np.zeros(len(members))
-        return self._mix(members, nothing, nothing)
+        return self._mixed(members, is_over)
 
     def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come by the base alone."""
-        nothing = None if is_over else np.zeros(len(members))
-        return self._mix(members, nothing, nothing, BASE_ONLY)
+        return self._mixed(members, is_over, is_base=True)
 
-    def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Any = None) -> np.ndarray:
-        mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))
-        of_rows = members, nothing if y is None else y, nothing if weight is None else weight
-        rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
-        mix, *arguments = self._call(rows, top)
+    def _mixed(self, members: np.ndarray, is_over: bool, **rule: Any) -> np.ndarray:
+        mixed = np.empty((len(members), members.shape[2]))
+        mix, *arguments = self.call_on(np.ascontiguousarray(members, np.float64), mixed, is_over, **rule)
         mix(*arguments)
         return mixed
 
@@ -91,14 +87,10 @@ class Mixture(Part):
         ``learned`` are targets (n,) and weights (n,), if rows are learned after that. The call is right until the
         mixture knows one more class.
         """
-        nothing = np.zeros(len(members))
-        return self._call((members, *(learned or (nothing, nothing)), is_over, mixed), BASE_ONLY if is_base else None)
-
-    def _call(self, rows: tuple[Any, ...], top: Any) -> Call:
-        """The compiled function, and its arguments: members, targets, weights, whether all is over, and what is
-        written."""
-        rule = self.base, *self.corrections, self.top if top is None else top, self.account
-        n_members, n_classes = rows[0].shape[1:]
+        learned = np.zeros((2, len(members))) if learned is None else learned
+        rows = members, *(np.ascontiguousarray(numbers, np.float64) for numbers in learned), is_over, mixed
+        rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
+        n_members, n_classes = members.shape[1:]
         scratch = Scratch.create(self.n_features)
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:

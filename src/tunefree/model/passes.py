@@ -19,8 +19,8 @@ from tunefree.core.fields import padded
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
-from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner, Scale
+from tunefree.learners.weights import with_averages
 from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 

@@ -22,7 +22,7 @@ from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
-from tunefree.learners.reading import reading
+from tunefree.learners.weights import reading
 from tunefree.model import passes
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import with_offsets
