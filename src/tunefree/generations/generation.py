@@ -16,13 +16,12 @@ import numpy as np
 from tunefree.core.numbers import power_below
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number
 from tunefree.core.schema import COUNT, FINITE, Number, Text
-from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
+from tunefree.generations.kinds import KINDS, LINEAR, grow
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import Problem, Rates, median_of, prepared, relative, spread_of
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -59,7 +58,7 @@ class Generation(Part):
     """
 
     loss = argument()
-    kind = number(FIXED, Text(tuple(growing.KINDS)))
+    kind = number(FIXED, Text())
     clock = number(FIXED, COUNT)
     rows = number(FIXED, COUNT)
     n_classes = number(LEARNED, COUNT)
@@ -78,7 +77,7 @@ class Generation(Part):
     )
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
-    model = child(lambda header, *_: Linear if header["kind"] == "linear" else Trees, FIXED)
+    model = child(lambda header, *_: Linear if header["kind"] == LINEAR else Trees, FIXED)
     living: list[Any] = children(
         lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,
@@ -91,7 +90,7 @@ class Generation(Part):
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
-        n_leaves, n_outputs = model.n_leaves, model.n_outputs
+        n_leaves, n_outputs, learners = model.n_leaves, model.n_outputs, learners_of(KINDS[kind].wealth)
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, relative(birth.weights))
@@ -99,7 +98,7 @@ class Generation(Part):
         elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
             spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
             objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0
-        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners_of(kind)]
+        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
@@ -110,10 +109,10 @@ class Generation(Part):
             return None
         with birth.lock:
             problem = birth.problem
-        if has_trials and kind in growing.GROWERS:
-            before = inherited(growing.GROWERS[kind], problem, birth.rows, before)
+        if has_trials and KINDS[kind].grower is not None:
+            before = inherited(KINDS[kind].grower, problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
-        model = growing.grow(kind, problem, birth.rows, before.settings)
+        model = grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
@@ -168,5 +167,6 @@ class Generation(Part):
         return LivingLeaves(header["learner"], {}, self.model.n_leaves, n_outputs, objective)
 
     def check(self) -> None:
-        """Raise a ModelError unless the model is sound."""
+        """Raise a ModelError unless the model is sound, and its kind is known."""
+        KINDS[self.kind]
         self.model.check(len(self.keys))

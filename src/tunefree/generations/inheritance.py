@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.generations.leaves import finite_sum, log_probabilities
-from tunefree.generations.problem import Problem, prepared
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Problem, Settings, prepared
 from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Objective, measured
 

@@ -29,8 +29,6 @@ from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.numbers import MARGIN_OF_LOGARITHMS
 from tunefree.losses.objectives import Objective
 
-# Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
-WEALTH = {"boosted": 0.03, "randomised": 0.1}
 RATE = 2.0  # of NAG, which follows changes
 
 
@@ -81,8 +79,7 @@ def following(learner: type[Learner], has_one_output: bool) -> Compiled:
 
 def all_compiled() -> list[Compiled]:
     """The compiled functions of the learners on leaves."""
-    names = {name for kind in WEALTH for name, _ in learners_of(kind)}
-    return [following(ALL[name], one) for name in sorted(names) for one in (True, False)]
+    return [following(ALL[name], one) for name, _ in learners_of(1.0) for one in (True, False)]
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
@@ -228,6 +225,6 @@ def objective_of(n_classes: int, loss: Any) -> Objective:
     return objective
 
 
-def learners_of(kind: str) -> list[tuple[str, dict[str, float]]]:
-    """The learners on the leaves of a kind of generation, with their parameters; none for one without leaves."""
-    return [("scinol2", {"epsilon": WEALTH[kind]}), ("nag", {"eta": RATE})] if kind in WEALTH else []
+def learners_of(wealth: float) -> list[tuple[str, dict[str, float]]]:
+    """The learners on leaves of an initial wealth per unit of margin, with their parameters; none without wealth."""
+    return [("scinol2", {"epsilon": wealth}), ("nag", {"eta": RATE})] if wealth > 0.0 else []

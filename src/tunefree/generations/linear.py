@@ -19,8 +19,8 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.schema import FROM_ZERO, Limits
-from tunefree.generations.problem import Problem, centre_of, spread_of
-from tunefree.generations.settings import USUAL, Settings
+from tunefree.generations.kinds import Kind
+from tunefree.generations.problem import USUAL, Problem, Settings, centre_of, spread_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
@@ -287,3 +287,6 @@ def _write_margins(
 def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
     """The call that adds the margins of rows with standardised features (n, 1 + d) to zeros (strengths, n, K)."""
     return _write_margins, features, np.ascontiguousarray(model.weights), margins
+
+
+KIND = Kind(grow_linear)

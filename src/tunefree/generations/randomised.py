@@ -16,6 +16,7 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
 from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.inheritance import Grower
+from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
     BITS,
     default_left,
@@ -26,8 +27,7 @@ from tunefree.generations.nodes import (
     unit_of,
     zeros,
 )
-from tunefree.generations.problem import Problem, scaled_targets
-from tunefree.generations.settings import USUAL, Settings
+from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
 
 TREES = 60
@@ -321,7 +321,7 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
 
 
 def grow_randomised(
-    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int = TREES, fewest: int = 2
+    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int | None = None, fewest: int = 2
 ) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
@@ -346,6 +346,7 @@ def grow_randomised(
     state = random.integers(1, 2**63, 1).astype(np.uint64)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
+    n_trees = TREES if n_trees is None else n_trees
     for _ in range(n_trees if len(varying) else 0):
         n_nodes = grow_tree(work, targets, problem.weights, packed, codes, share, room.least, tries, varying, state)
         nodes, sums = work.nodes[:n_nodes], work.sums[: (n_nodes + 1) // 2]
@@ -370,4 +371,5 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 
-RANDOMISED = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
+GROWER = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
+KIND = Kind(grow_randomised, 0.1, GROWER)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tunefree.core.errors import ModelError
+from tunefree.generations import kinds
 from tunefree.learners import ALL, family_of
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
@@ -85,6 +86,7 @@ class ModelOptions:
     config: Any = None
     member_settings: Any = None  # a tuple of Setting
     replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
+    kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
 
     def __post_init__(self) -> None:
         """Check what was chosen, and add what follows from it."""
@@ -95,7 +97,9 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        for name, value in {"settings": settings, "config": config, "member_settings": tuple(members)}.items():
+        registered = kinds.registered() if self.kinds is None and self.is_pool else tuple(self.kinds or ())
+        found = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
+        for name, value in found.items():
             object.__setattr__(self, name, value)
 
     @property

@@ -11,7 +11,7 @@ from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
-from tunefree.pool.slots import LINEAR, TREES, WHOLE
+from tunefree.pool.slots import LINEAR, TREES, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
 
 
@@ -121,7 +121,8 @@ def _check_conformal(context: Any, pool: Any) -> None:
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
-    _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
+    together = kinds_in(pool.members.slots), TREES[:1]
+    _fit(growth.kinds in together, "trees of some kinds are grown that are not grown together")
     _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR}
     lengths = {clock for clock, _ in growth.awake} - {WHOLE}

@@ -45,6 +45,7 @@ from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
+from tunefree.pool.slots import MOST_KINDS
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -118,6 +119,7 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "replays": Flag(),
+    "kinds": Sequence(Text(), MOST_KINDS),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # as families have it

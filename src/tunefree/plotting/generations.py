@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
-from tunefree.generations.settings import USUAL
+from tunefree.generations.problem import USUAL
 from tunefree.plotting.style import (
     BLACK,
     BLUE,
@@ -27,7 +27,7 @@ from tunefree.plotting.style import (
     simplify,
 )
 from tunefree.pool.pool import Pool
-from tunefree.pool.slots import LINEAR, TREES, WHOLE
+from tunefree.pool.slots import LINEAR, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
 
 BLOCKS = 48  # means of losses, at most
@@ -36,6 +36,7 @@ EDGES: dict[str, Any] = {"edgecolor": WHITE, "linewidth": 0.5}
 # Generations of all rows are hatched if they are not the newest, so that areas differ in black and white too.
 HATCHES = {"newest": "", "previous": "////"}
 OF_KINDS = {"boosted": (BLUE, LIGHT_BLUE), "randomised": (VERMILLION, LIGHT_VERMILLION)}
+OF_OTHERS = (SOFT, PALE)
 OF_WINDOWS = (GREEN, PURPLE)
 LINES: dict[str, dict[str, Any]] = {
     "online linear": {"color": SOFT, "linewidth": 1.3, "dashes": (6, 2)},
@@ -57,10 +58,10 @@ def groups_of(pool: Pool) -> list[Group]:
     """Members that are one area: those of generations of all rows below, online linear members on top."""
     slots, areas, growth = pool.members.slots, [], pool.members.growth
     settings = growth.settings() if growth else {}
-    for kind in TREES:
+    for kind in kinds_in(slots):
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
-            style = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
+            style = {"facecolor": OF_KINDS.get(kind, OF_OTHERS)[age], "hatch": HATCHES[name]}
             chosen = f"\n{settings[kind].in_words()}" if age == 0 and settings.get(kind, USUAL) != USUAL else ""
             areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, style))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):

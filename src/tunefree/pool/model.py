@@ -35,10 +35,11 @@ from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
+from tunefree.pool.slots import TREES
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
-OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
+OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays", "kinds")  # that JSON holds as they are
 OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
 
 
@@ -128,8 +129,9 @@ class Model(ScoredModel):
         config: Any = None,
         member_settings: list[Setting] | None = None,
         replays: bool = False,
+        kinds: Any = None,
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, config, member_settings, replays
+        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds
         self.options = options = ModelOptions(*chosen)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
@@ -146,7 +148,7 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            return Pool(Members(self.linear, n_classes, loss))
+            return Pool(Members(self.linear, n_classes, loss, (*TREES, *options.kinds)))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
     def parts(self) -> dict[str, Part]:
