@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from tests.extending import as_before, run_page
 from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, numbers, problem
 from tunefree.core.errors import ModelError
 from tunefree.generations import kinds, linear
@@ -13,16 +14,26 @@ from tunefree.generations.problem import Problem
 from tunefree.losses import Absolute, Square
 
 N = len(columns())
+OUTSIDE = "category-means"  # of docs/extending/member.md
 each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("task", TASKS)
+any_kind = pytest.mark.parametrize("kind", [*KINDS, OUTSIDE])
 
 pytestmark = pytest.mark.all_trees
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _outside():
+    page = run_page("member.md", until=f'register("{OUTSIDE}"')
+    with as_before(kinds.KINDS):
+        kinds.register(OUTSIDE, kinds.Kind(page["grow_means"]))
+        yield
 
 
 def margins(kind, rows, X=None):
     return kinds.grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
 
 
-@each_kind
+@any_kind
 @each_task
 def test_weights_are_relative(kind, task):
     weights = np.random.default_rng(4).random(N) + 0.1
@@ -53,7 +64,7 @@ def test_rows_are_predicted_better_than_by_a_constant(kind, task):
         assert (classes == truth).mean() > np.bincount(truth.astype(int)).max() / 300 + 0.05
 
 
-@each_kind
+@any_kind
 def test_the_seed_and_nothing_else_decides(kind):
     rows, results = problem("three"), []
     before = np.random.get_state()[1].copy()
@@ -102,7 +113,7 @@ def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
 
 
 @pytest.mark.filterwarnings("error")
-@each_kind
+@any_kind
 @each_task
 def test_few_rows_and_equal_targets_are_enough(kind, task):
     X = columns()
@@ -115,7 +126,7 @@ def test_few_rows_and_equal_targets_are_enough(kind, task):
 
 
 @pytest.mark.filterwarnings("error")
-@each_kind
+@any_kind
 def test_weights_may_be_far_apart(kind):
     weights = 10.0 ** np.random.default_rng(5).uniform(-300.0, 300.0, N)
     for task in TASKS:
@@ -142,7 +153,7 @@ def test_rare_classes_keep_a_share_of_randomised_trees():
     assert np.abs(predicted).max() <= np.log(2.0 * N + 1.0) + 1e-9
 
 
-@each_kind
+@any_kind
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
     model, X = kinds.grow(kind, problem(task), 0), columns(30, seed=14)

@@ -119,7 +119,7 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "replays": Flag(),
-    "kinds": Sequence(Text(), MOST_KINDS),
+    "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # as families have it

@@ -39,7 +39,7 @@ from tunefree.pool.slots import TREES
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
-OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays", "kinds")  # that JSON holds as they are
+OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
 OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
 
 
@@ -420,6 +420,7 @@ class Model(ScoredModel):
         self.check_whole()
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
+        header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
@@ -435,6 +436,7 @@ class Model(ScoredModel):
         family, config = family_of(header["learner"]), header["config"]
         chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
         config = None if family is None or config is None else family.restored_config(config)
+        chosen["kinds"] = tuple(header.get("kinds", ()))
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
         for name, part in model.parts().items():
             restored_part(part, name, arrays, header[name])

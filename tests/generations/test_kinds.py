@@ -1,0 +1,22 @@
+"""Kinds of generations from outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.extending import as_before, run_page
+from tunefree.core.errors import ModelError
+from tunefree.generations.kinds import KINDS, registered
+from tunefree.pool.model import Model
+
+
+def test_the_worked_example_runs_as_it_stands():
+    with as_before(KINDS):
+        run_page("member.md")
+        assert registered() == ("category-means",)
+        arrays, header = Model("regression").save_state()
+        names = Model.restore(arrays, header).pool.members.names
+    assert "category-means, previous" in names
+    assert registered() == () and "category-means, previous" not in Model("regression").pool.members.names
+    with pytest.raises(ModelError, match="unknown kind of generation 'category-means'"):
+        Model.restore(arrays, header)
