@@ -20,3 +20,10 @@ def test_the_worked_example_runs_as_it_stands():
     assert registered() == () and "category-means, previous" not in Model("regression").pool.members.names
     with pytest.raises(ModelError, match="unknown kind of generation 'category-means'"):
         Model.restore(arrays, header)
+
+
+@pytest.mark.parametrize("names", [["boosted"], ["linear"], ["a", "a"]])
+def test_a_file_that_names_a_kind_twice_is_refused(names):
+    arrays, header = Model("regression").save_state()
+    with pytest.raises(ModelError, match="is named twice"):
+        Model.restore(arrays, header | {"kinds": names})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tunefree.core.errors import ModelError
 from tunefree.generations.clocks import AGES
 from tunefree.generations.kinds import KINDS, LINEAR, TREES
 from tunefree.generations.leaves import learners_of
@@ -48,6 +49,8 @@ class Slot(NamedTuple):
 
 def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES) -> list[Slot]:
     """All slots, those of the clock of all rows first, of linear models and of some kinds of trees."""
+    if len({*kinds, LINEAR}) <= len(kinds):
+        raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))
     slots = [Slot(WHOLE, LINEAR, age, version) for version in range(len(STRENGTHS)) for age in ages]
     for clock in (WHOLE, *windows):
