@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Call
+from tunefree.compiled.functions import Call, Compiled
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.losses.contract import has_log_link
@@ -20,6 +20,7 @@ from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 from tunefree.mixing.corrections import Corrections, Scratch, resized
 
+LINKS = numbers.IDENTITY, rates.LOGARITHM
 BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
 
 
@@ -97,7 +98,7 @@ class Mixture(Part):
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             objective = Objective("regression", self.loss)
             loss = objective.codes.item(LOSS), objective.numbers
-            mix = (rates if has_log_link(self.loss) else numbers).compiled_mixing()
+            mix = numbers.compiled_mixing(LINKS[has_log_link(self.loss)])
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
         factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)
@@ -108,3 +109,8 @@ class Mixture(Part):
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
             self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of mixtures of numbers."""
+    return [numbers.compiled_mixing(link) for link in LINKS]

@@ -141,7 +141,16 @@ def learn_losses(known, numbers, base, mixed, rate):
 
 
 IDENTITY = Link(
-    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
+    "numbers",
+    within,
+    mean_target,
+    residual_of,
+    mean_of,
+    mean_of_candidates,
+    step_itself,
+    in_residuals,
+    1.0,
+    learn_target,
 )
 
 
@@ -279,20 +288,11 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     return mix
 
 
-def compiled_of(link: Link, name: str) -> Compiled:
-    """The compiled function of a link, for the losses that have a name by now."""
-    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled function of this module."""
-    return [compiled_mixing()]
-
-
-def compiled_mixing() -> Compiled:
+def compiled_mixing(link: Link) -> Compiled:
     """The compiled function that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0,
-    each after its prediction.
+    each after its prediction, for all losses that have a name by now.
 
     The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
     """
-    return compiled_of(IDENTITY, "mixing.numbers.mix")
+    name = f"mixing.{'numbers' if link is IDENTITY else 'rates'}.mix"
+    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
