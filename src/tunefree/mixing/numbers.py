@@ -141,16 +141,7 @@ def learn_losses(known, numbers, base, mixed, rate):
 
 
 IDENTITY = Link(
-    "numbers",
-    within,
-    mean_target,
-    residual_of,
-    mean_of,
-    mean_of_candidates,
-    step_itself,
-    in_residuals,
-    1.0,
-    learn_target,
+    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
 )
 
 

@@ -87,4 +87,4 @@ def learn_target(known, numbers, y, base, rate):
     known.residual[0] = math.sqrt(square + rate * (min(slope / expected * slope, 1e300) - square))
 
 
-LOGARITHM = Link("rates", within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)
+LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)
