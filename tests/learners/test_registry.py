@@ -11,7 +11,7 @@ from tests import naive
 from tests.extending import as_before, run_page
 from tunefree import learners
 from tunefree.core.errors import ModelError
-from tunefree.learners.contract import Traits, traits_of
+from tunefree.learners.contract import Traits
 from tunefree.papers.learners.gradient import GradientDescent
 
 
@@ -27,7 +27,7 @@ def test_every_learner_has_a_twin():
 def test_a_misspelt_trait_is_an_error():
     with pytest.raises(TypeError, match="clasifies_only"):
         Traits(clasifies_only=True)
-    assert traits_of(GradientDescent).rate == "eta"
+    assert GradientDescent.traits.rate == "eta"
 
 
 def test_the_worked_example_runs_as_it_stands():

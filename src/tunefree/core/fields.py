@@ -264,17 +264,13 @@ class State:
         saved = [field for field in self.fields if field.is_saved]
         return {field.name: self[field.name][tuple(slice(lengths[axis]) for axis in field.axes)] for field in saved}
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over what :meth:`arrays` gave, of at most as many features and of as many outputs."""
-        for name, values in arrays.items():
-            target = self[name]
-            target[tuple(map(slice, values.shape))] = values
-
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
         """This one with what :meth:`arrays` gave, or one with capacity for more features, if these ask for it."""
         lengths = [len(arrays[field.name]) for field in self.fields if field.is_saved and field.axes[:1] == (FEATURE,)]
         state = self if max(lengths, default=0) <= self.n_features else self.grown(max(lengths), self.n_outputs)
-        state.restore(arrays)
+        for name, values in arrays.items():
+            target = state[name]
+            target[tuple(map(slice, values.shape))] = values
         return state
 
 

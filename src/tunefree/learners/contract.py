@@ -50,16 +50,6 @@ class Traits(NamedTuple):
     #   features scaled by 2^-5 to 2^5
 
 
-def traits_of(learner: Any) -> Traits:
-    """What is special about a class of learners, of this contract or of that of kernel learners.
-
-    >>> from tunefree.learners.nag import NAG
-    >>> traits_of(NAG).rate, traits_of(tuple).can_be_averaged
-    ('eta', True)
-    """
-    return getattr(learner, "traits", Traits())
-
-
 class Scale(NamedTuple):
     """What is known of a round before its target."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from tunefree.core.errors import ModelError
 from tunefree.generations import kinds
 from tunefree.learners import ALL, family_of
-from tunefree.learners.contract import Traits, traits_of
+from tunefree.learners.contract import Traits
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model import calibration, views
@@ -34,7 +34,7 @@ POOL = "pool"
 
 def special_about(learner: str) -> Traits:
     """What is special about a learner of this name; nothing is about a pool."""
-    return Traits() if learner == POOL else traits_of(ALL[learner])
+    return Traits() if learner == POOL else ALL[learner].traits
 
 
 def usual_view(learner: str) -> str:
@@ -125,7 +125,7 @@ class ModelOptions:
     @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
-        can_replay = (traits_of(ALL[setting.learner]).can_replay for setting in self.linear_settings)
+        can_replay = (ALL[setting.learner].traits.can_replay for setting in self.linear_settings)
         return self.replays and not self.average and all(can_replay)
 
     @property
