@@ -37,14 +37,9 @@ _dtype, _shape = attrgetter("dtype"), attrgetter("shape")
 
 
 class Compiled(Declaration):
-    """A plain function that is compiled when it is first called.
+    """A plain function that is compiled when it is first called; its arguments must be as declared.
 
     Its parameters are those of :class:`tunefree.compiled.declarations.Declaration`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as declared.
 
     >>> from typing import Annotated
     >>> @compiled
@@ -114,16 +109,7 @@ def entry_of(code: Any) -> Any:
 
 
 def tables(declaration: Declaration) -> Callable[..., bytes]:
-    """:attr:`Compiled.table_of` of a declaration.
-
-    >>> from typing import Annotated
-    >>> @compiled
-    ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
-    ...     pass
-    >>> numbers = np.arange(3.0)
-    >>> struct.unpack("<qqd", tables(double)(numbers, 2.0)) == (numbers.ctypes.data, 3, 2.0)
-    True
-    """
+    """:attr:`Compiled.table_of` of a declaration."""
     parameters = declaration.parameters
     arrays = [a for p in parameters if not p.is_state for a in p.arguments if a.axes]
     classes = {place: parameter.kind for place, parameter in enumerate(parameters) if parameter.kind is not None}
@@ -287,12 +273,7 @@ stop:
 class Program:
     """Some calls of compiled functions that return nothing, in their order, on the arrays that they are made with.
 
-    What is in the arrays may change between runs; numbers are those given here.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as its compiled function declares it, or a compiled function returns a number.
+    What is in the arrays may change between runs; numbers are those given here. Arguments are checked as by each call.
 
     >>> from typing import Annotated
     >>> @compiled

@@ -204,10 +204,7 @@ scratch: Any = partial(Declared, SCRATCH)  # computed anew, from a blank
 class Part:
     """State that is declared, see :mod:`tunefree.core.part`.
 
-    Raises
-    ------
-    TypeError
-        As a class is made that has an annotation without a declaration, or a record without a blank.
+    A class with an annotation without a declaration, or a record without a blank, is an error.
 
     Examples
     --------

@@ -37,11 +37,6 @@ class Registry(Mapping[str, Any]):
     group : str, optional
         Of entry points of other packages, where names are looked for that are not among these.
 
-    Raises
-    ------
-    ModelError
-        When an unknown name is looked up; the message lists the names there are.
-
     Examples
     --------
     >>> shapes = Registry("shape", {"path": "pathlib:PurePosixPath"})
@@ -60,18 +55,9 @@ class Registry(Mapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def register(self, name: str, entry: Any) -> None:
-        """Add an object under a name that is not taken.
+        """Add an object, or its place as a string ``"package.module:attribute"``, under a name.
 
-        Parameters
-        ----------
-        name : str
-        entry : object
-            The object itself, or its place as a string ``"package.module:attribute"``.
-
-        Raises
-        ------
-        ModelError
-            If the name is taken by another object.
+        A name that is taken by another object raises a ModelError.
         """
         if isinstance(entry, str):
             if self._places.get(name, entry) != entry:
@@ -122,11 +108,7 @@ class Registry(Mapping[str, Any]):
 
 
 def load(place: str) -> Any:
-    """The object at a place ``"package.module:attribute"``.
-
-    >>> load("pathlib:PurePosixPath")("a/b").name
-    'b'
-    """
+    """The object at a place ``"package.module:attribute"``."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 

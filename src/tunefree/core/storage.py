@@ -154,8 +154,6 @@ def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str, Any]:
 def check_writable(path: Path) -> None:
     """Raise a ModelError if :func:`whole_file` could not write a file here: before hours of work, not after.
 
-    What is there stays as it is.
-
     >>> check_writable(Path("no such folder") / "people.model")
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: no such folder/people.model: its parent is not a directory; name a file
