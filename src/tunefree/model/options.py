@@ -98,8 +98,8 @@ class ModelOptions:
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
         registered = kinds.registered() if self.kinds is None and self.is_pool else tuple(self.kinds or ())
-        found = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
-        for name, value in found.items():
+        values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
