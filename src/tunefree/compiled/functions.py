@@ -2,9 +2,8 @@
 
 Called, a compiled function checks its arguments: compiled code never sees an array of another type, layout or length
 than declared (:mod:`tunefree.compiled.declarations`). It is compiled the first time that it is called
-(:mod:`tunefree.compiled.loading`). Its machine code takes a table of words: addresses, lengths and numbers. The checks
-compare lists: types, numbers of axes and lengths of all arrays at once. Which argument is wrong is looked for where a
-comparison fails.
+(:mod:`tunefree.compiled.loading`). Its machine code takes a table of words: addresses, lengths and numbers. Arrays of
+the types and lengths of a call before need not be checked again.
 
 Checks and addresses take longer than many a compiled function takes for one row. A program of calls on arrays that stay
 where they are makes them once. Its table has for each call the address of the compiled function, the number of its
@@ -20,12 +19,12 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.declarations import Argument, Declaration, Parameter
+from tunefree.compiled.declarations import Argument, Declaration
 from tunefree.core.fields import LANES, State
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as they stand
@@ -34,6 +33,7 @@ WORDS = {"int64": "q", "float64": "d", "bool": "?7x", "": "q"}  # of a table; an
 _RESULTS: dict[str, Any] = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64}
 _nothing_at = (ctypes.c_char * 0).from_buffer  # whose address is that of the array it is made from
 _dtype, _shape = attrgetter("dtype"), attrgetter("shape")
+MOST_KNOWN = 256  # lengths of arrays that are remembered of a compiled function
 
 
 class Compiled(Declaration):
@@ -110,42 +110,43 @@ def entry_of(code: Any) -> Any:
 
 def tables(declaration: Declaration) -> Callable[..., bytes]:
     """:attr:`Compiled.table_of` of a declaration."""
-    parameters = declaration.parameters
-    arrays = [a for p in parameters if not p.is_state for a in p.arguments if a.axes]
-    classes = {place: parameter.kind for place, parameter in enumerate(parameters) if parameter.kind is not None}
-    kinds, classes_of = [*classes.values()], _picker([*classes])
-    dtypes, ranks = [np.dtype(array.dtype) for array in arrays], [len(array.axes or ()) for array in arrays]
-    records, states, arrays_of, numbers_of = _places(parameters)
-    constants, repeated, first, axes, padded = _lengths(declaration)
+    parameters = [
+        (p.kind, p.is_state, [argument.axes is not None for argument in p.arguments], p.name)
+        for p in declaration.parameters
+    ]
     pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in declaration.words)).pack
+    known: dict[tuple[Any, ...], list[int]] = {}  # lengths of axes, by lengths and types of arrays that were checked
 
     def table_of(*values: Any) -> bytes:
-        if len(values) != len(parameters) or [*map(type, classes_of(values))] != kinds:
-            raise problem(declaration, values)
-        flat = list(values)
-        for place in records:
-            flat[place : place + 1] = flat[place]
-        addresses: list[int] = []
-        lengths: list[int] = []
-        for place in states:
-            memory = memory_of(flat[place])
-            addresses += memory[0]
-            lengths += memory[1]
-        others = arrays_of(flat)
-        shapes = [*map(_shape, others)]
-        lengths += chain(*shapes, constants)
-        if [*map(_dtype, others)] != dtypes or [*map(len, shapes)] != ranks or repeated(lengths) != first(lengths):
-            raise problem(declaration, values)
-        if padded is not None and lengths[padded] % LANES:
-            raise problem(declaration, values)
+        if len(values) != len(parameters):
+            raise TypeError(f"{declaration.name} takes {len(parameters)} arguments, not {len(values)}")
+        addresses, lengths, arrays, numbers = list[int](), list[Any](), list[np.ndarray](), list[Any]()
+        for (kind, is_state, are_arrays, name), value in zip(parameters, values, strict=True):
+            if kind is None:
+                (arrays if are_arrays[0] else numbers).append(value)
+            elif type(value) is not kind:
+                raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+            elif is_state:
+                memory = memory_of(value)
+                addresses += memory[0]
+                lengths += memory[1]
+            else:
+                for is_array, part in zip(are_arrays, value, strict=True):
+                    (arrays if is_array else numbers).append(part)
+        key = *lengths, *map(_shape, arrays), *map(_dtype, arrays)
+        if key not in known:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            known[key] = checked_lengths(declaration, values)
         try:
-            words = *addresses, *_addresses_of(others), *axes(lengths)
+            words = *addresses, *_addresses_of(arrays), *known[key]
             try:
-                return pack(*words, *numbers_of(flat))
+                return pack(*words, *numbers)
             except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
-                return pack(*words, *map(_signed, numbers_of(flat)))
+                return pack(*words, *map(_signed, numbers))
         except (ValueError, struct.error):  # not contiguous, or no numbers
-            raise problem(declaration, values) from None
+            checked_lengths(declaration, values)
+            raise
 
     return table_of
 
@@ -155,79 +156,34 @@ def _signed(number: Any) -> Any:
     return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
-def _places(parameters: Sequence[Parameter]) -> tuple[list[int], list[int], Any, Any]:
-    """The places of records, the last one first; those of states once records are taken apart; and functions that then
-    pick the arrays and the numbers."""
-    records: list[int] = []
-    states: list[int] = []
-    arrays: list[int] = []
-    numbers: list[int] = []
-    for place, parameter in enumerate(parameters):
-        start = len(states) + len(arrays) + len(numbers)
-        if parameter.is_state:
-            states.append(start)
-            continue
-        if parameter.kind is not None:
-            records.insert(0, place)
-        for k, argument in enumerate(parameter.arguments, start):
-            (numbers if argument.axes is None else arrays).append(k)
-    return records, states, _picker(arrays), _picker(numbers)
-
-
-def _lengths(declaration: Declaration) -> tuple[list[int], Any, Any, Any, int | None]:
-    """How lengths are compared: further ones, which are known; functions of all lengths that return those of axes
-    which had been there before, those they must be, and one of each axis; and where the padded one is."""
-    names = [axis for array in declaration.arrays for axis in array.axes or ()]
-    known = {**declaration.lengths, **{axis: int(axis) for axis in names if axis.isdecimal()}}
-    first = {axis: len(names) + k for k, axis in enumerate(known)}
-    repeated = []
-    for place, axis in enumerate(names):
-        if first.setdefault(axis, place) != place:
-            repeated.append((place, first[axis]))
-    pickers = [_picker(places) for places in ([p for p, _ in repeated], [q for _, q in repeated])]
-    padded = first["padded"] if "padded" in declaration.axes else None
-    return [*known.values()], pickers[0], pickers[1], _picker([first[axis] for axis in declaration.axes]), padded
-
-
-def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """A function that returns the items at some places."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return (lambda items: (items[places[0]],)) if places else (lambda items: ())
-
-
-def problem(declaration: Declaration, values: Sequence[Any]) -> Exception:
-    """The error of arguments that are not as declared."""
-    if len(values) != len(declaration.parameters):
-        return TypeError(f"{declaration.name} takes {len(declaration.parameters)} arguments, not {len(values)}")
+def checked_lengths(declaration: Declaration, values: Sequence[Any]) -> list[int]:
+    """The lengths of the axes of arguments; an error tells which one is not as declared."""
     lengths = dict(declaration.lengths)
     for parameter, value in zip(declaration.parameters, values, strict=True):
-        if parameter.kind is not None and type(value) is not parameter.kind:
-            return TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
         parts = value.blocks if parameter.is_state else (value,) if parameter.kind is None else value
         for argument, part in zip(parameter.arguments, parts, strict=True):
-            if error := _problem_of(argument, part, lengths):
-                return error
-    return ValueError(f"{declaration.name} is for several outputs: their padded number is a multiple of {LANES}")
+            _check(argument, part, lengths)
+    if "padded" in declaration.axes and lengths["padded"] % LANES:
+        raise ValueError(f"{declaration.name} is for several outputs: their padded number is a multiple of {LANES}")
+    return [lengths[axis] for axis in declaration.axes]
 
 
-def _problem_of(argument: Argument, value: Any, lengths: dict[str, int]) -> Exception | None:
-    """The error of a number, or of an array, whose lengths are added to those known."""
+def _check(argument: Argument, value: Any, lengths: dict[str, int]) -> None:
+    """Check a number, or an array, whose lengths are added to those known."""
     name, dtype, axes = argument.name, argument.dtype, argument.axes
     if axes is None:
         try:
             struct.pack("<" + WORDS[dtype], _signed(value))
         except struct.error:
-            return TypeError(f"{name} must be {dtype}, not {value!r}")
-        return None
+            raise TypeError(f"{name} must be {dtype}, not {value!r}") from None
+        return
     if value.dtype != np.dtype(dtype) or value.ndim != len(axes) or not value.flags.c_contiguous:
         declared = f"must be a contiguous array {dtype}[{', '.join(axes)}]"
-        return TypeError(f"{name} {declared}, not {value.dtype}[{', '.join(map(str, value.shape))}]")
+        raise TypeError(f"{name} {declared}, not {value.dtype}[{', '.join(map(str, value.shape))}]")
     for axis, length in zip(axes, value.shape, strict=True):
         expected = int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
         if length != expected:
-            return ValueError(f"{name} has {length} {axis}, not {expected}")
-    return None
+            raise ValueError(f"{name} has {length} {axis}, not {expected}")
 
 
 def memory_of(state: State) -> tuple[list[int], list[int]]:

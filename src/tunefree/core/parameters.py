@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import math
 import numbers
+import operator
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -103,12 +104,8 @@ class Parameter:
 
     def _allows(self, value: Any) -> bool:
         """Whether a number lies within the limits."""
-        return (
-            (self.low is None or value >= self.low)
-            and (self.high is None or value <= self.high)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
+        limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
+        return all(limit is None or is_within(value, limit) for limit, is_within in limits)
 
     def _limits(self) -> str:
         """The limits of a number in words."""
