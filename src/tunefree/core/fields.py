@@ -232,14 +232,9 @@ class State:
 
     def forget(self, features: slice | np.ndarray) -> None:
         """Know nothing of some features, as of those that were never seen, in place; sums over features stay."""
-        for block, axes in BLOCKS.items():
-            if FEATURE in axes:  # a block at once, which is faster than field by field
-                starts = [field.start for field in fields_in(type(self), block)]
-                getattr(self, block)[features] = np.array(starts, DTYPE).reshape(-1, *[1] * (OUTPUT in axes))
         for field in self.fields:
-            for axis in [place for place, name in enumerate(field.axes) if name == FEATURE]:
-                if field.axes not in BLOCKS.values():
-                    np.moveaxis(getattr(self, field.name), axis, 0)[features] = field.start
+            if FEATURE in field.axes:
+                np.moveaxis(getattr(self, field.name), field.axes.index(FEATURE), 0)[features] = field.start
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
         """What is saved: a view of each field, without padding, of the first so many features."""

@@ -53,18 +53,12 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str
     ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
     beginning = _described(ordered, text)
     digest = hashlib.sha256(beginning)
+    for piece in _pieces(ordered):
+        digest.update(piece)
     with whole_file(Path(path)) as file:
-        comes_back = file.seekable()  # a pipe has to be told the checksum first, so arrays are gone through twice
-        for piece in () if comes_back else _pieces(ordered):
-            digest.update(piece)
         file.write(beginning[: _DIGEST.start] + digest.hexdigest().encode() + beginning[_DIGEST.stop :])
         for piece in _pieces(ordered):
             file.write(piece)
-            if comes_back:
-                digest.update(piece)
-        if comes_back:
-            file.seek(_DIGEST.start)
-            file.write(digest.hexdigest().encode())
 
 
 def _pieces(ordered: list[tuple[str, np.ndarray]]) -> Iterator[memoryview]:
