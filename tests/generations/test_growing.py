@@ -25,7 +25,7 @@ pytestmark = pytest.mark.all_trees
 def _outside():
     page = run_page("member.md", until=f'register("{OUTSIDE}"')
     with as_before(kinds.KINDS):
-        kinds.register(OUTSIDE, kinds.Kind(page["grow_means"]))
+        kinds.KINDS.register(OUTSIDE, kinds.Kind(page["grow_means"]))
         yield
 
 

@@ -55,9 +55,19 @@ class Registry(Mapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def register(self, name: str, entry: Any) -> None:
-        """Add an object, or its place as a string ``"package.module:attribute"``, under a name.
+        """Add an object under a name.
 
-        A name that is taken by another object raises a ModelError.
+        Parameters
+        ----------
+        name : str
+            A name that is not taken.
+        entry : object
+            The object itself, or its place as a string ``"package.module:attribute"``.
+
+        Raises
+        ------
+        ModelError
+            If the name is taken by another object.
         """
         if isinstance(entry, str):
             if self._places.get(name, entry) != entry:

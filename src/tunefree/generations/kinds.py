@@ -32,32 +32,8 @@ class Kind(NamedTuple):
     grower: Grower | None = None  # by which later rows choose settings; without it they are the usual ones
 
 
-def register(name: str, kind: Kind) -> None:
-    """Let pools that are made from now on, in this process, have generations of one more kind.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not taken.
-    kind : Kind
-        Which grows :class:`tunefree.generations.trees.Trees`.
-
-    Raises
-    ------
-    ModelError
-        If the name is taken by another kind.
-
-    Examples
-    --------
-    >>> register("boosted", Kind(lambda problem, seed, settings: None))
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is a kind of generation 'boosted' already; choose another name
-    """
-    KINDS.register(name, kind)
-
-
 def registered() -> tuple[str, ...]:
-    """The kinds beside those of this package."""
+    """The kinds beside those of this package that were registered in this process; pools that are made have them."""
     return tuple(name for name in KINDS if name not in (*TREES, LINEAR))
 
 
