@@ -69,14 +69,11 @@ class Registry(Mapping[str, Any]):
         ModelError
             If the name is taken by another object.
         """
-        if isinstance(entry, str):
-            if self._places.get(name, entry) != entry:
-                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
-            self._places[name] = entry
-        else:
-            if name in self._places and self._loaded.get(name) is not entry:
-                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
-            self._places.setdefault(name, f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}")
+        if name in self._places and self._places[name] != entry and self._loaded.get(name) is not entry:
+            raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
+        place = f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}"
+        self._places.setdefault(name, entry if isinstance(entry, str) else place)
+        if not isinstance(entry, str):
             self._loaded[name] = entry
 
     def __getitem__(self, name: str) -> Any:
