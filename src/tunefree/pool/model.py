@@ -90,6 +90,8 @@ class Model(ScoredModel):
     replays : bool, default False
         Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
         meeting too, where all linear members can (:mod:`tunefree.model.meetings`).
+    kinds : sequence of str, optional
+        Of generations in a pool, beside those of this package; by default those that are registered.
 
     Attributes
     ----------
