@@ -166,12 +166,7 @@ class State:
         for field in self.fields:
             if field.axes not in BLOCKS.values():
                 setattr(self, field.name, np.full([lengths[axis] for axis in field.axes], field.start, DTYPE))
-        names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
-        self.blocks = tuple(getattr(self, name) for name in names)  # as compiled code takes them
-        for field in self.fields:
-            if field.axes in BLOCKS.values():
-                block, subscript = place_of(type(self), field)  # type: ignore[arg-type]
-                setattr(self, field.name, getattr(self, block)[subscript])
+        self._set_views()
 
     @classmethod
     def lengths(cls, n_features: int, n_outputs: int) -> dict[str, int]:
@@ -188,6 +183,16 @@ class State:
         """The settings."""
         return {name: float(getattr(self, name)[0]) for name in self.settings_of()}
 
+    def _set_views(self) -> None:
+        names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
+        self.blocks: tuple[np.ndarray, ...] = tuple(
+            getattr(self, name) for name in names
+        )  # as compiled code takes them
+        for field in self.fields:
+            if field.axes in BLOCKS.values():
+                block, subscript = place_of(type(self), field)  # type: ignore[arg-type]
+                setattr(self, field.name, getattr(self, block)[subscript])
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse other arrays: compiled functions get the addresses of a state once. Numbers change in place."""
         if name in self.__dict__:
@@ -200,11 +205,15 @@ class State:
         axes = next(field.axes for field in self.fields if field.name == name)
         return view[..., : self.n_outputs] if axes in BLOCKS.values() and axes[-1:] == (OUTPUT,) else view
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        other = self.blank(self.n_features, self.n_outputs)
-        for target, source in zip(other.blocks, self.blocks, strict=True):
-            target[...] = source
-        return other
+    def __getstate__(self) -> dict[str, Any]:
+        """The memory without its views, for copies."""
+        return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
+
+    def __setstate__(self, known: dict[str, Any]) -> None:
+        self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
+        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):  # type: ignore[arg-type]
+            setattr(self, name, block)
+        self._set_views()
 
     @property
     def nbytes(self) -> int:
