@@ -17,14 +17,14 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
-from itertools import chain
+from functools import cache, cached_property, lru_cache, partial
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.declarations import Argument, Declaration
+from tunefree.compiled.declarations import Declaration
 from tunefree.core.fields import LANES, State
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as they stand
@@ -33,7 +33,7 @@ WORDS = {"int64": "q", "float64": "d", "bool": "?7x", "": "q"}  # of a table; an
 _RESULTS: dict[str, Any] = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64}
 _nothing_at = (ctypes.c_char * 0).from_buffer  # whose address is that of the array it is made from
 _dtype, _shape = attrgetter("dtype"), attrgetter("shape")
-MOST_KNOWN = 256  # lengths of arrays that are remembered of a compiled function
+MOST_KNOWN = 256  # calls of a compiled function whose lengths are remembered
 
 
 class Compiled(Declaration):
@@ -115,12 +115,12 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
         for p in declaration.parameters
     ]
     pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in declaration.words)).pack
-    known: dict[tuple[Any, ...], list[int]] = {}  # lengths of axes, by lengths and types of arrays that were checked
+    lengths_of = lru_cache(MOST_KNOWN)(partial(checked_lengths, declaration))
 
     def table_of(*values: Any) -> bytes:
         if len(values) != len(parameters):
             raise TypeError(f"{declaration.name} takes {len(parameters)} arguments, not {len(values)}")
-        addresses, lengths, arrays, numbers = list[int](), list[Any](), list[np.ndarray](), list[Any]()
+        addresses, of_states, arrays, numbers = list[int](), list[int](), list[np.ndarray](), list[Any]()
         for (kind, is_state, are_arrays, name), value in zip(parameters, values, strict=True):
             if kind is None:
                 (arrays if are_arrays[0] else numbers).append(value)
@@ -129,24 +129,19 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
             elif is_state:
                 memory = memory_of(value)
                 addresses += memory[0]
-                lengths += memory[1]
+                of_states += memory[1]
             else:
                 for is_array, part in zip(are_arrays, value, strict=True):
                     (arrays if is_array else numbers).append(part)
-        key = *lengths, *map(_shape, arrays), *map(_dtype, arrays)
-        if key not in known:
-            if len(known) >= MOST_KNOWN:
-                known.clear()
-            known[key] = checked_lengths(declaration, values)
+        lengths = lengths_of(tuple(of_states), tuple(map(_shape, arrays)), tuple(map(_dtype, arrays)))
         try:
-            words = *addresses, *_addresses_of(arrays), *known[key]
+            words = *addresses, *_addresses_of(arrays), *lengths
             try:
                 return pack(*words, *numbers)
             except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
                 return pack(*words, *map(_signed, numbers))
-        except (ValueError, struct.error):  # not contiguous, or no numbers
-            checked_lengths(declaration, values)
-            raise
+        except (ValueError, struct.error):
+            raise problem(declaration, arrays, numbers) from None
 
     return table_of
 
@@ -156,34 +151,42 @@ def _signed(number: Any) -> Any:
     return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
-def checked_lengths(declaration: Declaration, values: Sequence[Any]) -> list[int]:
-    """The lengths of the axes of arguments; an error tells which one is not as declared."""
-    lengths = dict(declaration.lengths)
-    for parameter, value in zip(declaration.parameters, values, strict=True):
-        parts = value.blocks if parameter.is_state else (value,) if parameter.kind is None else value
-        for argument, part in zip(parameter.arguments, parts, strict=True):
-            _check(argument, part, lengths)
+def checked_lengths(
+    declaration: Declaration, of_states: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
+) -> list[int]:
+    """The lengths of axes, by those of the arrays of states and of others; an error tells what is not as declared."""
+    lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(of_states)
+    first = len(arrays) - len(shapes)
+    shapes = *(tuple(islice(left, len(array.axes or ()))) for array in arrays[:first]), *shapes
+    dtypes = *(np.dtype(array.dtype) for array in arrays[:first]), *dtypes
+    for (name, expected, axes), shape, dtype in zip(arrays, shapes, dtypes, strict=True):
+        if dtype != np.dtype(expected) or len(shape) != len(axes or ()):
+            raise TypeError(f"{_declared(name, expected, axes)}, not {dtype}[{', '.join(map(str, shape))}]")
+        for axis, length in zip(axes or (), shape, strict=True):
+            other = int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
+            if length != other:
+                raise ValueError(f"{name} has {length} {axis}, not {other}")
     if "padded" in declaration.axes and lengths["padded"] % LANES:
         raise ValueError(f"{declaration.name} is for several outputs: their padded number is a multiple of {LANES}")
     return [lengths[axis] for axis in declaration.axes]
 
 
-def _check(argument: Argument, value: Any, lengths: dict[str, int]) -> None:
-    """Check a number, or an array, whose lengths are added to those known."""
-    name, dtype, axes = argument.name, argument.dtype, argument.axes
-    if axes is None:
+def _declared(name: str, dtype: str, axes: Any) -> str:
+    return f"{name} must be a contiguous array {dtype}[{', '.join(axes)}]"
+
+
+def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> TypeError:
+    """The error of an array that is not contiguous, or of a number of another type."""
+    for argument, array in zip(reversed(declaration.arrays), reversed(arrays), strict=False):
+        if not array.flags.c_contiguous:
+            return TypeError(f"{_declared(*argument)}, not {array.dtype}[{', '.join(map(str, array.shape))}]")
+    of_numbers = [argument for argument in declaration.arguments if argument.axes is None]
+    for (name, dtype, _), number in zip(of_numbers, numbers, strict=True):
         try:
-            struct.pack("<" + WORDS[dtype], _signed(value))
+            struct.pack("<" + WORDS[dtype], _signed(number))
         except struct.error:
-            raise TypeError(f"{name} must be {dtype}, not {value!r}") from None
-        return
-    if value.dtype != np.dtype(dtype) or value.ndim != len(axes) or not value.flags.c_contiguous:
-        declared = f"must be a contiguous array {dtype}[{', '.join(axes)}]"
-        raise TypeError(f"{name} {declared}, not {value.dtype}[{', '.join(map(str, value.shape))}]")
-    for axis, length in zip(axes, value.shape, strict=True):
-        expected = int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
-        if length != expected:
-            raise ValueError(f"{name} has {length} {axis}, not {expected}")
+            return TypeError(f"{name} must be {dtype}, not {number!r}")
+    return TypeError(f"the arguments of {declaration.name} are not as declared")
 
 
 def memory_of(state: State) -> tuple[list[int], list[int]]:
