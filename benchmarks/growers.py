@@ -19,7 +19,7 @@ import pandas as pd
 from common import parser_of
 from peers import loss_of
 
-from tunefree.generations import boosted, growing, randomised
+from tunefree.generations import boosted, kinds, randomised
 from tunefree.generations.problem import Problem
 from tunefree.losses import Square
 
@@ -34,7 +34,7 @@ def codes(frame: pd.DataFrame) -> np.ndarray:
 
 def ours(kind: str, problem: Problem, test: np.ndarray) -> np.ndarray:
     """Probabilities, or numbers, of the package's trees."""
-    model: Any = growing.grow(kind, problem, SEED)
+    model: Any = kinds.grow(kind, problem, SEED)
     margins = model.apply(test)[1][0]
     if problem.n_classes == 0:
         return margins[:, 0]

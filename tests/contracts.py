@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.compiled import functions
 from tunefree.core.rows import n_rows, part
-from tunefree.learners.reading import read
+from tunefree.learners.weights import read
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
+
+from tunefree.core.registry import Registry
 
 DOCS = Path(__file__).parents[1] / "docs" / "extending"
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -28,3 +34,12 @@ def run_page(name: str, until: str | None = None) -> dict[str, Any]:
         line = page.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(path), "exec"), module.__dict__)
     return module.__dict__
+
+
+@contextmanager
+def as_before(registry: Registry) -> Iterator[None]:
+    """What is registered here is forgotten."""
+    with pytest.MonkeyPatch.context() as patch:
+        for table in ("_places", "_of_others", "_loaded"):
+            patch.setattr(registry, table, dict(getattr(registry, table)))
+        yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 
@@ -14,11 +13,9 @@ BOOSTED, RANDOMISED = 20, 6  # instead of 100 and 60
 @contextmanager
 def few() -> Iterator[None]:
     """Grow few trees here."""
-    from tunefree.generations import boosted, growing, randomised
-    from tunefree.generations.randomised import grow_randomised
+    from tunefree.generations import boosted, randomised
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosted, "TREES", BOOSTED)
         patch.setattr(randomised, "TREES", RANDOMISED)
-        patch.setitem(growing.KINDS, "randomised", partial(grow_randomised, n_trees=RANDOMISED))
         yield

@@ -88,13 +88,11 @@ def test_copies_share_nothing_with_the_state_and_all_with_their_views():
 
 def test_saved_arrays_give_the_state_back():
     state = filled(4, 3)
-    other = Example(4, 3)
-    other.restore(state.arrays())
+    other = Example(4, 3).restored(state.arrays())
     assert "bets" not in state.arrays()
     for name in state.arrays():
         np.testing.assert_array_equal(other[name], state[name])
-    roomy = Example(9, 3)
-    roomy.restore(state.arrays(2))
+    roomy = Example(9, 3).restored(state.arrays(2))
     np.testing.assert_array_equal(roomy["weights"][:2], state["weights"][:2])
     assert (roomy["weights"][2:] == 2.0).all()
 

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from tests.fuzz import raw
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.core.locks import only_writer
+from tunefree.core.storage import only_writer
 
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5)
 ARRAYS = st.dictionaries(

@@ -7,13 +7,13 @@ import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
 from tunefree.compiled.exporting import jitted
-from tunefree.generations import boosted, gradient_trees, growing
+from tunefree.generations import boosted, gradient_trees, kinds
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile
-from tunefree.losses.power import epsilon_insensitive, power_loss
+from tunefree.losses.regression import epsilon_insensitive, power_loss
 
 LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), power_loss(3.0), epsilon_insensitive(0.1)]
 
@@ -172,7 +172,7 @@ def mean_loss(loss, y, predictions):
 def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
     X, fresh = columns(), columns(200, seed=8)
     y, truth = numbers(X), numbers(fresh, seed=9)
-    predict = lambda y: growing.grow(kind, problem(X=X, y=y, loss=loss), 0).apply(fresh)[1][0, :, 0]  # noqa: E731
+    predict = lambda y: kinds.grow(kind, problem(X=X, y=y, loss=loss), 0).apply(fresh)[1][0, :, 0]  # noqa: E731
     predictions = predict(y)
     constants = [mean_loss(loss, truth, np.full(200, c)) for c in np.quantile(y, np.linspace(0.02, 0.98, 25))]
     assert mean_loss(loss, truth, predictions) < 0.92 * min(constants)
@@ -188,7 +188,7 @@ def test_an_outlier_does_not_overflow():
     y = numbers(columns())
     y[0] = 1e300
     for loss in LOSSES:
-        model = growing.grow("boosted", problem(y=y, loss=loss), 0)
+        model = kinds.grow("boosted", problem(y=y, loss=loss), 0)
         assert np.isfinite(model.apply(columns())[1]).all()
 
 
@@ -198,7 +198,7 @@ def test_unequal_classes_do_not_diverge():
     y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
     y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
     rows = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
-    margins = growing.grow("boosted", rows, 0).apply(X)[1][0]
+    margins = kinds.grow("boosted", rows, 0).apply(X)[1][0]
     margins -= margins.max(axis=1, keepdims=True)
     losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
     assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
@@ -211,7 +211,7 @@ def test_steps_follow_from_the_rows():
 
 def test_leaves_hold_enough_rows():
     rows = problem("two")
-    leaves = growing.grow("boosted", rows, 0).apply(rows.columns)[0]
+    leaves = kinds.grow("boosted", rows, 0).apply(rows.columns)[0]
     counts = np.bincount(leaves.ravel())
     assert counts.min() >= boosted.sizes_of(len(rows.targets), 2).least_rows
 
@@ -219,7 +219,7 @@ def test_leaves_hold_enough_rows():
 def test_exclusive_or_is_learned():
     X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
     rows = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
-    predictions = growing.grow("boosted", rows, 0).apply(X)[1][0][:, 0]
+    predictions = kinds.grow("boosted", rows, 0).apply(X)[1][0][:, 0]
     assert math.sqrt(np.mean((predictions - rows.targets) ** 2)) < 0.5
 
 
@@ -230,7 +230,7 @@ LIGHTGBM = {"20 slopes": 0.5449, "50 slopes": 0.5157, "pairs": 0.6788, "classes"
 def error_of(X, y, n):
     """The error on the rows from n on of trees grown on those before; the first column has categories."""
     is_categorical = np.arange(X.shape[1]) == 0
-    model = growing.grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
+    model = kinds.grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
     return math.sqrt(np.mean((model.apply(X[n:])[1][0][:, 0] - y[n:]) ** 2))
 
 
@@ -259,7 +259,7 @@ def test_interacting_categories_without_effects_of_their_own():
     categories, effects = random.integers(0, 40, (12_000, 2)), random.normal(size=(40, 40))
     y = effects[categories[:, 0], categories[:, 1]] + 0.5 * random.normal(size=12_000)
     rows = Problem(categories[:8000] * 1.0, np.ones(2, bool), y[:8000], np.ones(8000), 0, Square())
-    predictions = growing.grow("boosted", rows, 0).apply(categories[8000:] * 1.0)[1][0][:, 0]
+    predictions = kinds.grow("boosted", rows, 0).apply(categories[8000:] * 1.0)[1][0][:, 0]
     assert math.sqrt(np.mean((predictions - y[8000:]) ** 2)) < 1.1 * LIGHTGBM["pairs"]
 
 
@@ -270,7 +270,7 @@ def test_many_categories_of_several_classes():
     y = np.where(random.random(11_000) < 0.02, random.integers(0, 5, 11_000), classes[categories]) * 1.0
     X = categories[:, None] * 1.0
     rows = Problem(X[:6000], np.ones(1, bool), y[:6000], np.ones(6000), 5, None)
-    shares = np.exp(growing.grow("boosted", rows, 0).apply(X[6000:])[1][0])
+    shares = np.exp(kinds.grow("boosted", rows, 0).apply(X[6000:])[1][0])
     shares /= shares.sum(axis=1, keepdims=True)
     assert -np.log(shares[np.arange(5000), y[6000:].astype(int)]).mean() < 1.1 * LIGHTGBM["classes"]
 
@@ -282,5 +282,5 @@ def test_a_ratio_of_two_of_three_columns():
     y = X[:, 0] / X[:, 1]
     y = y / y.std() + 0.02 * random.normal(size=8000)
     rows = Problem(X[:4000], np.zeros(3, bool), y[:4000], np.ones(4000), 0, Square())
-    predictions = growing.grow("boosted", rows, 0).apply(X[4000:])[1][0][:, 0]
+    predictions = kinds.grow("boosted", rows, 0).apply(X[4000:])[1][0][:, 0]
     assert math.sqrt(np.mean((predictions - y[4000:]) ** 2)) < 1.1 * LIGHTGBM["ratio"]

@@ -5,24 +5,35 @@ import threading
 import numpy as np
 import pytest
 
+from tests.extending import as_before, run_page
 from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, numbers, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import growing, linear
+from tunefree.generations import kinds, linear
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.generations.problem import Problem
 from tunefree.losses import Absolute, Square
 
 N = len(columns())
+OUTSIDE = "category-means"  # of docs/extending/member.md
 each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("task", TASKS)
+any_kind = pytest.mark.parametrize("kind", [*KINDS, OUTSIDE])
 
 pytestmark = pytest.mark.all_trees
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _outside():
+    page = run_page("member.md", until=f'register("{OUTSIDE}"')
+    with as_before(kinds.KINDS):
+        kinds.KINDS.register(OUTSIDE, kinds.Kind(page["grow_means"]))
+        yield
+
+
 def margins(kind, rows, X=None):
-    return growing.grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
+    return kinds.grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
 
 
-@each_kind
+@any_kind
 @each_task
 def test_weights_are_relative(kind, task):
     weights = np.random.default_rng(4).random(N) + 0.1
@@ -53,7 +64,7 @@ def test_rows_are_predicted_better_than_by_a_constant(kind, task):
         assert (classes == truth).mean() > np.bincount(truth.astype(int)).max() / 300 + 0.05
 
 
-@each_kind
+@any_kind
 def test_the_seed_and_nothing_else_decides(kind):
     rows, results = problem("three"), []
     before = np.random.get_state()[1].copy()
@@ -65,7 +76,7 @@ def test_the_seed_and_nothing_else_decides(kind):
     assert all((result == results[0]).all() for result in results)
     assert (np.random.get_state()[1] == before).all()
     if kind in TREES:
-        of_seeds = [growing.grow(kind, rows, seed).apply(columns(seed=15))[1] for seed in (3, 4)]
+        of_seeds = [kinds.grow(kind, rows, seed).apply(columns(seed=15))[1] for seed in (3, 4)]
         assert (of_seeds[0] != of_seeds[1]).any()
 
 
@@ -74,7 +85,7 @@ def test_maps_that_keep_the_order_keep_the_leaves(kind):
     X = columns()
     mapped = X.copy()
     mapped[:, :4] = np.exp(2.0 * X[:, :4])
-    one, two = (growing.grow(kind, problem("two", X=of_rows), 0) for of_rows in (X, mapped))
+    one, two = (kinds.grow(kind, problem("two", X=of_rows), 0) for of_rows in (X, mapped))
     assert (one.apply(X)[0] == two.apply(mapped)[0]).all()
 
 
@@ -102,7 +113,7 @@ def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
 
 
 @pytest.mark.filterwarnings("error")
-@each_kind
+@any_kind
 @each_task
 def test_few_rows_and_equal_targets_are_enough(kind, task):
     X = columns()
@@ -115,7 +126,7 @@ def test_few_rows_and_equal_targets_are_enough(kind, task):
 
 
 @pytest.mark.filterwarnings("error")
-@each_kind
+@any_kind
 def test_weights_may_be_far_apart(kind):
     weights = 10.0 ** np.random.default_rng(5).uniform(-300.0, 300.0, N)
     for task in TASKS:
@@ -126,12 +137,12 @@ def test_weights_may_be_far_apart(kind):
 def test_too_many_rows_are_refused(kind):
     columns, flags, many = np.zeros((2**20 + 1, 1)), np.zeros(1, bool), np.ones(2**20 + 1)
     with pytest.raises(ValueError, match="at most 1,048,576 rows"):
-        growing.grow(kind, Problem(columns, flags, many, many, 0, Square()), 0)
+        kinds.grow(kind, Problem(columns, flags, many, many, 0, Square()), 0)
 
 
 def test_many_classes_have_their_own_sums():
     targets = np.arange(600.0) % 300
-    model = growing.grow("randomised", problem("three", X=columns(600))._replace(targets=targets, n_classes=300), 0)
+    model = kinds.grow("randomised", problem("three", X=columns(600))._replace(targets=targets, n_classes=300), 0)
     shares = np.exp(model.apply(columns(600))[1][0])
     assert (shares.argmax(axis=1) == targets).mean() > 0.5
 
@@ -142,17 +153,17 @@ def test_rare_classes_keep_a_share_of_randomised_trees():
     assert np.abs(predicted).max() <= np.log(2.0 * N + 1.0) + 1e-9
 
 
-@each_kind
+@any_kind
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
-    model, X = growing.grow(kind, problem(task), 0), columns(30, seed=14)
+    model, X = kinds.grow(kind, problem(task), 0), columns(30, seed=14)
     again = from_file(type(model), arrays_in_file(model), 5)
     assert (again.apply(X)[1] == model.apply(X)[1]).all()
     assert again.n_outputs == model.n_outputs and again.n_leaves == model.n_leaves
 
 
 def test_damaged_linear_files_are_refused():
-    state = arrays_in_file(growing.grow("linear", problem(), 0))
+    state = arrays_in_file(kinds.grow("linear", problem(), 0))
     for name, array in state.items():
         for damaged in ({}, {name: array[:-1]}, {name: array[None]}, {name: array.astype(np.complex128)}):
             with pytest.raises(ModelError):
@@ -164,15 +175,15 @@ def test_damaged_linear_files_are_refused():
 
 def test_a_linear_row_has_the_same_bytes_in_any_block():
     rows = problem("three")
-    model = growing.grow("linear", rows, 0)
+    model = kinds.grow("linear", rows, 0)
     whole = model.apply(rows.columns)[1][0]
     assert all((model.apply(rows.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
 
 
 def test_linear_models_are_for_some_problems():
-    assert growing.grow("linear", problem(loss=Absolute()), 0) is None
+    assert kinds.grow("linear", problem(loss=Absolute()), 0) is None
     wide = np.random.default_rng(0).normal(size=(20, 600))
-    assert growing.grow("linear", Problem(wide, np.zeros(600, bool), wide[:, 0], np.ones(20), 0, Square()), 0) is None
+    assert kinds.grow("linear", Problem(wide, np.zeros(600, bool), wide[:, 0], np.ones(20), 0, Square()), 0) is None
 
 
 @pytest.mark.parametrize("strength", [0.1, 10.0])
@@ -181,11 +192,11 @@ def test_linear_models_are_those_of_their_penalty(strength):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X @ [1.0, -2.0, 0.5] + np.random.default_rng(7).normal(size=80)
     place = STRENGTHS.index(strength)
-    model = growing.grow("linear", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
+    model = kinds.grow("linear", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
     expected = np.linalg.solve(X.T @ X + np.eye(3) / strength, X.T @ (y - y.mean()))
     assert np.allclose(model.weights[place, 1:, 0], expected) and np.allclose(model.weights[place, 0, 0], y.mean())
     classes = Problem(X, np.zeros(3, bool), (y > 0) * 1.0, np.ones(80), 2, None)
-    model = growing.grow("linear", classes, 0)
+    model = kinds.grow("linear", classes, 0)
     shares = 1.0 / (1.0 + np.exp(-model.apply(X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
@@ -197,7 +208,7 @@ def test_many_weights_are_found_by_another_method(task, monkeypatch):
     X = linear.design(rows.columns, *linear._features(rows))
     for most in (linear.MOST_OF_NEWTON, 0):  # Newton's method, and L-BFGS
         monkeypatch.setattr(linear, "MOST_OF_NEWTON", most)
-        path = growing.grow("linear", rows, 0).weights
+        path = kinds.grow("linear", rows, 0).weights
         penalties = [np.r_[1e-10, np.full(X.shape[1] - 1, 1.0 / strength)] for strength in STRENGTHS]
         pairs = zip(penalties, path, strict=True)
         losses.append([linear._log_loss(X, rows, *pair).value for pair in pairs])
@@ -211,7 +222,7 @@ def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind)
     shares = 0.05 + 0.7 * (categories / 11.0) ** 2
     y = (random.random(3000) < shares) * 1.0
     rows = Problem(np.column_stack([x, categories]), np.array([False, True]), y, np.ones(3000), 2, None)
-    models = [growing.grow(kind, rows, seed) for seed in range(6)]
+    models = [kinds.grow(kind, rows, seed) for seed in range(6)]
     probability = lambda category: np.mean(  # noqa: E731
         [1.0 / (1.0 + np.exp(-model.apply(np.column_stack([x, np.full(3000, category)]))[1][0])) for model in models]
     )

@@ -9,16 +9,16 @@ import pytest
 
 from tests.generations.problems import numbers, problem
 from tests.generations.test_boosted import LOSSES
-from tunefree.generations import growing, inheritance
+from tunefree.generations import inheritance
 from tunefree.generations.inheritance import Course, Inherited, Trial, inherited
-from tunefree.generations.problem import Problem, prepared
-from tunefree.generations.settings import USUAL
+from tunefree.generations.kinds import KINDS, TREES
+from tunefree.generations.problem import USUAL, Problem, prepared
 from tunefree.losses import Square
-from tunefree.losses.tweedie_loss import poisson
+from tunefree.losses.deviances import poisson
 
 N = 800
 RICH = Inherited(saved=1e12)
-kinds = pytest.mark.parametrize("kind", list(growing.GROWERS))
+kinds = pytest.mark.parametrize("kind", TREES)
 
 
 def of_rows(X, y, n_classes=0, loss=None, **others):
@@ -40,7 +40,7 @@ def exact(X):
 
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_more_or_larger_trees_are_grown_where_the_target_needs_them_and_not_for_noise(n_classes):
-    X, grower = uniform(), growing.GROWERS["boosted"]
+    X, grower = uniform(), KINDS["boosted"].grower
     y = exact(X) > 0.3 if n_classes else exact(X)
     settings = inherited(grower, of_rows(X, y.astype(float), n_classes), 1, RICH).settings
     assert settings.trees * settings.leaves > 1.0
@@ -51,7 +51,7 @@ def test_more_or_larger_trees_are_grown_where_the_target_needs_them_and_not_for_
 
 @kinds
 def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
-    grower, before, growth, courses = growing.GROWERS[kind], Inherited(), 0.0, []
+    grower, before, growth, courses = KINDS[kind].grower, Inherited(), 0.0, []
 
     class Counted(Course):
         def __init__(self, *arguments):
@@ -71,13 +71,13 @@ def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
 
 def test_few_rows_are_not_tried():
     rows = of_rows(uniform(100), exact(uniform(100)))
-    assert inherited(growing.GROWERS["boosted"], rows, 1, RICH).settings == USUAL
+    assert inherited(KINDS["boosted"].grower, rows, 1, RICH).settings == USUAL
 
 
 def test_whole_groups_judge():
     digests = np.arange(N, dtype=np.uint64) // 7
     digests[-9:] = 3  # of a group that begins earlier
-    trial = Trial(growing.GROWERS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1)
+    trial = Trial(KINDS["boosted"].grower, of_rows(uniform(), exact(uniform()), digests=digests), 1)
     assert not set(trial.earlier.digests.tolist()) & set(trial.later.digests.tolist())
     assert 0.2 * N < len(trial.later.digests) <= 0.25 * N
     assert trial.units.max() + 1 == len(set(trial.later.digests.tolist())) < 0.2 * len(trial.later.digests)
@@ -87,7 +87,7 @@ def test_whole_groups_judge():
 def test_new_rows_judge(n_known):
     digests = np.arange(N, dtype=np.uint64)
     digests[-n_known:] = 0
-    trial = Trial(growing.GROWERS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1)
+    trial = Trial(KINDS["boosted"].grower, of_rows(uniform(), exact(uniform()), digests=digests), 1)
     assert len(trial.later.targets) == 200 - n_known
 
 
@@ -95,7 +95,7 @@ def test_new_rows_judge(n_known):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("task", ["two", "three", *LOSSES, poisson()], ids=repr)
 def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
-    grower, is_class = growing.GROWERS[kind], isinstance(task, str)
+    grower, is_class = KINDS[kind].grower, isinstance(task, str)
     rows = problem(task) if is_class else problem(y=np.abs(numbers(problem().columns)), loss=task)
     rows = prepared(rows._replace(digests=np.arange(400, dtype=np.uint64)))
     for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
@@ -108,7 +108,7 @@ def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
 
 @pytest.mark.filterwarnings("error")
 def test_targets_of_any_size_are_judged():
-    grower, y = growing.GROWERS["boosted"], exact(uniform())
+    grower, y = KINDS["boosted"].grower, exact(uniform())
     chosen = [inherited(grower, of_rows(uniform(), y * unit), 1, RICH).settings for unit in (1.0, 2.0**40)]
     assert chosen[0] == chosen[1]
     inherited(grower, of_rows(uniform(), y * 1e300), 1, RICH)
@@ -118,7 +118,7 @@ def test_rows_judge_by_their_weight():
     X, y = uniform(1200), exact(uniform(1200))
     is_noise = np.arange(1200) % 2 == 0
     y[is_noise] = 9.0 * np.random.default_rng(2).normal(size=600)
-    grower = growing.GROWERS["boosted"]
+    grower = KINDS["boosted"].grower
     chosen = [
         inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH).settings for few in (1.0, 1e-6)
     ]

@@ -5,13 +5,13 @@ import pytest
 
 from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import growing, paths, trees
+from tunefree.generations import kinds, paths, trees
 from tunefree.generations.bins import MISSING, codes_of
 
 
 @pytest.fixture(scope="module", params=[(kind, task) for kind in TREES for task in TASKS], ids="-".join)
 def grown(request):
-    return growing.grow(request.param[0], problem(request.param[1]), 3)
+    return kinds.grow(request.param[0], problem(request.param[1]), 3)
 
 
 def walked(model, X):

@@ -17,8 +17,8 @@ from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
-from tunefree.learners.averaging import Averaged, averaged
 from tunefree.learners.contract import Scale
+from tunefree.learners.weights import Averaged, averaged
 from tunefree.losses.objectives import Objective
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting

@@ -14,7 +14,7 @@ from tests.strategies import KINDS, as_dense
 from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
-from tunefree.learners.reading import read
+from tunefree.learners.weights import read
 from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.adam import Adam
 from tunefree.papers.learners.gradient import GradientDescent

@@ -11,9 +11,9 @@ from tests import naive
 from tunefree import learners
 from tunefree.core.fields import padded
 from tunefree.core.rows import Row
-from tunefree.learners.averaging import averaged
-from tunefree.learners.contract import Scale
+from tunefree.learners.contract import Scale, begin_outputs, mirror
 from tunefree.learners.newton import Newton
+from tunefree.learners.weights import averaged
 
 ALL = {name: learners.ALL[name] for name in naive.ALL}
 CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]
@@ -65,7 +65,7 @@ def test_without_a_mirror_the_margin_stays_as_it_is(name):
 def test_chosen_features_are_mirrored_and_no_others(name):
     state = learned(ALL[name]).with_outputs(3, first=1)
     before = state.arrays()
-    state.mirror(np.array([2]))
+    mirror(state, np.array([2]))
     for field in state.fields:
         changed = state[field.name] != before.get(field.name, state[field.name])
         assert not changed.any() or field.parity or field.is_halved
@@ -74,7 +74,7 @@ def test_chosen_features_are_mirrored_and_no_others(name):
 
 def test_a_late_output_begins_with_what_another_learner_knows_of_the_constant():
     state, other = learned(ALL["scinol2"]).with_outputs(3, first=1), learned(ALL["scinol2"])
-    state.begin_outputs(other, [2])
+    begin_outputs(state, other, [2])
     assert state.gradients[0, 2] == other.gradients[0, 0] != 0.0
     assert not state.gradients[1:, 2].any()
 

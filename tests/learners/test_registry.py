@@ -8,18 +8,11 @@ import sys
 import pytest
 
 from tests import naive
-from tests.extending import run_page
+from tests.extending import as_before, run_page
 from tunefree import learners
 from tunefree.core.errors import ModelError
-from tunefree.learners.contract import Traits, traits_of
+from tunefree.learners.contract import Traits
 from tunefree.papers.learners.gradient import GradientDescent
-
-
-@pytest.fixture
-def as_before(monkeypatch):
-    """What is registered in a test is forgotten after it."""
-    for table in ("_places", "_of_others", "_loaded"):
-        monkeypatch.setattr(learners.ALL, table, dict(getattr(learners.ALL, table)))
 
 
 def test_names_cost_nothing():
@@ -34,15 +27,15 @@ def test_every_learner_has_a_twin():
 def test_a_misspelt_trait_is_an_error():
     with pytest.raises(TypeError, match="clasifies_only"):
         Traits(clasifies_only=True)
-    assert traits_of(GradientDescent).rate == "eta"
+    assert GradientDescent.traits.rate == "eta"
 
 
-@pytest.mark.usefixtures("as_before")
 def test_the_worked_example_runs_as_it_stands():
-    page = run_page("learner.md")
-    assert learners.ALL["kt"] is page["KT"]
-    with pytest.raises(ModelError, match="a learner 'kt' already"):
-        learners.register("kt", GradientDescent)
+    with as_before(learners.ALL):
+        page = run_page("learner.md")
+        assert learners.ALL["kt"] is page["KT"]
+        with pytest.raises(ModelError, match="a learner 'kt' already"):
+            learners.register("kt", GradientDescent)
 
 
 def test_what_a_test_registered_is_forgotten():

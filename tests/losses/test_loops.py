@@ -10,7 +10,7 @@ import numpy as np
 from tunefree import losses
 from tunefree.losses import Hinge, Square
 from tunefree.losses.contract import loss_class
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Loop
 from tunefree.losses.objectives import Objective, all_compiled, measured
 
 

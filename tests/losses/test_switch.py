@@ -13,8 +13,7 @@ from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.losses import loss_classes, number_of
-from tunefree.losses.functions import functions_over, switch
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Loop, functions_over, switch
 from tunefree.losses.objectives import Objective, measured
 
 HOSTILE = [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 40.0, -800.0, 1e-308, -1e-308, 5e-324, 3e-310, 1e-300, 1e150, -1e150, 1e160]

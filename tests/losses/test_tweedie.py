@@ -12,9 +12,9 @@ from sklearn.metrics import mean_tweedie_deviance
 
 from tunefree.core.errors import ModelError
 from tunefree.losses import loss_of
+from tunefree.losses.numbers import observe
 from tunefree.losses.objectives import Objective, measured
 from tunefree.losses.rates import as_rates, check_has_rates
-from tunefree.losses.regression import observe
 
 LOSSES = {name: loss_of("regression", name) for name in ("poisson", "tweedie:1.1", "tweedie", "tweedie:1.9", "gamma")}
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)

@@ -9,7 +9,7 @@ import pytest
 
 from tunefree import learners
 from tunefree.core.rows import dense
-from tunefree.learners.reading import read
+from tunefree.learners.weights import read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model import passes

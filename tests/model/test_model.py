@@ -13,12 +13,11 @@ from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.learners import ALL
-from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 
-NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not traits_of(ALL[name]).can_be_averaged))
+NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not ALL[name].traits.can_be_averaged))
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
     [

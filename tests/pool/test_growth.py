@@ -10,7 +10,7 @@ from tunefree.core import threads
 from tunefree.core.rows import dense
 from tunefree.generations.clocks import Event
 from tunefree.generations.generation import Generation
-from tunefree.generations.settings import USUAL
+from tunefree.generations.problem import USUAL
 from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window

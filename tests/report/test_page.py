@@ -15,7 +15,7 @@ from pyarrow import csv
 import tunefree
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Settings
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress

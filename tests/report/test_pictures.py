@@ -18,7 +18,7 @@ from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.explanation.dependence import Axis, Curve
 from tunefree.generations.inheritance import Inherited
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Settings
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.plotting import files

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.learners.averaging import averaged
 from tunefree.learners.scinol import ScInOL2
+from tunefree.learners.weights import averaged
 from tunefree.losses.objectives import Objective
 from tunefree.model.targets import Labels
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softmax, of_kind, stream
 from tests.mixing.twin import twin_of
-from tunefree.losses.logistic import Logistic
+from tunefree.losses.classification import Logistic
+from tunefree.losses.deviances import Tweedie
 from tunefree.losses.objectives import Objective
-from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.scinol import scinol2_bound
 from tunefree.theory.bounds import paper_bound

@@ -15,8 +15,8 @@ from tunefree.cli.options import Files, Json, Run, check_outputs
 from tunefree.core import machine
 from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
+from tunefree.core.storage import only_writer
 from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 

@@ -55,20 +55,11 @@ class Parameter(NamedTuple):
 class Declaration:
     """A plain function that can be compiled, with what is declared of it.
 
-    Parameters
-    ----------
-    function : function
-    name : str, optional
-        No other compiled function has it; by default that of the function with its module.
-    states : mapping of str to class
-        Parameters that are states; and records whose class is no annotation, as of compiled functions that differ in
-        it.
-    lengths : mapping of str to int
-        Axes whose length is known when the compiled function is compiled.
-    parts : sequence of Declaration
-        Compiled functions of arrays and numbers whose functions this one may call: it calls their machine code, which
-        is compiled once for all compiled functions that do. All other functions are compiled into the compiled
-        function.
+    No other compiled function has its name, by default that of the function with its module. ``states`` are parameters
+    that are states, with their classes; and records whose class is no annotation, as of compiled functions that differ
+    in it. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled functions of arrays
+    and numbers whose functions this one may call: it calls their machine code, which is compiled once for all compiled
+    functions that do. All other functions are compiled into the compiled function.
     """
 
     def __init__(

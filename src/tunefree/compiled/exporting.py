@@ -7,11 +7,10 @@ it. Its vectors have LANES numbers; where a processor has shorter ones, LLVM mak
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import CellType, FunctionType
 from typing import Any
 
@@ -26,7 +25,7 @@ from tunefree.core.fields import LANES, views_source, views_type
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for the processor at hand
     "NUMBA_CPU_NAME": "generic",
-    "NUMBA_OPT": "0",  # as without_passes, from the start
+    "NUMBA_OPT": "0",  # as in text_of, from the start
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
 _MATHEMATICAL = (
@@ -55,21 +54,6 @@ def obstacle() -> str:
     if tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) < OLDEST:
         return f"Numba {numba.__version__} compiles some wrongly: pip install 'tunefree[numba]'"
     return ""
-
-
-@contextlib.contextmanager
-def without_passes() -> Iterator[None]:
-    """Numba's own passes are left out: they unroll loops, and take from LLVM that lengths are whole vectors."""
-    import numba
-
-    config: Any = numba.config
-    with _exporting:
-        before = config.OPT
-        config.OPT = type(before)(0)
-        try:
-            yield
-        finally:
-            config.OPT = before
 
 
 @functools.cache
@@ -192,8 +176,17 @@ def bitcode_of(declaration: Declaration) -> bytes:
 
 def text_of(declaration: Declaration) -> str:
     """The LLVM text of a compiled function's function, for any processor and system."""
-    with without_passes():
-        entry = entry_of(declaration)
+    import numba
+
+    config: Any = numba.config
+    with (
+        _exporting
+    ):  # without Numba's own passes, which unroll loops, and hide from LLVM that lengths are whole vectors
+        before, config.OPT = config.OPT, type(config.OPT)(0)
+        try:
+            entry = entry_of(declaration)
+        finally:
+            config.OPT = before
     module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
@@ -243,8 +236,6 @@ def as_one_function(text: str, name: str) -> str:
 
     It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
 
-    Examples
-    --------
     >>> print(as_one_function("define void @cfunc.f(ptr %x, ptr %y) {\\n  call i32 @f(ptr %x, ptr %y) #0", "cfunc.f"))
     define void @cfunc.f(ptr noalias %x, ptr noalias %y) {
       call i32 @f(ptr %x, ptr %y) alwaysinline

@@ -30,10 +30,6 @@ from tunefree.core.storage import whole_file
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 
-class NotCompiledError(Exception):
-    """Machine code that cannot be made here."""
-
-
 class Code(NamedTuple):
     """Machine code in memory."""
 
@@ -64,14 +60,8 @@ def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
     return result
 
 
-def new_code(declaration: Declaration) -> bytes:
-    """Machine code of the bitcode in the package, or else of that which Numba makes now.
-
-    Raises
-    ------
-    NotCompiledError
-        If there is neither.
-    """
+def new_code(declaration: Declaration) -> bytes | None:
+    """Machine code of the bitcode in the package, or else of what Numba makes now; None where there is neither."""
     try:
         return machine_code(packaging.packaged(declaration), declaration.parts)
     except (ValueError, RuntimeError) as error:  # the second one of LLVM
@@ -79,7 +69,7 @@ def new_code(declaration: Declaration) -> bytes:
     if obstacle := exporting.obstacle():
         reason = f"{reason}, and {obstacle}"
         notices.begins(f"{declaration.name} runs as Python, which is slow, and so may others", reason)
-        raise NotCompiledError(reason)
+        return None
     line = f"compiling {declaration.name}, and others that need it, some seconds each; they are kept on disk"
     notices.begins(line, reason, is_usual=reason == packaging.ABSENT)
     return machine_code(exporting.bitcode_of(declaration), declaration.parts)
@@ -131,14 +121,14 @@ def remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def machine_code_of(declaration: Declaration) -> bytes:
-    """The machine code of a compiled function, by the quickest way that there is."""
+def machine_code_of(declaration: Declaration) -> bytes | None:
+    """The machine code of a compiled function, by the quickest way that there is; None where it cannot be compiled."""
     folder = cache_folder()
     path = None if folder is None else cache_path(declaration, folder)
     code = None if path is None else cached_code(path)
     if code is None:
         code = new_code(declaration)
-        if path is not None:
+        if path is not None and code is not None:
             write_code(path, code)
     return code
 
@@ -149,11 +139,8 @@ machine_code_of_part = functools.cache(machine_code_of)  # several compiled func
 def load(declaration: Declaration) -> Code | None:
     """A compiled function in machine code, with that of the compiled functions which it calls; None where it cannot be
     compiled."""
-    try:
-        codes = machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)
-    except NotCompiledError:
-        return None
-    return linked(codes, exporting.packed_symbol_of(declaration))
+    codes = [code for code in (machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)) if code]
+    return linked(codes, exporting.packed_symbol_of(declaration)) if len(codes) > len(declaration.parts) else None
 
 
 def linked(codes: Sequence[bytes], symbol: str) -> Code:
@@ -169,7 +156,7 @@ def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:
     """A compiled function that Numba compiles with checks of bounds, over the same arrays; it may not write where two
     overlap."""
     if obstacle := exporting.obstacle():
-        raise NotCompiledError(f"no bounds can be checked: {obstacle}")
+        raise RuntimeError(f"no bounds can be checked: {obstacle}")
     compiled = exporting.jitted(declaration.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:

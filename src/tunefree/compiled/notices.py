@@ -15,8 +15,6 @@ _reasons: set[str] = set()  # that were told
 def begins(line: str, reason: str, is_usual: bool = False) -> None:
     """Tell those that listen that code is compiled, or is not; where nobody does, a warning tells what is unusual.
 
-    Examples
-    --------
     >>> listeners.append(print)
     >>> begins("compiling code", "it is new")
     compiling code, since it is new

@@ -43,13 +43,7 @@ class Bitcode(NamedTuple):
 
 
 def packaged(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function in the package.
-
-    Raises
-    ------
-    ValueError
-        If it is not there, or does not fit, with the reason.
-    """
+    """The bitcode of a compiled function in the package; a ValueError tells why it is not there, or does not fit."""
     problem, bitcodes = unpacked(FILE)
     if problem or declaration.name not in bitcodes:
         raise ValueError(problem or ABSENT)
@@ -60,16 +54,7 @@ def packaged(declaration: Declaration) -> bytes:
 
 
 def packed(bitcodes: dict[str, Bitcode]) -> bytes:
-    """Bitcode by name as the content of a file, the same for the same bitcode.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bitcode"
-    >>> _ = path.write_bytes(packed({"b": Bitcode("", "", b"two"), "a": Bitcode("f", "d", b"one")}))
-    >>> unpacked(path)
-    ('', {'a': Bitcode(fingerprint='f', digest='d', code=b'one'), 'b': Bitcode(fingerprint='', digest='', code=b'two')})
-    """
+    """Bitcode by name as the content of a file, the same for the same bitcode."""
     named = sorted(bitcodes.items())
     sizes = [[name, bitcode.fingerprint, bitcode.digest, len(bitcode.code)] for name, bitcode in named]
     header = json.dumps({"llvm": llvm.llvm_version_info[0], "kernels": sizes}).encode()
@@ -98,12 +83,7 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 
 @functools.cache
 def all_compiled() -> list[Declaration]:
-    """The compiled functions of the package: those that its modules declare, and those that a module's ``all_compiled``
-    lists.
-
-    >>> "generations.trees.walk" in [declaration.name for declaration in all_compiled()]
-    True
-    """
+    """The compiled functions that the modules of the package declare, and those that their ``all_compiled`` list."""
     functions: dict[str, Declaration] = {}
     for module in _modules():
         listed = module.all_compiled() if hasattr(module, "all_compiled") else []

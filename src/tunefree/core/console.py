@@ -14,17 +14,6 @@ LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to d
 def plain_console(stderr: bool = False) -> Console:
     """A console that prints every text as it is: brackets are no markup, and ``:heart:`` is no picture.
 
-    Parameters
-    ----------
-    stderr : bool, default False
-        Whether it prints to standard error.
-
-    Returns
-    -------
-    rich.console.Console
-
-    Examples
-    --------
     >>> console = plain_console()
     >>> with console.capture() as capture:
     ...     console.print("date[weekday=3], [/b] and :heart:")

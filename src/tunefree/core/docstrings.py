@@ -26,8 +26,6 @@ WIDTH = 120
 def described(group: type[Described]) -> type[Described]:
     """A group of parameters whose docstring describes them.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from tunefree.core.parameters import parameter
     >>> @described
@@ -57,17 +55,11 @@ def described(group: type[Described]) -> type[Described]:
 
 
 def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
-    """A decorator of methods, whose docstrings then describe those of their arguments that have a description.
+    """A decorator of methods, whose docstrings then have descriptions of arguments, by their names, as numpydoc has
+    them.
 
     A method that is declared to return ``Self`` returns its object.
 
-    Parameters
-    ----------
-    descriptions : dict
-        By names of arguments, as sections of numpydoc have them.
-
-    Examples
-    --------
     >>> @with_arguments({"X": "X : array-like\\n    Rows."})
     ... def fit(self, X):
     ...     '''Fit.'''
@@ -94,8 +86,6 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 def sections_of(docstring: str | None) -> dict[str, str]:
     """The text of each section of a docstring by its heading; what stands before all headings has none.
 
-    Examples
-    --------
     >>> sections_of("Cut.\\n\\nReturns\\n-------\\nlist")
     {'': 'Cut.', 'Returns': 'list'}
     """

@@ -52,20 +52,9 @@ class ModelError(TunefreeError):
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
-    """The remedy for a name that is unknown: the name that is spelt most like it, or what there is.
+    """The remedy for a name that is unknown: the known name that is spelt most like it, or what there is, at most so
+    many.
 
-    Parameters
-    ----------
-    name : str
-    names : sequence of str
-        Those that are known.
-    title : str
-        What they are, in the plural.
-    most : int, default 12
-        Names that are listed.
-
-    Examples
-    --------
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
     """
@@ -76,8 +65,6 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
     """The one of some names that is spelt most like another, whatever their case and white space; None if none is.
 
-    Examples
-    --------
     >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("gas", ["Petrol"])
     ('Diesel', 'amount', None)
     """
@@ -93,8 +80,6 @@ def _plain(name: str) -> str:
 def listed(names: Sequence[object], most: int = 12) -> str:
     """The first names in quotation marks, and how many more there are.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c"], 2)
     "'a', 'b' and 1 more"
     """

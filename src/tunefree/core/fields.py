@@ -53,7 +53,7 @@ class Field:
         Its value before the first row.
     parity : {0, EVEN, ODD}, default 0
         What becomes of it where all slopes have the other sign: it stays, or has the other sign, too. 0 where neither
-        is needed, see :meth:`tunefree.learners.contract.Learner.mirror`.
+        is needed, see :meth:`tunefree.learners.contract.mirror`.
     is_halved : bool, default False
         Whether weights are proportional to it, the other fields being equal.
     is_saved : bool, default True
@@ -111,8 +111,6 @@ def setting(default: float, meaning: str) -> Any:
 def padded(n_outputs: int) -> int:
     """Length of the axis of outputs in memory: 1, or a multiple of LANES.
 
-    Examples
-    --------
     >>> padded(1), padded(3), padded(26)
     (1, 4, 28)
     """
@@ -232,14 +230,7 @@ class State:
         What is larger than there is room for in a further axis is cut.
         """
         other = self.blank(n_features, n_outputs)
-        kept_whole = [name for name, axes in BLOCKS.items() if OUTPUT not in axes or n_outputs == self.n_outputs]
-        for name in kept_whole:  # blocks are copied at once, which is faster than field by field
-            source, target = getattr(self, name), getattr(other, name)
-            rows = slice(min(len(source), len(target)))
-            target[rows] = source[rows]
         for field in self.fields:
-            if any(field.axes == BLOCKS[name] for name in kept_whole):
-                continue
             source, target = self[field.name], other[field.name]
             kept = [slice(min(pair)) for pair in zip(source.shape, target.shape, strict=True)]
             placed = list(kept)
@@ -250,14 +241,9 @@ class State:
 
     def forget(self, features: slice | np.ndarray) -> None:
         """Know nothing of some features, as of those that were never seen, in place; sums over features stay."""
-        for block, axes in BLOCKS.items():
-            if FEATURE in axes:  # a block at once, which is faster than field by field
-                starts = [field.start for field in fields_in(type(self), block)]
-                getattr(self, block)[features] = np.array(starts, DTYPE).reshape(-1, *[1] * (OUTPUT in axes))
         for field in self.fields:
-            for axis in [place for place, name in enumerate(field.axes) if name == FEATURE]:
-                if field.axes not in BLOCKS.values():
-                    np.moveaxis(getattr(self, field.name), axis, 0)[features] = field.start
+            if FEATURE in field.axes:
+                np.moveaxis(getattr(self, field.name), field.axes.index(FEATURE), 0)[features] = field.start
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
         """What is saved: a view of each field, without padding, of the first so many features."""
@@ -266,17 +252,13 @@ class State:
         saved = [field for field in self.fields if field.is_saved]
         return {field.name: self[field.name][tuple(slice(lengths[axis]) for axis in field.axes)] for field in saved}
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over what :meth:`arrays` gave, of at most as many features and of as many outputs."""
-        for name, values in arrays.items():
-            target = self[name]
-            target[tuple(map(slice, values.shape))] = values
-
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
         """This one with what :meth:`arrays` gave, or one with capacity for more features, if these ask for it."""
         lengths = [len(arrays[field.name]) for field in self.fields if field.is_saved and field.axes[:1] == (FEATURE,)]
         state = self if max(lengths, default=0) <= self.n_features else self.grown(max(lengths), self.n_outputs)
-        state.restore(arrays)
+        for name, values in arrays.items():
+            target = state[name]
+            target[tuple(map(slice, values.shape))] = values
         return state
 
 

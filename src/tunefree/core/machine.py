@@ -10,13 +10,7 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
 
 
 def memory() -> int:
-    """Bytes of memory of this machine; 0 where the system does not tell.
-
-    Examples
-    --------
-    >>> memory() >= 0
-    True
-    """
+    """Bytes of memory of this machine; 0 where the system does not tell."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
         return 0

@@ -17,6 +17,11 @@ LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
 LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
 MANTISSA_BITS = 52
 
+# Running means that forget the first numbers, and that extreme ones hardly change: sizes count at most WIDEST times the
+# mean before, so that one that is a million times too large has soon no influence if it is the first.
+WIDEST = 8.0  # times the typical size, as which larger ones count
+HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
+
 
 def clip(number, bound):
     """The number, or the bound with its sign."""
@@ -36,8 +41,6 @@ def bounded(number):
 def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
     """An array with the bound in place of larger numbers, and 0 in place of NaN.
 
-    Examples
-    --------
     >>> within(np.array([1.0, -np.inf, np.nan]), 8.0)
     array([ 1., -8.,  0.])
     """
@@ -47,8 +50,6 @@ def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
 def scaled(numbers: np.ndarray, unit: float, centre: float = 0.0) -> np.ndarray:
     """Numbers times a unit, plus a centre; the largest finite one of its sign in place of what is beyond it.
 
-    Examples
-    --------
     >>> scaled(np.array([1.0, 4.0]), 1e308).tolist()
     [1e+308, 1.7976931348623157e+308]
     """
@@ -109,3 +110,14 @@ def largest(numbers):
         if numbers[k] > peak:
             peak = numbers[k]
     return peak
+
+
+def pace(rounds):
+    """The weight of the latest value in a running mean."""
+    return HASTE / (rounds + HASTE - 1.0)
+
+
+def approach(typical, size, rate, widest):
+    """The running mean of sizes after one more, which is clipped at ``widest`` times the mean before."""
+    near = min(size, widest * typical) if typical > 0.0 else size
+    return typical + rate * (near - typical)

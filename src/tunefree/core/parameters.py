@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import math
 import numbers
+import operator
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -84,8 +85,6 @@ class Parameter:
     def problem(self, kind: Any, value: Any) -> str:
         """What is wrong with a value of a field of this type; empty if nothing is.
 
-        Examples
-        --------
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
         """
@@ -106,12 +105,8 @@ class Parameter:
 
     def _allows(self, value: Any) -> bool:
         """Whether a number lies within the limits."""
-        return (
-            (self.low is None or value >= self.low)
-            and (self.high is None or value <= self.high)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
+        limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
+        return all(limit is None or is_within(value, limit) for limit, is_within in limits)
 
     def _limits(self) -> str:
         """The limits of a number in words."""
@@ -155,8 +150,6 @@ def field_of(record: Parameter, default: Any, **options: Any) -> Any:
 def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
     """Raise an error unless a parameter has this type and lies within limits, which are those of a record.
 
-    Examples
-    --------
     >>> require("repeats", int, 0, low=1)
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: `repeats` must be at least 1, not 0
@@ -190,8 +183,6 @@ def refuse(group: Any, names: Collection[str], why: str) -> None:
 class Parameters:
     """A group of parameters; what is passed as a sequence of names may be one name.
 
-    Examples
-    --------
     >>> @dataclass(frozen=True)
     ... class Cutting(Parameters):
     ...     parts: int = parameter(2, "Number of parts.", low=1)
@@ -226,8 +217,6 @@ class Parameters:
 def texts_in(names: Any) -> tuple[str, ...]:
     """Names as texts; a string is one name, and what is said of names by a dict follows them.
 
-    Examples
-    --------
     >>> texts_in("id"), texts_in({"yes": 5, "day": "%d.%m.%Y"})
     (('id',), ('yes=5.0', 'day=%d.%m.%Y'))
     """
@@ -257,8 +246,6 @@ def _fields_of(group: Any) -> dict[str, tuple[Any, Parameter]]:
 def option(name: str) -> str:
     """The option of a parameter.
 
-    Examples
-    --------
     >>> option("on_bad_row")
     '--on-bad-row'
     """
@@ -268,8 +255,6 @@ def option(name: str) -> str:
 def words_of(name: str, value: Any) -> list[str]:
     """The words of a command line that give a parameter a value.
 
-    Examples
-    --------
     >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("holdout", 0.2)
     (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--holdout', '0.2'])
     """
@@ -281,14 +266,8 @@ def words_of(name: str, value: Any) -> list[str]:
 def as_options(message: str, write: Callable[[str, str], str] = lambda name, words: words) -> str:
     """A message that names parameters, with the options that they are on the command line.
 
-    Parameters
-    ----------
-    message : str
-    write : function, optional
-        From the name of a parameter, and the words of its option, to what is written.
+    ``write`` takes the name of a parameter, and the words of its option, to the text for it.
 
-    Examples
-    --------
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'
     >>> as_options("pass `passes=1`")
@@ -314,8 +293,6 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
 def naming(owner: str, present: Collection[str] = ()) -> Iterator[None]:
     """Where errors say what has the parameters that they name, which a caller lacks, but for those present.
 
-    Examples
-    --------
     >>> with naming("tunefree.train", ["text"]):
     ...     raise ModelError("leave it out of `text`, or pass `decimal=','`")
     Traceback (most recent call last):

@@ -39,19 +39,13 @@ Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, 
 
 
 class Declared:
-    """A field of a part.
+    """A field of a part with a role; those of the classes below are in files.
 
-    Parameters
-    ----------
-    role : {LEARNED, FIXED, RECORD, SCRATCH}
-    blank : callable, optional
-        From the part to the value before the first row; of a record the value in a model that only predicts.
-    read, write : callable, optional
-        From the part to the value that is saved, and from the part and that value to nothing, where that is not the
-        attribute itself.
+    These ``save`` a field to arrays, under a key, and to the header of the part, ``declare`` which arrays a file has,
+    and ``restore`` the field. ``blank`` takes the part to the value before the first row; of a record to that in a
+    model that only predicts. Where the value that is saved is not the attribute itself, ``read`` takes the part to it,
+    and ``write`` takes the part and it.
     """
-
-    is_saved = False
 
     def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
         if role not in ROLES:
@@ -77,31 +71,15 @@ class Declared:
         else:
             self._write(part, value)
 
-    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Add what a file has of it to arrays, under a key, and to the header of the part."""
-
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
-        """Check the header of a part, and add what arrays a file has then."""
-
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save` added."""
-
 
 class _Array(Declared):
     """A field that is an array.
 
-    Parameters
-    ----------
-    dtype : str
-        In memory; behind bars others that a file may have, where they have all digits.
-    axes : tuple
-        A length, None for any, or a name: those of one name have one length in a part, that of the attribute of this
-        name if there is one.
-    role, may_be_none, **properties
-        Those of :class:`Declared`, and limits of the numbers, see :class:`tunefree.core.schema.Limits`.
+    Behind bars ``dtype`` has others that a file may have, where they have all digits. Each axis is a length, None for
+    any, or a name: those of one name have one length in a part, that of the attribute of this name if there is one.
+    Limits of the numbers are those of :class:`tunefree.core.schema.Limits`, other properties those of
+    :class:`Declared`.
     """
-
-    is_saved = True
 
     def __init__(
         self, dtype: str, axes: tuple[int | str | None, ...], role: str, *, may_be_none: bool = False, **properties: Any
@@ -137,8 +115,6 @@ class _Array(Declared):
 class _Number(Declared):
     """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
 
-    is_saved = True
-
     def __init__(self, role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> None:  # noqa: B008
         super().__init__(role, None, read, write)
         self.kind = kind
@@ -157,20 +133,11 @@ class _Number(Declared):
 class _Child(Declared):
     """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
 
-    Parameters
-    ----------
-    kind : class, or callable
-        From the headers of the owner and of the child, and its place among others, to its class.
-    make : callable, optional
-        From the owner and the header of the child to a blank one, which what was saved is written into. Without it,
-        that of the owner's constructor, or one of the class.
-    axes : dict, optional
-        Names or lengths of axes of learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
-    role, is_many, may_be_none, **properties
-        Those of :class:`Declared`.
+    Its kind is a class, or takes the headers of the owner and of the child, and its place among others, to its class.
+    ``make`` takes the owner and the header of the child to a blank one, which what was saved is written into; without
+    it that is the one of the owner's constructor, or one of the class. ``axes`` are names or lengths of axes of
+    learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
     """
-
-    is_saved = True
 
     def __init__(
         self,
@@ -237,10 +204,7 @@ scratch: Any = partial(Declared, SCRATCH)  # computed anew, from a blank
 class Part:
     """State that is declared, see :mod:`tunefree.core.part`.
 
-    Raises
-    ------
-    TypeError
-        As a class is made that has an annotation without a declaration, or a record without a blank.
+    A class with an annotation without a declaration, or a record without a blank, is an error.
 
     Examples
     --------
@@ -269,8 +233,9 @@ class Part:
             annotated = {name for name, kind in get_annotations(base).items() if "ClassVar" not in str(kind)}
             if base is not Part and (bare := sorted(annotated - declared.keys())):
                 raise TypeError(f"{cls.__name__}.{bare[0]} has no role: declare it by tunefree.core.part")
-        if bare := [name for name, one in declared.items() if _lacks_blank(one)]:
-            raise TypeError(f"{cls.__name__}.{bare[0]} is a record without a blank")
+        for name, one in declared.items():
+            if one.role == RECORD and one.blank is None and not isinstance(one, _Number):
+                raise TypeError(f"{cls.__name__}.{name} is a record without a blank")
         cls.fields_of_part = declared
 
     @classmethod
@@ -284,9 +249,9 @@ class Part:
         return part
 
     @classmethod
-    def saved_fields(cls) -> list[Declared]:
+    def saved_fields(cls) -> list[Any]:
         """The fields that files have."""
-        return [declared for declared in cls.fields_of_part.values() if declared.is_saved]
+        return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
 
     def prepare(self) -> None:
         """Bring what waits into the fields, before they are saved or copied."""
@@ -307,14 +272,9 @@ class Part:
         """Raise a ModelError unless what was restored fits together."""
 
     def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
-        """A part that knows the same, and learns apart from this one.
+        """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
 
-        Parameters
-        ----------
-        shared : tuple of str
-            The roles of what both have.
-        memo : dict, optional
-            Copies that were made before, by the id of the original.
+        ``memo`` has copies that were made before, by the id of the original.
         """
         self.prepare()
         self.check_declared()
@@ -352,10 +312,6 @@ class Part:
         """Raise a TypeError if it has an attribute without a role."""
         if unknown := vars(self).keys() - self.fields_of_part.keys():
             raise TypeError(f"{type(self).__name__}.{min(unknown)} has no role: declare it by tunefree.core.part")
-
-
-def _lacks_blank(declared: Declared) -> bool:
-    return declared.role == RECORD and declared.blank is None and not isinstance(declared, _Number)
 
 
 def _parts_in(value: Any) -> Iterator[Part]:
@@ -426,10 +382,7 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
     """A value with what was saved of it; ``blank`` is one that was made for it, or a class of NamedTuples.
 
-    Raises
-    ------
-    ModelError
-        If arrays have other shapes than those of the blank one.
+    Arrays of other shapes than those of the blank one raise a ModelError.
     """
     if isinstance(blank, Part):
         for declared in blank.saved_fields():
@@ -469,13 +422,7 @@ def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
 
 
 def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, Array]:
-    """The arrays that a file has of a part with this header, by their names.
-
-    Raises
-    ------
-    ModelError
-        If the header is not as the class declares it.
-    """
+    """The arrays that a file has of a part, by their names; its header must be as the class declares it."""
     check_header(header, {}, key)
     declared: dict[str, Array] = {}
     for field in kind.saved_fields():
@@ -516,18 +463,11 @@ def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
     return described
 
 
-def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def size_of(part: Any, length: int = 0) -> int:
     """Bytes of the arrays in nested tuples, lists, dicts, learners and parts.
 
     Only arrays count that have ``length`` numbers or more along one of their axes.
 
-    Examples
-    --------
     >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5}), size_of([np.zeros((9, 2)), np.zeros(5)], 8)
     (32, 144)
     """

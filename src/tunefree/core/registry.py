@@ -17,8 +17,6 @@ from tunefree.core.errors import ModelError
 def names_in(names: Any) -> list[Any]:
     """One or several names as a list; a string is one name.
 
-    Examples
-    --------
     >>> names_in("age"), names_in(("age", "job")), names_in(3), names_in(None)
     (['age'], ['age', 'job'], [3], [])
     """
@@ -39,11 +37,6 @@ class Registry(Mapping[str, Any]):
     group : str, optional
         Of entry points of other packages, where names are looked for that are not among these.
 
-    Raises
-    ------
-    ModelError
-        When an unknown name is looked up; the message lists the names there are.
-
     Examples
     --------
     >>> shapes = Registry("shape", {"path": "pathlib:PurePosixPath"})
@@ -62,11 +55,12 @@ class Registry(Mapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def register(self, name: str, entry: Any) -> None:
-        """Add an object under a name that is not taken.
+        """Add an object under a name.
 
         Parameters
         ----------
         name : str
+            A name that is not taken.
         entry : object
             The object itself, or its place as a string ``"package.module:attribute"``.
 
@@ -75,14 +69,11 @@ class Registry(Mapping[str, Any]):
         ModelError
             If the name is taken by another object.
         """
-        if isinstance(entry, str):
-            if self._places.get(name, entry) != entry:
-                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
-            self._places[name] = entry
-        else:
-            if name in self._places and self._loaded.get(name) is not entry:
-                raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
-            self._places.setdefault(name, f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}")
+        if name in self._places and self._places[name] != entry and self._loaded.get(name) is not entry:
+            raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
+        place = f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}"
+        self._places.setdefault(name, entry if isinstance(entry, str) else place)
+        if not isinstance(entry, str):
             self._loaded[name] = entry
 
     def __getitem__(self, name: str) -> Any:
@@ -124,13 +115,7 @@ class Registry(Mapping[str, Any]):
 
 
 def load(place: str) -> Any:
-    """The object at a place ``"package.module:attribute"``.
-
-    Examples
-    --------
-    >>> load("pathlib:PurePosixPath")("a/b").name
-    'b'
-    """
+    """The object at a place ``"package.module:attribute"``."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 

@@ -112,8 +112,6 @@ def n_rows(X: Block) -> int:
 def row_sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
     """Sums (n,) over the entries of each sparse row, unsigned whole numbers that may wrap around.
 
-    Examples
-    --------
     >>> row_sums(np.array([3, 4, 5], np.uint64), np.array([0, 2, 2, 3]))
     array([7, 0, 5], dtype=uint64)
     """
@@ -132,8 +130,6 @@ def entries_of(X: Block | Rows) -> Rows:
 
     Rows that are such pairs stay as they are.
 
-    Examples
-    --------
     >>> entries = entries_of(table([[1.5], [2.5]], [1], [[3], [0]], sparse([0, 0, 1], [7], [4.0])))
     >>> entries.starts, entries.ends, entries.indices.tolist(), entries.values.tolist()
     (array([0, 3]), array([3, 7]), [0, 1, 3, 0, 1, 0, 7], [1.0, 1.5, 1.0, 1.0, 2.5, 0.0, 4.0])
@@ -198,8 +194,6 @@ def part(X: Block, start: int, stop: int) -> Block:
 def rows_at(X: Block, places: np.ndarray) -> Block:
     """Some rows of a block.
 
-    Examples
-    --------
     >>> words = sparse([0, 1, 1, 3], [5, 6, 7], [1.0, 2.0, 3.0])
     >>> rows = rows_at(table([[1.0], [2.0], [3.0]], [1], [[2], [3], [4]], words), np.array([0, 2]))
     >>> rows.numbers[:, 0], rows.codes[:, 0], rows.pointers, rows.values
@@ -245,8 +239,6 @@ def copied(X: Block) -> Block:
 def saved(X: Block) -> dict[str, np.ndarray]:
     """A block as arrays, from which :func:`restored` makes the same.
 
-    Examples
-    --------
     >>> restored(saved(dense([[1.5]]))).numbers
     array([[1.5]])
     """

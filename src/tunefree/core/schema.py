@@ -111,34 +111,21 @@ _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> None:
-    """Raise a ModelError unless a header is as declared.
+    """Raise a ModelError unless a value that JSON gave is of a kind.
 
-    Parameters
-    ----------
-    value : object
-        What JSON gave.
-    kind : Number, Text, Flag, Anything, Label, Sequence, Mapping, Optional, Record, or dict
-        A dict declares the value of each name; others than those declared are let pass.
-    where : str
-        For messages.
+    The kind is one of those above, or a dict that declares the value of each name; others than those declared are let
+    pass. ``where`` is for messages.
 
-    Raises
-    ------
-    ModelError
-
-    Examples
-    --------
     >>> check_header({"rows": -1}, {"rows": Number(0, whole=True)})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
     """
+    if value is None and getattr(kind, "may_be_none", False):
+        return
     if isinstance(kind, dict):
         _check_names(value, kind, where)
     elif isinstance(kind, Optional):
-        if value is not None or not kind.may_be_none:
-            check_header(value, kind.of, where)
-    elif isinstance(kind, Sequence | Record) and value is None and kind.may_be_none:
-        return
+        check_header(value, kind.of, where)
     elif isinstance(kind, Record):
         kinds = fields_of(kind.of)
         if hasattr(kind.of, "_fields"):
@@ -180,8 +167,6 @@ def _kind_of(hint: Any) -> Any:
 def restored(kind: Any, value: Any) -> Any:
     """The value for which a header stands that :func:`check_header` let pass: records of what JSON gave.
 
-    Examples
-    --------
     >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
     """
@@ -212,8 +197,6 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, bool)
     if isinstance(kind, Label):
         return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-    if value is None:
-        return bool(kind.may_be_none)
     if isinstance(kind, Text):
         return isinstance(value, str) and (kind.choices is None or value in kind.choices)
     is_number = isinstance(value, int if kind.whole else int | float) and not isinstance(value, bool)
@@ -235,23 +218,10 @@ def _shown(value: Any) -> str:
 
 
 def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths: dict[str, int]) -> None:
-    """Raise a ModelError unless all arrays are as declared.
+    """Raise a ModelError unless all arrays are as declared, by their names; those that are not are finite floats.
 
-    Parameters
-    ----------
-    arrays : dict
-        By name.
-    kinds : dict
-        By their names. Arrays that have none are finite floats.
-    lengths : dict
-        The lengths that have names in capitals.
+    ``lengths`` are those that have names in capitals.
 
-    Raises
-    ------
-    ModelError
-
-    Examples
-    --------
     >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
     >>> check_arrays(arrays, kinds, {"D": 8})

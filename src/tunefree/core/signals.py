@@ -21,8 +21,6 @@ def deferred() -> Iterator[None]:
     A second signal of the same number does not wait. Only the main thread handles signals, so this does nothing in
     others.
 
-    Examples
-    --------
     >>> try:
     ...     with deferred():
     ...         signal.raise_signal(signal.SIGINT)

@@ -28,24 +28,11 @@ _DIGEST = slice(8 + len(_BEGINNING), 8 + len(_BEGINNING) + len(_BLANK))  # its p
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a header to a file; a file already there is replaced whole, at the last moment.
+    """Write arrays and a header, of what JSON can hold, to a file; one already there is replaced whole, at the last
+    moment.
 
-    Parameters
-    ----------
-    path : path
-        Where to; its folder must exist.
-    arrays : dict
-        Arrays by name.
-    header : dict
-        Anything JSON can hold. The same arrays and header give the same bytes.
+    The same arrays and header give the same bytes. If the file cannot be written, what was there before is untouched.
 
-    Raises
-    ------
-    ModelError
-        If the file cannot be written; what was there before is untouched.
-
-    Examples
-    --------
     >>> import tempfile, os
     >>> name = os.path.join(tempfile.mkdtemp(), "model")
     >>> save(name, {"weights": np.arange(3.0)}, {"task": "regression"})
@@ -66,18 +53,12 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str
     ordered = sorted(arrays.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))
     beginning = _described(ordered, text)
     digest = hashlib.sha256(beginning)
+    for piece in _pieces(ordered):
+        digest.update(piece)
     with whole_file(Path(path)) as file:
-        comes_back = file.seekable()  # a pipe has to be told the checksum first, so arrays are gone through twice
-        for piece in () if comes_back else _pieces(ordered):
-            digest.update(piece)
         file.write(beginning[: _DIGEST.start] + digest.hexdigest().encode() + beginning[_DIGEST.stop :])
         for piece in _pieces(ordered):
             file.write(piece)
-            if comes_back:
-                digest.update(piece)
-        if comes_back:
-            file.seek(_DIGEST.start)
-            file.write(digest.hexdigest().encode())
 
 
 def _pieces(ordered: list[tuple[str, np.ndarray]]) -> Iterator[memoryview]:
@@ -106,16 +87,10 @@ def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what :func:`save` wrote.
+    """Read the arrays and the header that :func:`save` wrote.
 
-    Returns
-    -------
-    arrays, header : dict, dict
-
-    Raises
-    ------
-    ModelError
-        If the file is missing, is not a tunefree model, was cut short or changed, or is of another format.
+    A file that is missing, is not a tunefree model, was cut short or changed, or is of another format raises a
+    ModelError.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -137,17 +112,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """The checksum that :func:`save` wrote into a file, in hexadecimal digits; it is not compared with the file.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    ModelError
-        If it is no such file.
-    """
+    """The checksum that :func:`save` wrote into a file, in hexadecimal digits; it is not compared with the file."""
     with _opened(path) as file:
         return _header_of(path, file)[1]
 
@@ -181,20 +146,8 @@ def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str, Any]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise an error if :func:`whole_file` could not write a file here: before hours of work, not after.
+    """Raise a ModelError if :func:`whole_file` could not write a file here: before hours of work, not after.
 
-    Parameters
-    ----------
-    path : Path
-        What is there stays as it is.
-
-    Raises
-    ------
-    ModelError
-        If its folder is missing or must not be written to, or it is a folder, or a device that must not be written to.
-
-    Examples
-    --------
     >>> check_writable(Path("no such folder") / "people.model")
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: no such folder/people.model: its parent is not a directory; name a file
@@ -213,17 +166,6 @@ def check_writable(path: Path) -> None:
 def make_folder(path: Path) -> None:
     """Make a folder in which files can be written, unless it is there.
 
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    ModelError
-        If it cannot be made, or written to.
-
-    Examples
-    --------
     >>> make_folder(Path("/dev/null/folder"))
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: /dev/null/folder: cannot be made a folder (Not a directory); choose another place
@@ -239,14 +181,9 @@ def make_folder(path: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
 
-    Who may read it is as before if there was a file of this name, else as of any new file.
-
-    What is written to a device or a pipe goes through it: a file would replace it.
-
-    Raises
-    ------
-    ModelError
-        If it cannot be written; what was there before is untouched.
+    Who may read it is as before if there was a file of this name, else as of any new file. What is written to a device
+    or a pipe goes through it: a file would replace it. If it cannot be written, a ModelError tells so, and what was
+    there before is untouched.
     """
     if _is_device(path):
         with _through(path) as file:
@@ -292,3 +229,46 @@ def _beside(path: Path) -> tuple[int, Path]:
         return handle, part
     except OSError as error:
         raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+@contextmanager
+def only_writer(path: Path, of: Path) -> Iterator[None]:
+    """Hold a lock (``flock``) on a file while something is written; the system releases it when the process ends.
+
+    The file, whose folder exists, names the process, and goes when the lock is released. Systems without ``flock`` have
+    no such locks. Of what is written, the message tells where another process, or another lock of this one, holds it.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with only_writer(folder / "lock", Path("people.model")):
+    ...     with only_writer(folder / "lock", Path("people.model")):  # doctest: +ELLIPSIS
+    ...         pass
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: people.model: process ... writes it; wait until it ends, or write another one
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        yield
+        return
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise ModelError(f"{of}: cannot be written ({error.strerror}); choose another place") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise ModelError(f"{of}: {holder} writes it; wait until it ends, or write another one") from None
+        if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
+            break
+        os.close(handle)  # the holder before has just removed it
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)

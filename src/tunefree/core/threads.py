@@ -35,8 +35,6 @@ def count() -> int:
 def at_most(n: int | Callable[[], int]) -> Iterator[None]:
     """Let no more than ``n`` threads work for this one; a function is asked once, where there is work for several.
 
-    Examples
-    --------
     >>> with at_most(3):
     ...     count()
     3
@@ -77,7 +75,7 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
                 return
             function(*argument)
 
-    futures = [_workers(count(), _is_lower()).submit(work) for _ in range(min(count(), len(left)))]
+    futures = [_threads(count(), "tunefree-member", _is_lower()).submit(work) for _ in range(min(count(), len(left)))]
     try:
         for future in futures:
             future.result()
@@ -90,8 +88,6 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
 class Turn:
     """A lock that belongs to one object: whoever copies the object gets another.
 
-    Examples
-    --------
     >>> import copy
     >>> turn = Turn()
     >>> with turn, copy.deepcopy(turn):
@@ -121,15 +117,18 @@ def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a thread of its own, side by side with what this one does; at once where there is but one."""
-    return now(function, *arguments) if count() == 1 else _growers(_is_lower()).submit(function, *arguments)
+    if count() == 1:
+        return now(function, *arguments)
+    return _threads(2, "tunefree-grower", _is_lower()).submit(function, *arguments)
 
 
+@cache
 def one_for_products() -> Any:
     """A context in which BLAS uses one thread: products are made in our own threads, or are too small for several.
 
     So how they are cut, and what they give to the last bit, never depends on the number of threads.
     """
-    return _limit()
+    return _Limit()
 
 
 class _Limit:
@@ -163,11 +162,6 @@ def _take_control() -> None:
 
 
 @cache
-def _limit() -> _Limit:
-    return _Limit()
-
-
-@cache
 def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
@@ -179,16 +173,11 @@ def _is_lower() -> bool:
 
 
 @cache
-def _workers(n: int, are_lower: bool) -> ThreadPoolExecutor:  # a thread has the priority of the one that starts it
-    return ThreadPoolExecutor(n, "tunefree-member", lambda: setattr(_here, "works", True))
-
-
-@cache
-def _growers(are_lower: bool) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(2, "tunefree-grower", lambda: setattr(_here, "works", True))
+def _threads(n: int, name: str, are_lower: bool) -> ThreadPoolExecutor:
+    """Threads; each has the priority of the one that starts it."""
+    return ThreadPoolExecutor(n, name, lambda: setattr(_here, "works", True))
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_workers.cache_clear)
-    os.register_at_fork(after_in_child=_growers.cache_clear)
-    os.register_at_fork(after_in_child=_limit.cache_clear)
+    os.register_at_fork(after_in_child=_threads.cache_clear)
+    os.register_at_fork(after_in_child=one_for_products.cache_clear)

@@ -10,8 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, compiled
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -39,8 +38,6 @@ class Bins(NamedTuple):
 def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray) -> Bins:
     """Bins of some rows (n, c), where NaN is missing; categories are ordered by their mean scores (n,).
 
-    Examples
-    --------
     >>> bins = bins_of(np.array([[1.0, 7.0], [2.0, 8.0]]), np.array([False, True]), np.array([1.0, 0.0]))
     >>> codes_of(bins, np.array([[1.2, 7.0], [9.0, 5.0]]))
     array([[  0,   1],

@@ -13,8 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call, Program
+from tunefree.compiled.functions import Call, Program, compiled
 from tunefree.generations.derivatives import (
     Rows,
     differentiating,
@@ -27,8 +26,8 @@ from tunefree.generations.derivatives import (
 )
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
-from tunefree.generations.problem import Problem, scaled_targets
-from tunefree.generations.settings import USUAL, Settings
+from tunefree.generations.kinds import Kind
+from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
 TREES = 100
@@ -69,8 +68,6 @@ class Sizes(NamedTuple):
 def sizes_of(n: int, n_classes: int) -> Sizes:
     """Few rows afford small trees only.
 
-    Examples
-    --------
     >>> sizes_of(100, 2), sizes_of(50_000, 7).most_leaves
     (Sizes(most_leaves=8, least_rows=5, rate=0.1), 31)
     """
@@ -81,8 +78,6 @@ def sizes_of(n: int, n_classes: int) -> Sizes:
 def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
     """Trees are as large as those of so many rows as there are events, such as claims: 1 / dispersion in a row.
 
-    Examples
-    --------
     >>> sizes_of_logarithms(50_000, 20.0)
     Sizes(most_leaves=16, least_rows=400, rate=0.05)
     """
@@ -95,8 +90,6 @@ def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
 def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
     """How many columns a tree sees: all of a few.
 
-    Examples
-    --------
     >>> [n_drawn(n) for n in (0, 1, 4, 8, 20, 500)]
     [0, 1, 4, 6, 10, 89]
     >>> [n_drawn(n, 2.0) for n in (8, 20, 500)]
@@ -258,8 +251,6 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
 def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Trees:
     """Boosted trees of a problem.
 
-    Examples
-    --------
     >>> from tunefree.generations.problem import binned
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
@@ -279,4 +270,5 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 
-BOOSTED = Grower(begin_trial, lambda problem: JUDGED / coarseness(problem), most_trees, neighbours_of, work_of)
+GROWER = Grower(begin_trial, lambda problem: JUDGED / coarseness(problem), most_trees, neighbours_of, work_of)
+KIND = Kind(grow_boosted, 0.03, GROWER)  # as are thrice the wealth and a third of it (on eight tables)

@@ -36,8 +36,6 @@ class Exclusive(NamedTuple):
 def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndarray) -> Exclusive:
     """The bundles of columns by the codes (c, n) of their rows.
 
-    Examples
-    --------
     >>> indicators = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], np.uint8)
     >>> exclusive = exclusive_of(indicators, np.full(3, 2), np.zeros(3, bool))
     >>> exclusive.bundles.tolist(), exclusive.codes.tolist()
@@ -78,16 +76,8 @@ class Runs(NamedTuple):
 class Bundles(Part):
     """What tells bundles of features, of the rows so far.
 
-    Attributes
-    ----------
-    limits : (d,) array of int32
-        Where a run that has this feature, or begins behind it, ends at the latest.
-    counts : (d,) array of int64
-        Rows that have this feature.
-    rows : int
+    A run that has a feature, or begins behind it, ends at its limit at the latest.
 
-    Examples
-    --------
     >>> bundles = Bundles()
     >>> bundles.add(2, np.array([0, 0, 1, 1]), np.array([1, 5, 3, 5]), np.array([1.0, 0.5, 1.0, 1.5]))
     >>> bundles.runs()

@@ -27,8 +27,6 @@ class Event(NamedTuple):
 def births(after: int) -> Event:
     """The first birth of the doubling clock after so many rows.
 
-    Examples
-    --------
     >>> births(0), births(16).birth, births(4000)
     (Event(birth=16, takeover=16), 23, Event(birth=4096, takeover=4608))
     """
@@ -42,8 +40,6 @@ def births(after: int) -> Event:
 def birth_of(step: int) -> int:
     """Rows at the birth of this number.
 
-    Examples
-    --------
     >>> [birth_of(step) for step in (0, 1, 2, 3, 15, 16, 17, 18)]
     [16, 23, 32, 45, 2896, 4096, 8192, 16384]
     """

@@ -38,25 +38,12 @@ class Columns(Part):
     """The columns that rows have had so far, each under a key.
 
     Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
-    category is the id of its feature, to which TURN is added each time that the id is given to another feature.
+    category is the id of its feature, to which TURN is added each time that the id is given to another feature. Fills
+    are what rows have in columns that they do not name: 0 where these came in sparse rows, else NaN, nothing known.
+    ``turns`` tell how often each of the first features was forgotten, ``n_unseen`` how many columns, or features of
+    sparse rows, are beyond the most that trees see, and ``last`` is the last feature of sparse rows that may be a
+    column.
 
-    Attributes
-    ----------
-    keys : list of int
-        In the order in which columns came.
-    fills : list of float
-        What rows have in each where it is not named: 0 where it came in sparse rows, else NaN, nothing known.
-    turns : (d,) array of int64
-        How often each of the first features was forgotten.
-    bundles : Bundles
-        Of the features of sparse rows.
-    n_unseen : int
-        Columns, or features of sparse rows, that are beyond the most that trees see.
-    last : int
-        The last feature of sparse rows that may be a column.
-
-    Examples
-    --------
     >>> from tunefree.core.rows import sparse, table
     >>> columns = Columns()
     >>> columns.matrix(table([[5.0]], [1], [[7]]), np.array([True]))
@@ -233,8 +220,6 @@ class Columns(Part):
     def completed(self, matrix: np.ndarray) -> np.ndarray:
         """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before.
 
-        Examples
-        --------
         >>> columns = Columns([1, 2, -(1 * BUNDLE + 3)], [0.0, 0.0, np.nan])
         >>> columns.completed(np.array([[0.0, 1.0], [1.0, 0.0]]))[:, 2]
         array([2., 1.])
@@ -260,8 +245,6 @@ class Columns(Part):
     def words_of(self, matrix: np.ndarray) -> Block:
         """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
 
-        Examples
-        --------
         >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
         >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
         array([2, 5], dtype=int32)
@@ -319,8 +302,6 @@ def is_bundle(key: int) -> bool:
 def features_of(key: int) -> tuple[int, int]:
     """The first feature of a number, or of a bundle, and the end of them; none of codes, whose features are many.
 
-    Examples
-    --------
     >>> features_of(7), features_of(-(7 * BUNDLE + 9)), features_of(-1)
     ((7, 8), (7, 9), (0, 0))
     """
@@ -353,8 +334,6 @@ def _write_digests(
 def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
     """A 64-bit digest of each row (n, c), the same whatever columns there are in which nothing is known, or 0.
 
-    Examples
-    --------
     >>> one = digests_of(np.array([[3.0, np.nan]]), [1, -1])
     >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])
     True

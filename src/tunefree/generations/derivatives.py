@@ -7,14 +7,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled, compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, Compiled, compiled
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
-from tunefree.losses.loops import Loop
+from tunefree.losses.deviances import power_of_e as exponential
+from tunefree.losses.functions import Loop
+from tunefree.losses.numbers import IS_LOG, LOSS
 from tunefree.losses.objectives import Objective
-from tunefree.losses.places import IS_LOG, LOSS
-from tunefree.losses.tweedie_loss import power_of_e as exponential
 
 LEAST_CURVATURE = 1e-12
 FARTHEST = 700.0  # power of e

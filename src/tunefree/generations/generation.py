@@ -16,13 +16,12 @@ import numpy as np
 from tunefree.core.numbers import power_below
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number
 from tunefree.core.schema import COUNT, FINITE, Number, Text
-from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
+from tunefree.generations.kinds import KINDS, LINEAR, grow
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import Problem, Rates, median_of, prepared, relative, spread_of
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -52,22 +51,14 @@ class Birth:
 
 
 class Generation(Part):
-    """A batch model that goes on learning.
+    """A batch model that goes on learning, of which one like :class:`Birth` knows the rows.
 
-    Parameters
-    ----------
-    birth : Birth
-        Whose arrays of rows are not kept.
-    kind : str
-        A name in growing.KINDS.
-    model : Trees or Linear
-        What :func:`tunefree.generations.growing.grow` made of it.
-    inherited : Inherited
-        Settings that it was grown with, and what the next one inherits.
+    The ``model`` is what the kind's grower made of them. What is ``inherited`` are the settings that it was grown with,
+    and what the next one inherits.
     """
 
     loss = argument()
-    kind = number(FIXED, Text(tuple(growing.KINDS)))
+    kind = number(FIXED, Text())
     clock = number(FIXED, COUNT)
     rows = number(FIXED, COUNT)
     n_classes = number(LEARNED, COUNT)
@@ -86,7 +77,7 @@ class Generation(Part):
     )
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
-    model = child(lambda header, *_: Linear if header["kind"] == "linear" else Trees, FIXED)
+    model = child(lambda header, *_: Linear if header["kind"] == LINEAR else Trees, FIXED)
     living: list[Any] = children(
         lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,
@@ -99,7 +90,7 @@ class Generation(Part):
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
-        n_leaves, n_outputs = model.n_leaves, model.n_outputs
+        n_leaves, n_outputs, learners = model.n_leaves, model.n_outputs, learners_of(KINDS[kind].wealth)
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, relative(birth.weights))
@@ -107,22 +98,21 @@ class Generation(Part):
         elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
             spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
             objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0
-        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners_of(kind)]
+        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
-        """One of a birth; None where there is nothing to learn from, or the kind is not for such rows.
-
-        It inherits settings from the one before it, and tries others if ``has_trials``.
+        """One of a birth, which tries other settings than those before if ``has_trials``; None where there is nothing
+        to learn.
         """
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
         with birth.lock:
             problem = birth.problem
-        if has_trials and kind in growing.GROWERS:
-            before = inherited(growing.GROWERS[kind], problem, birth.rows, before)
+        if has_trials and KINDS[kind].grower is not None:
+            before = inherited(KINDS[kind].grower, problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
-        model = growing.grow(kind, problem, birth.rows, before.settings)
+        model = grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
@@ -131,23 +121,11 @@ class Generation(Part):
         return is_known
 
     def follow(self, columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
-        """Predict rows, and learn each after that.
+        """Predict rows (n, c) under the generation's keys, and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        columns : (n, c) array
-            Under the generation's keys.
-        y : (n,) array
-            Numbers of classes, or numbers.
-        weight : (n,) array
-            A row of weight 0 is predicted only.
-
-        Returns
-        -------
-        list of (n, K) arrays
-            Margins, or numbers, as the generation was born (of each strength), and as each of its learners has them.
-            Classes that came after the birth begin with what
-            :func:`tunefree.generations.leaves.log_probabilities` gives them.
+        The predictions, margins or numbers (n, K), are as the generation was born (of each strength), and as each of
+        its learners has them. Classes that came after the birth begin with what
+        :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
         leaves, born = self.predict_as_born(self.model.entries(columns))
         if self.n_classes:
@@ -189,5 +167,6 @@ class Generation(Part):
         return LivingLeaves(header["learner"], {}, self.model.n_leaves, n_outputs, objective)
 
     def check(self) -> None:
-        """Raise a ModelError unless the model is sound."""
+        """Raise a ModelError unless the model is sound, and its kind is known."""
+        KINDS[self.kind]
         self.model.check(len(self.keys))

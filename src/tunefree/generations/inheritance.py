@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.generations.leaves import finite_sum, log_probabilities
-from tunefree.generations.problem import Problem, prepared
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Problem, Settings, prepared
 from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Objective, measured
 
@@ -137,12 +136,8 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them.
-
-    Attributes
-    ----------
-    judged : list of Judged
-        After each step.
+    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them, and judged after
+    each step.
     """
 
     def __init__(self, trial: Trial, settings: Settings) -> None:

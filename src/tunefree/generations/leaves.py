@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled
+from tunefree.compiled.functions import Call, Compiled
 from tunefree.compiled.prefetching import LARGE
-from tunefree.compiled.programs import Call
 from tunefree.core.fields import FEATURE, OUTPUT, padded
 from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, array, child, number
@@ -23,16 +22,13 @@ from tunefree.core.schema import Number, Text
 from tunefree.generations.trees import add_singles
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.learners.reading import read
+from tunefree.learners.weights import read
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
+from tunefree.losses.numbers import MARGIN_OF_LOGARITHMS
 from tunefree.losses.objectives import Objective
-from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
 
-# Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
-WEALTH = {"boosted": 0.03, "randomised": 0.1}
 RATE = 2.0  # of NAG, which follows changes
 
 
@@ -83,23 +79,14 @@ def following(learner: type[Learner], has_one_output: bool) -> Compiled:
 
 def all_compiled() -> list[Compiled]:
     """The compiled functions of the learners on leaves."""
-    names = {name for kind in WEALTH for name, _ in learners_of(kind)}
-    return [following(ALL[name], one) for name in sorted(names) for one in (True, False)]
+    return [following(ALL[name], one) for name, _ in learners_of(1.0) for one in (True, False)]
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
-    """Log-probabilities (n, n_classes) of margins, which may be of fewer classes.
+    """Log-probabilities (n, n_classes) of margins: one of two classes, or one for each class that the member knows.
 
-    Parameters
-    ----------
-    margins : (n, K) array
-        One of two classes, or one for each class that the member knows.
-    n_classes : int
-    rows : int
-        That the member learned: a class that it does not know has 1 / (rows + n_classes).
+    A class that it does not know has 1 / (rows + n_classes), by the rows that it learned.
 
-    Examples
-    --------
     >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
     array([[0.45, 0.45, 0.1 ]])
     """
@@ -119,19 +106,7 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
 
 
 class LivingLeaves(Part):
-    """A learner on the leaves of some trees.
-
-    Parameters
-    ----------
-    learner : str
-        A name in ``learners.ALL``.
-    settings : dict
-        Its parameters.
-    n_leaves, n_outputs : int
-        Of all trees together; margins of a row.
-    objective : Objective
-        Learning changes it.
-    """
+    """A learner, with settings, on the leaves of some trees; learning changes its objective."""
 
     learner = number(FIXED, Text(tuple(ALL)))
     objective = child(Objective, LEARNED)
@@ -151,22 +126,10 @@ class LivingLeaves(Part):
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows, and learn each after that.
+        """Predict rows by their leaves (n, trees), and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        leaves : (n, trees) int32 array
-        margins : (n, K) array
-            What the trees themselves predict.
-        y : (n,) array
-            Targets as the objective takes them.
-        weight : (n,) array
-            A row of weight 0 is predicted only.
-
-        Returns
-        -------
-        (n, K) array
-            Margins, or predicted numbers.
+        ``margins`` (n, K) are what the trees themselves predict, and ``y`` (n,) targets as the objective takes them.
+        The predictions (n, K) are margins, or numbers.
         """
         predictions = np.empty(margins.shape)
         offsets, targets = margins, y
@@ -212,8 +175,6 @@ class LivingLeaves(Part):
 def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Sums of margins; the largest number of its sign in place of what is beyond it.
 
-    Examples
-    --------
     >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
     [3.0, 1.7976931348623157e+308]
     """
@@ -224,14 +185,8 @@ def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
 class FrozenLeaves(Part):
     """The weights of leaves that no longer learn.
 
-    Parameters
-    ----------
-    objective : Objective
-        As it was.
-    levels : (n_leaves, K) float16 array
-        Weights relative to the largest one; none where all are 0. Single precision holds them while they are used.
-    largest : float
-        Absolute value of a weight.
+    ``levels`` (n_leaves, K) are relative to the largest absolute value of a weight, in half precision in files; there
+    are none where all are 0.
     """
 
     objective = child(Objective, FIXED)
@@ -270,6 +225,6 @@ def objective_of(n_classes: int, loss: Any) -> Objective:
     return objective
 
 
-def learners_of(kind: str) -> list[tuple[str, dict[str, float]]]:
-    """The learners on the leaves of a kind of generation, with their parameters; none for one without leaves."""
-    return [("scinol2", {"epsilon": WEALTH[kind]}), ("nag", {"eta": RATE})] if kind in WEALTH else []
+def learners_of(wealth: float) -> list[tuple[str, dict[str, float]]]:
+    """The learners on leaves of an initial wealth per unit of margin, with their parameters; none without wealth."""
+    return [("scinol2", {"epsilon": wealth}), ("nag", {"eta": RATE})] if wealth > 0.0 else []

@@ -14,14 +14,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, compiled
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.schema import FROM_ZERO, Limits
-from tunefree.generations.problem import Problem, centre_of, spread_of
-from tunefree.generations.settings import USUAL, Settings
+from tunefree.generations.kinds import Kind
+from tunefree.generations.problem import USUAL, Problem, Settings, centre_of, spread_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
@@ -137,8 +136,6 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
 
     Neither seed nor settings have an effect.
 
-    Examples
-    --------
     >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
     >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None))
     >>> (model.apply(np.array([[0.9]]))[1][:, 0, 0] > 0.0).tolist()
@@ -290,3 +287,6 @@ def _write_margins(
 def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
     """The call that adds the margins of rows with standardised features (n, 1 + d) to zeros (strengths, n, K)."""
     return _write_margins, features, np.ascontiguousarray(model.weights), margins
+
+
+KIND = Kind(grow_linear)

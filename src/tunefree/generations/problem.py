@@ -1,4 +1,4 @@
-"""What a generation is grown on: columns, targets and weights of some rows."""
+"""What a generation is grown on: columns, targets and weights of some rows, and settings."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ class Rates(NamedTuple):
     def of(cls, targets: np.ndarray, weights: np.ndarray) -> Rates:
         """Of some targets, and weights of mean 1.
 
-        Examples
-        --------
         >>> Rates.of(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
         Rates(mean=0.25, dispersion=3.0)
         """
@@ -101,8 +99,6 @@ def prepared(problem: Problem) -> Problem:
 def relative(weights: np.ndarray) -> np.ndarray:
     """Weights above 0 with mean 1, of whatever scale they were.
 
-    Examples
-    --------
     >>> relative(np.array([1e300, 3e300]))
     array([0.5, 1.5])
     """
@@ -136,8 +132,6 @@ def scores_of(problem: Problem) -> np.ndarray:
 def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
     """The lower weighted median of numbers.
 
-    Examples
-    --------
     >>> median_of(np.array([9.0, 1.0, 2.0]), np.array([1.0, 1.0, 3.0]))
     2.0
     """
@@ -149,8 +143,6 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
 def centre_of(problem: Problem) -> float:
     """The weighted mean of the targets for the square loss, for other losses the median.
 
-    Examples
-    --------
     >>> none = np.empty((3, 0)), np.empty(0, bool)
     >>> centre_of(Problem(*none, np.array([1.0, 2.0, 9.0]), np.ones(3), 0, Square()))
     4.0
@@ -163,8 +155,6 @@ def centre_of(problem: Problem) -> float:
 def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
     """The power of two next below the median distance of targets from a centre, of those that differ; 1 if none does.
 
-    Examples
-    --------
     >>> spread_of(np.array([0.0, 3.0, -1.0, 1e9]), np.ones(4), 0.0)
     2.0
     """
@@ -204,3 +194,37 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
     farthest = FAR if asks_for_middle else FARTHEST
     targets = np.clip(problem.targets / spread - centre / spread, -farthest, farthest)
     return ScaledTargets(centre, spread, targets, loss)
+
+
+class Settings(NamedTuple):
+    """How trees are grown: each is a multiple of what follows from the number of rows, columns and classes.
+
+    A generation inherits them from the one before it (:mod:`tunefree.generations.inheritance`).
+
+    >>> Settings(trees=2.0**0.5, columns=2.0).in_words()
+    '1.41 times the trees, 2 times the columns'
+    """
+
+    trees: float = 1.0
+    columns: float = 1.0  # drawn for a tree, or tried at a node
+    leaves: float = 1.0
+    rate: float = 1.0
+    least: float = 1.0  # rows of a leaf, or of a node that is split
+
+    @property
+    def fewest_trees(self) -> float:
+        """The multiple at which the trees come as far, by their shrinkage rate, as those of a first generation."""
+        return 1.0 / self.rate
+
+    def in_words(self) -> str:
+        """What differs from the settings of a first generation."""
+        nouns = {"rate": "shrinkage rate", "least": "rows of the smallest node"}
+        parts = [
+            f"{multiple:.3g} times the {nouns.get(name, name)}"
+            for name, multiple in self._asdict().items()
+            if multiple != 1.0
+        ]
+        return ", ".join(parts) or "as at first"
+
+
+USUAL = Settings()

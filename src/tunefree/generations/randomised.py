@@ -16,6 +16,7 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
 from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.inheritance import Grower
+from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
     BITS,
     default_left,
@@ -26,8 +27,7 @@ from tunefree.generations.nodes import (
     unit_of,
     zeros,
 )
-from tunefree.generations.problem import Problem, scaled_targets
-from tunefree.generations.settings import USUAL, Settings
+from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
 
 TREES = 60
@@ -280,8 +280,6 @@ class Room(NamedTuple):
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
 
-    Examples
-    --------
     >>> room_of(32_000, 1, None), room_of(100, 3, None)
     (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
     """
@@ -294,8 +292,6 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
 def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
     """How many columns are tried at a node.
 
-    Examples
-    --------
     >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
     (4, 3, 10)
     """
@@ -325,12 +321,10 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
 
 
 def grow_randomised(
-    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int = TREES, fewest: int = 2
+    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int | None = None, fewest: int = 2
 ) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
-    Examples
-    --------
     >>> from tunefree.generations.problem import binned
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
@@ -352,6 +346,7 @@ def grow_randomised(
     state = random.integers(1, 2**63, 1).astype(np.uint64)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
+    n_trees = TREES if n_trees is None else n_trees
     for _ in range(n_trees if len(varying) else 0):
         n_nodes = grow_tree(work, targets, problem.weights, packed, codes, share, room.least, tries, varying, state)
         nodes, sums = work.nodes[:n_nodes], work.sums[: (n_nodes + 1) // 2]
@@ -376,4 +371,5 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 
-RANDOMISED = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
+GROWER = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
+KIND = Kind(grow_randomised, 0.1, GROWER)

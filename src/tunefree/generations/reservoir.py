@@ -43,22 +43,9 @@ def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 class Reservoir(Part):
-    """Some rows of a stream, with their targets, weights and digests.
+    """Some rows of a stream, with their targets, weights and digests: the latest, or without a number of these a
+    uniform sample of at most so many, if they have up to 64 columns.
 
-    Parameters
-    ----------
-    latest : int
-        0 for a uniform sample of all rows, else how many of the latest rows are kept.
-    most : int
-        Rows that a uniform sample has at most, if they have up to 64 columns.
-
-    Attributes
-    ----------
-    rows : int
-        Rows added so far.
-
-    Examples
-    --------
     >>> reservoir = Reservoir(latest=2)
     >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64), [np.nan])
     >>> reservoir.kept(2)["targets"]

@@ -32,15 +32,8 @@ def _add(
 
 
 class Seen(Part):
-    """The latest observations that were learned.
+    """The latest observations that were learned: a table of digests, 0 where there is none.
 
-    Attributes
-    ----------
-    table : (places,) uint64 array
-        Digests, 0 where there is none; empty before the first row.
-
-    Examples
-    --------
     >>> seen = Seen()
     >>> seen.add(np.array([5, 6, 5], np.uint64), np.ones(3)), seen.knows(np.array([6, 7], np.uint64))
     (array([False, False,  True]), array([ True, False]))

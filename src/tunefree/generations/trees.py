@@ -6,8 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, compiled
 from tunefree.core.errors import ModelError
 from tunefree.generations.bins import Bins, codes_of
 

@@ -18,6 +18,7 @@ _PLACES = {
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
 }
 ALL = Registry("learner", _PLACES, "tunefree.learners")
+register = ALL.register  # in this process: models, estimators and comparisons then know the learner by its name
 
 
 def family_of(name: str) -> Any:
@@ -29,27 +30,3 @@ def family_of(name: str) -> Any:
         return None
     place = getattr(ALL[name], "family", None)
     return None if place is None else load(place)
-
-
-def register(name: str, learner: Any) -> None:
-    """Make a learner known by a name, in this process: to models, estimators and comparisons.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not taken.
-    learner : class, or str
-        A class that obeys :mod:`tunefree.learners.contract`, or its place ``"package.module:Class"``.
-
-    Raises
-    ------
-    ModelError
-        If the name is taken by another learner.
-
-    Examples
-    --------
-    >>> register("nag", "my_package.nag:NAG")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is a learner 'nag' already; choose another name
-    """
-    ALL.register(name, learner)

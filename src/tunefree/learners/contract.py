@@ -50,18 +50,6 @@ class Traits(NamedTuple):
     #   features scaled by 2^-5 to 2^5
 
 
-def traits_of(learner: Any) -> Traits:
-    """What is special about a class of learners, of this contract or of that of kernel learners.
-
-    Examples
-    --------
-    >>> from tunefree.learners.nag import NAG
-    >>> traits_of(NAG).rate, traits_of(tuple).can_be_averaged
-    ('eta', True)
-    """
-    return getattr(learner, "traits", Traits())
-
-
 class Scale(NamedTuple):
     """What is known of a round before its target."""
 
@@ -182,44 +170,41 @@ class Learner(State):
         wider = self.grown(self.n_features, n_outputs, first)
         wider.prepare_outputs([k for k in range(n_outputs) if not first <= k < first + self.n_outputs])
         if mirrors:
-            wider.mirror()
+            mirror(wider)
         return wider
 
     def prepare_outputs(self, outputs: list[int]) -> None:
         """Give outputs that come late what they need to learn; by default that with which all fields start."""
 
-    def begin_outputs(self, learner: Self, outputs: Iterable[int]) -> None:
-        """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
-        for field in self.fields:
-            for k in outputs:
-                if field.axes == (FEATURE, OUTPUT):
-                    self[field.name][0, k] = learner[field.name][0, 0]
-                elif field.axes == (OUTPUT,):
-                    self[field.name][k] = learner[field.name][0]
 
-    def mirror(self, features: np.ndarray | None = None) -> None:
-        """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
+def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> None:
+    """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
+    for field in state.fields:
+        for k in outputs:
+            if field.axes == (FEATURE, OUTPUT):
+                state[field.name][0, k] = learner[field.name][0, 0]
+            elif field.axes == (OUTPUT,):
+                state[field.name][k] = learner[field.name][0]
 
-        Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics whose parity
-        is declared: otherwise its first steps would be as long as those of a learner that has seen nothing. Where
-        weights can be halved, each output has half of the margin, as if both had been learned from the start, so that a
-        class to come is not taken for one like class 0.
 
-        Parameters
-        ----------
-        features : array, optional
-            Features whose coordinates are meant; by default all, and the statistics of outputs, too.
-        """
-        for field in [field for field in self.fields if field.parity or field.is_halved]:
-            of_features = FEATURE in field.axes
-            if features is not None and not of_features:
-                continue
-            chosen = (slice(None) if features is None else features[features < self.n_features],) if of_features else ()
-            by_output = np.moveaxis(self[field.name], field.axes.index(OUTPUT), 0)
-            if field.parity:  # where nothing is known 0, not -0
-                by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0
-            if field.is_halved:
-                by_output[(slice(2), *chosen)] *= 0.5
+def mirror(state: Learner, features: np.ndarray | None = None) -> None:
+    """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
+
+    Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics whose parity is
+    declared: otherwise its first steps would be as long as those of a learner that has seen nothing. Where weights can
+    be halved, each output has half of the margin, as if both had been learned from the start, so that a class to come
+    is not taken for one like class 0. Of some features the coordinates are meant; else all, and statistics of outputs.
+    """
+    for field in [field for field in state.fields if field.parity or field.is_halved]:
+        of_features = FEATURE in field.axes
+        if features is not None and not of_features:
+            continue
+        chosen = (slice(None) if features is None else features[features < state.n_features],) if of_features else ()
+        by_output = np.moveaxis(state[field.name], field.axes.index(OUTPUT), 0)
+        if field.parity:  # where nothing is known 0, not -0
+            by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0
+        if field.is_halved:
+            by_output[(slice(2), *chosen)] *= 0.5
 
 
 def predict_and_update(predict: Callable[..., None], update: Callable[..., None]) -> Callable[..., None]:

@@ -34,10 +34,10 @@ _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quanti
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
-    "Power": "tunefree.losses.power",
-    "Huber": "tunefree.losses.huber_loss",
-    "Quantile": "tunefree.losses.quantile_loss",
-    "Tweedie": "tunefree.losses.tweedie_loss",
+    "Power": "tunefree.losses.regression",
+    "Huber": "tunefree.losses.regression",
+    "Quantile": "tunefree.losses.regression",
+    "Tweedie": "tunefree.losses.deviances",
 }
 
 
@@ -81,27 +81,27 @@ def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = (
         _EXPORTED[attribute] = module
 
 
-register("logistic", "tunefree.losses.logistic:Logistic", "classification")
-register("hinge", "tunefree.losses.hinge:Hinge", "classification")
-register("smoothed-hinge", "tunefree.losses.hinge:SmoothedHinge", "classification")
-register("squared-hinge", "tunefree.losses.hinge:SquaredHinge", "classification")
-register("exponential", "tunefree.losses.exponential:Exponential", "classification")
-register("square", "tunefree.losses.square:Square", "classification", "regression")
-register("absolute", "tunefree.losses.absolute:Absolute", "regression")
-register("absolute-power", "tunefree.losses.power:power_loss", "regression", parameters=["P"])
-register("epsilon-insensitive", "tunefree.losses.power:epsilon_insensitive", "regression", parameters=["EPSILON", "P"])
-register("huber", "tunefree.losses.huber_loss:huber", "regression", parameters=["DELTA"])
-register("quantile", "tunefree.losses.quantile_loss:quantile", "regression", parameters=["TAU"])
-register("poisson", "tunefree.losses.tweedie_loss:poisson", "regression")
-register("gamma", "tunefree.losses.tweedie_loss:gamma", "regression")
-register("tweedie", "tunefree.losses.tweedie_loss:tweedie", "regression", parameters=["POWER"])
+register("logistic", "tunefree.losses.classification:Logistic", "classification")
+register("hinge", "tunefree.losses.classification:Hinge", "classification")
+register("smoothed-hinge", "tunefree.losses.classification:SmoothedHinge", "classification")
+register("squared-hinge", "tunefree.losses.classification:SquaredHinge", "classification")
+register("exponential", "tunefree.losses.classification:Exponential", "classification")
+register("square", "tunefree.losses.regression:Square", "classification", "regression")
+register("absolute", "tunefree.losses.regression:Absolute", "regression")
+register("absolute-power", "tunefree.losses.regression:power_loss", "regression", parameters=["P"])
+register(
+    "epsilon-insensitive", "tunefree.losses.regression:epsilon_insensitive", "regression", parameters=["EPSILON", "P"]
+)
+register("huber", "tunefree.losses.regression:huber", "regression", parameters=["DELTA"])
+register("quantile", "tunefree.losses.regression:quantile", "regression", parameters=["TAU"])
+register("poisson", "tunefree.losses.deviances:poisson", "regression")
+register("gamma", "tunefree.losses.deviances:gamma", "regression")
+register("tweedie", "tunefree.losses.deviances:tweedie", "regression", parameters=["POWER"])
 
 
 def names(task: str) -> list[str]:
     """The names of a task's losses, the default first; none of them is loaded.
 
-    Examples
-    --------
     >>> names("classification")
     ['logistic', 'hinge', 'smoothed-hinge', 'squared-hinge', 'exponential', 'square']
     """
@@ -111,8 +111,6 @@ def names(task: str) -> list[str]:
 def usage(task: str) -> list[str]:
     """The names of a task's losses with their parameters, as they are written on the command line.
 
-    Examples
-    --------
     >>> usage("regression")[:3]
     ['square', 'absolute', 'absolute-power:P']
     """
@@ -165,8 +163,6 @@ def loss_of(task: str, name: str | None) -> Any:
 def loss_classes() -> tuple[type, ...]:
     """The classes of all losses that have a name, in the order of their numbers.
 
-    Examples
-    --------
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
     """
@@ -179,15 +175,8 @@ def _classes_of(factories: tuple[Any, ...]) -> tuple[type, ...]:
 
 
 def number_of(loss: Any) -> int:
-    """The number of a loss: the place of its class in the registry.
+    """The number of a loss: the place of its class in the registry, where it must have a name.
 
-    Raises
-    ------
-    ModelError
-        If it has no name.
-
-    Examples
-    --------
     >>> from tunefree.losses import Hinge
     >>> number_of(Hinge())
     1

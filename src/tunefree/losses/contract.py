@@ -18,8 +18,6 @@ from typing import Any
 class Loss:
     """What a loss has by default; ``value``, ``slope`` and ``curvature`` it defines itself.
 
-    Examples
-    --------
     >>> from tunefree.losses import Absolute, Hinge, Square, huber, poisson
     >>> Hinge().value(1.0, 0.25), Square().slope(1.0, 0.25), Square().curvature(1.0, 0.25)
     (0.75, -1.5, 2.0)

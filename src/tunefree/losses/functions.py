@@ -1,4 +1,4 @@
-"""The functions of objectives that compiled loops call, with all losses as numbered cases.
+"""The functions of objectives that compiled loops call, with all losses as numbered cases, and these loops.
 
 A function of the losses is a chain of plain functions, each of which answers for the number of one loss
 (:func:`tunefree.losses.number_of`) and else asks the next. So a loop over rows is compiled once for all losses. A loss
@@ -8,7 +8,7 @@ that gets a name later is one more case, for which loops are compiled again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
@@ -18,20 +18,23 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, finite
 from tunefree.losses import loss_classes
+from tunefree.losses.classification import differentiate_multinomial, multinomial_loss, write_multinomial_slopes
 from tunefree.losses.contract import Loss
-from tunefree.losses.multinomial import differentiate_multinomial, multinomial_loss, write_multinomial_slopes
-from tunefree.losses.places import (
+from tunefree.losses.numbers import (
     IS_REGRESSION,
     LARGEST_SLOPE,
     LOSS,
     N_NUMBERS,
     SOFTMAX,
     STEEPEST,
+    in_grains,
     in_lipschitz_constants,
+    number_in_link,
+    observe,
+    prediction_of,
     scale_of,
     slope_bound,
 )
-from tunefree.losses.regression import in_grains, number_in_link, observe, prediction_of
 
 
 class Functions(NamedTuple):
@@ -86,8 +89,6 @@ def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
 
     It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
 
-    Examples
-    --------
     >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
     >>> switch("value", loss_classes())(8, numbers, 0.0, 2.0)
     0.875
@@ -133,8 +134,6 @@ def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
 
     Compiled code has tuples of a fixed length only, so each function adds a field to those of the one before.
 
-    Examples
-    --------
     >>> fields_up_to(2)([0.0] * N_NUMBERS + [5.0, 6.0, 7.0])
     (5.0, 6.0)
     """
@@ -234,3 +233,51 @@ def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
             slopes[k] = slope(codes[LOSS], numbers, target_of(y, n_outputs, k), predictions[k])
 
     return write_slopes
+
+
+class Loop:
+    """A loop over rows, whose compiled functions have all losses as cases; they are made anew when a loss gets a name.
+
+    It is made of parts, such as a learner's class, and the functions of objectives (:class:`Functions`), which come
+    last: a plain function whose annotations are those of a compiled function.
+
+    >>> from tunefree.losses import Hinge
+    >>> from tunefree.losses.objectives import Objective
+    >>> @Loop
+    ... def loss_of(functions):
+    ...     loss_at = functions.loss_at
+    ...     def loss(
+    ...         codes: Annotated[np.ndarray, "int64[2]"],
+    ...         numbers: Annotated[np.ndarray, "float64[facts]"],
+    ...         margins: Annotated[np.ndarray, "float64[1]"],
+    ...     ) -> float:
+    ...         return loss_at(codes, numbers, 1.0, 1, margins)
+    ...     return loss
+    >>> objective = Objective("classification", Hinge())
+    >>> loss_of(*objective.arrays, np.array([0.25]))
+    0.75
+    """
+
+    def __init__(self, make: Callable[..., Callable[..., Any]]) -> None:
+        self.make = make
+        self._compiled: dict[tuple[Any, ...], Compiled] = {}
+
+    def compiled(
+        self,
+        *parts: Any,
+        name: str = "",
+        states: Mapping[str, type[Any]] | None = None,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Compiled:
+        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`; by default it is
+        named like the loop.
+        """
+        key = loss_classes(), parts, tuple((lengths or {}).items())
+        if key not in self._compiled:
+            loop = self.make(*parts, functions_over(key[0]))
+            self._compiled[key] = Compiled(loop, name, states, lengths, compiled_over(key[0]))
+        return self._compiled[key]
+
+    def __call__(self, *values: Any) -> Any:
+        """Run the loop, if it is made for nothing but the losses."""
+        return self.compiled()(*values)

@@ -2,7 +2,7 @@
 
 Classes have one margin for two of them (targets -1 and +1) and else a margin each (targets 0 .. K - 1): with the
 log-loss of their softmax, or with a loss of single margins, of which each class is held against all others. Numbers
-have one margin, see :mod:`tunefree.losses.regression`.
+have one margin, see :mod:`tunefree.losses.numbers`.
 
 Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are clipped at the largest
 absolute one of earlier rounds, which adds to the regret at most the largest slope times the range of the margins, once
@@ -21,8 +21,8 @@ from tunefree.core.part import LEARNED, Part, argument, number, scratch
 from tunefree.core.schema import SIZE, Number
 from tunefree.losses import number_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.loops import Loop
-from tunefree.losses.places import (
+from tunefree.losses.functions import Loop
+from tunefree.losses.numbers import (
     CENTRE,
     GRAIN,
     IS_LOG,
@@ -72,34 +72,10 @@ def _numbers_of(objective: Objective) -> np.ndarray:
 class Objective(Part):
     """What is minimised over the margins of a row, and what has to be known of the targets so far.
 
-    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place.
+    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place. The loss is that of a
+    single margin, or of the number that it stands for; without one it is the log-loss of the softmax of margins of
+    classes.
 
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    loss : loss, optional
-        Of a single margin, or of the number that it stands for. Without one, the log-loss of the softmax of margins of
-        classes.
-
-    Attributes
-    ----------
-    steepest : float
-        Largest absolute slope so far, over the loss's Lipschitz constant or else in grains.
-    grain : float
-        The power of two next below the size of the first slope that is not 0; 0 before it.
-    unit : float
-        The power of two next below the size of the first target that is not 0; 0 before it.
-    centre : float
-        Running mean of the targets, in units; an outlier counts as a near one.
-    spread : float
-        Running mean of ``|target - centre|``, in units; with a logarithmic link the largest one.
-    margin : float
-        A power of two that no spread so far has exceeded; 1 of classes.
-    mass : float
-        Sum of the sample weights.
-
-    Examples
-    --------
     >>> from tunefree.losses import Square
     >>> objective = Objective("regression", Square())
     >>> objective.unit, objective.centre = 2.0, 1.5
@@ -110,9 +86,13 @@ class Objective(Part):
 
     task, loss = argument(), argument()
     codes, numbers = scratch(_codes_of), scratch(_numbers_of)
-    steepest, grain, unit = _Entry(STEEPEST), _Entry(GRAIN), _Entry(UNIT)
-    centre, spread = _Entry(CENTRE, Number()), _Entry(SPREAD)
-    margin, mass = _Entry(MARGIN), _Entry(MASS)
+    steepest = _Entry(STEEPEST)  # absolute slope so far, over the loss's Lipschitz constant or else in grains
+    grain = _Entry(GRAIN)  # the power of two next below the size of the first slope that is not 0; 0 before it
+    unit = _Entry(UNIT)  # the power of two next below the size of the first target that is not 0; 0 before it
+    centre = _Entry(CENTRE, Number())  # running mean of the targets, in units; an outlier counts as a near one
+    spread = _Entry(SPREAD)  # of |target - centre| likewise; with a logarithmic link the largest one
+    margin = _Entry(MARGIN)  # a power of two that no spread so far has exceeded; 1 of classes
+    mass = _Entry(MASS)  # sum of the sample weights
 
     def __init__(self, task: str = "classification", loss: Any = None) -> None:
         self.task, self.loss = task, loss
@@ -147,8 +127,6 @@ class Objective(Part):
 def chosen(margins: np.ndarray) -> np.ndarray:
     """The class with the largest margin; with one margin, class 1 where it is positive.
 
-    Examples
-    --------
     >>> chosen(np.array([[0.0], [0.5]])), chosen(np.array([[1.0, 3.0, 2.0]]))
     (array([0, 1]), array([1]))
     """
@@ -180,8 +158,6 @@ def all_compiled() -> list[Compiled]:
 def measured(objective: Objective, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """The loss (n,) of each prediction (n, K).
 
-    Examples
-    --------
     >>> from tunefree.losses import Hinge
     >>> measured(Objective("classification", Hinge()), np.array([1.0, -1.0]), np.array([[0.5], [0.5]]))
     array([0.5, 1.5])

@@ -1,7 +1,7 @@
 """Targets of losses with a logarithmic link, and exposures: counts of some time, amounts of some policies.
 
 A row of exposure e has a mean e exp(eta): ln e is an offset of its prediction. By the deviance of
-:mod:`tunefree.losses.tweedie_loss` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
+:mod:`tunefree.losses.deviances` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ class Fault(NamedTuple):
 def has_rates(name: str | None) -> bool:
     """Whether the loss of this name has a logarithmic link.
 
-    Examples
-    --------
     >>> has_rates("tweedie:1.2"), has_rates("square"), has_rates(None)
     (True, False, False)
     """
@@ -44,8 +42,6 @@ def logarithm_of_few(events: Any, total: Any) -> Any:
     prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946), in whose denominator 1/2 is
     added so that the first row is predicted, too.
 
-    Examples
-    --------
     >>> round(float(np.exp(logarithm_of_few(0.0, 49.5))), 9)
     0.01
     """
@@ -53,12 +49,7 @@ def logarithm_of_few(events: Any, total: Any) -> Any:
 
 
 def check_has_rates(loss: Any, name: str | None) -> None:
-    """Raise an error if predictions of a loss are no logarithms, to which an exposure is added.
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise a ModelError if predictions of a loss are no logarithms, to which an exposure is added."""
     if not has_log_link(loss):
         raise ModelError(
             f"`exposure` is for losses of counts and amounts, not for {name or 'square'}; "
@@ -69,8 +60,6 @@ def check_has_rates(loss: Any, name: str | None) -> None:
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
     """Which targets (n,) the distribution of a loss does not have.
 
-    Examples
-    --------
     >>> from tunefree.losses import gamma, poisson
     >>> y = np.array([1.0, 0.0, -1.0])
     >>> are_impossible(poisson(), y), are_impossible(gamma(), y)
@@ -84,8 +73,6 @@ def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
 def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
     """The first target that the distribution of a loss does not have; None if there is none.
 
-    Examples
-    --------
     >>> from tunefree.losses import gamma, poisson
     >>> fault_of_targets(poisson(), np.array([1.0, 0.0, -1.0])).problem
     'the target is -1, and counts are numbers of at least 0'
@@ -107,8 +94,6 @@ def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
 def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
     """The first exposure that is no number above 0; None if there is none.
 
-    Examples
-    --------
     >>> fault_of_exposures(np.array([1.0, 0.0])).problem
     'the exposure is 0, and exposures are numbers above 0'
     """
@@ -124,8 +109,6 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
 def as_rates(loss: Any, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rates (n,) and their weights, which teach what targets with these exposures do.
 
-    Examples
-    --------
     >>> from tunefree.losses import gamma, poisson
     >>> y, ones, exposure = np.array([1.0, 0.0]), np.ones(2), np.array([0.5, 0.25])
     >>> as_rates(poisson(), y, ones, exposure)

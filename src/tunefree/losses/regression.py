@@ -1,89 +1,251 @@
-"""One margin for a number: the loss of the prediction that the margin stands for.
-
-The margin predicts the target minus its running centre, in units of the first target that is not 0, so that targets
-of any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. The centre is the
-mean. A learner's initial wealth follows the mean distance from it, which is 0 at first and may grow with every target.
-For losses with a Lipschitz constant both are means of distances that are clipped at WIDEST times the mean before, as
-outliers may have any size where the loss does not ask for it (:mod:`tunefree.core.running`).
-
-With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
-as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
-:func:`tunefree.losses.rates.logarithm_of_few`. Slopes of such a loss grow exponentially. They are taken at the
-margin that is the nearest to a learner's within the largest distance of the logarithm of a target from that of the
-mean, and one more: beyond it lies no target, so the loss there is less.
-"""
+"""Losses of the error of a number, p - y; the power losses are those of Lin, Rosasco, Zhou 2016, Section 2."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from tunefree.core.numbers import LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
-from tunefree.core.running import approach
-from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT, widest_of
-
-LEAST_RATIO = 1e-300  # of two means
-MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
+from tunefree.core.numbers import finite, raised, sign
+from tunefree.losses.contract import loss_class
 
 
-def first_power(power, number):
-    """A power of two that is known, or else the one next below the size of a number that is not 0."""
-    if power == 0.0 and number != 0.0:
-        return power_below(number)
-    return power
+@loss_class
+class Square(NamedTuple):
+    """(p - y)^2; with y in {-1, +1} this is (1 - y p)^2.
 
-
-def observe(numbers, y, weight):
-    """Take a target into the unit, the centre, the spread and the margin.
-
-    The target's distance counts from the centre that includes it: the first target is no surprise.
+    >>> Square().value(3.0, 1.0), Square().slope(3.0, 1.0)
+    (4.0, -4.0)
     """
-    if numbers[IS_LOG] > 0.0:
-        observe_logarithm(numbers, y, weight)
-        return
-    unit = first_power(numbers[UNIT], y)
-    target = bounded(y / unit) if unit > 0.0 else 0.0
-    numbers[MASS] += weight
-    rate, widest = weight / numbers[MASS], widest_of(numbers)
-    typical, away = numbers[SPREAD], target - numbers[CENTRE]
-    centre = numbers[CENTRE] + rate * (clip(away, widest * typical) if typical > 0.0 else away)
-    spread = approach(typical, abs(target - centre), rate, widest)
-    if spread > 0.0:
-        numbers[MARGIN] = max(numbers[MARGIN], power_of_two(math.ceil(math.log2(spread))))
-    numbers[UNIT], numbers[CENTRE], numbers[SPREAD] = unit, centre, spread
+
+    lipschitz: float = math.inf
+    smoothness: float = 2.0
+
+    def value(loss, y, prediction):
+        error = finite(prediction - y)
+        return finite(error * error)
+
+    def slope(loss, y, prediction):
+        return finite(2.0 * finite(prediction - y))
+
+    def curvature(loss, y, prediction):
+        return 2.0
+
+    def rescaled(loss, unit):
+        return loss, raised(unit, 2.0)
 
 
-def observe_logarithm(numbers, y, weight):
-    """Take a target into the logarithm of the mean, and its distance from it into the largest one."""
-    numbers[MASS] += weight
-    pace = weight / numbers[MASS]
-    if numbers[UNIT] > 0.0:
-        ratio = math.exp(min(-numbers[CENTRE], LARGEST_EXPONENT)) * max(y, 0.0)
-        numbers[CENTRE] += math.log(max(1.0 + pace * (finite(ratio) - 1.0), LEAST_RATIO))
-    elif y > 0.0:
-        numbers[CENTRE] = math.log(y) + math.log(max(pace, LEAST_RATIO))
-        numbers[UNIT], numbers[MARGIN] = 1.0, MARGIN_OF_LOGARITHMS
-    if y > 0.0:
-        numbers[SPREAD] = max(numbers[SPREAD], abs(math.log(y) - numbers[CENTRE]))
+@loss_class
+class Absolute(NamedTuple):
+    """|p - y|; a median of the targets minimises its mean.
+
+    >>> Absolute().value(3.0, 1.0), Absolute().slope(3.0, 1.0)
+    (2.0, -1.0)
+    """
+
+    lipschitz: float = 1.0
+    smoothness: float = math.inf
+
+    def value(loss, y, prediction):
+        return finite(abs(prediction - y))
+
+    def slope(loss, y, prediction):
+        return sign(prediction - y)
+
+    def curvature(loss, y, prediction):
+        return 0.0
+
+    def left_slope(loss, y, prediction):
+        return 1.0 if prediction > y else -1.0
+
+    def rescaled(loss, unit):
+        return loss, unit
 
 
-def number_in_link(numbers, margin):
-    """The number that a margin stands for, where slopes are taken."""
-    if numbers[IS_LOG] > 0.0:
-        return prediction_of(numbers, clip(margin, numbers[SPREAD] + 1.0))
-    return prediction_of(numbers, margin)
+@loss_class
+class Quantile(NamedTuple):
+    """tau (y - p) below the target, (1 - tau) (p - y) above it; made by :func:`quantile`.
+
+    A tau-quantile of the targets minimises its mean.
+
+    >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
+    (0.75, 0.25)
+    """
+
+    tau: float  # between 0 and 1
+    lipschitz: float
+    smoothness: float
+
+    def value(loss, y, prediction):
+        return finite(loss.tau * (y - prediction) if prediction < y else (1.0 - loss.tau) * (prediction - y))
+
+    def slope(loss, y, prediction):
+        if prediction == y:
+            return 0.0
+        return -loss.tau if prediction < y else 1.0 - loss.tau
+
+    def curvature(loss, y, prediction):
+        return 0.0
+
+    def left_slope(loss, y, prediction):
+        return 1.0 - loss.tau if prediction > y else -loss.tau
+
+    def rescaled(loss, unit):
+        return loss, unit
 
 
-def prediction_of(numbers, margin):
-    """The number that a margin stands for, in the target's units."""
-    return finite((numbers[CENTRE] + margin) * numbers[UNIT])
+def quantile(tau: float = 0.5) -> Quantile:
+    """The quantile (pinball) loss.
+
+    Parameters
+    ----------
+    tau : float, default 0.5
+        The quantile that is predicted, between 0 and 1.
+
+    Examples
+    --------
+    >>> quantile(0.75)
+    Quantile(tau=0.75, lipschitz=0.75, smoothness=inf)
+    """
+    if not 0 < tau < 1:
+        raise ValueError(f"tau must lie between 0 and 1, not {tau}")
+    return Quantile(tau, max(tau, 1.0 - tau), math.inf)
 
 
-def in_grains(numbers, steepness, bend):
-    """The first two derivatives of a loss in the margin, in units of the first slope if they have no other unit."""
-    if numbers[IS_LOG] > 0.0 and numbers[UNIT] == 0.0:
-        return 0.0, 0.0
-    grain = 1.0 if numbers[LIPSCHITZ] < math.inf else first_power(numbers[GRAIN], steepness)
-    numbers[GRAIN] = grain
-    if grain > 0.0:
-        return bounded(steepness / grain), bounded(bend * numbers[UNIT] / grain)
-    return 0.0, 0.0
+@loss_class
+class Huber(NamedTuple):
+    """(p - y)^2 / 2 where |p - y| <= delta, else delta (|p - y| - delta / 2); made by :func:`huber`.
+
+    >>> [huber(1.0).value(0.0, prediction) for prediction in (0.5, 3.0)]
+    [0.125, 2.5]
+    """
+
+    delta: float  # above 0
+    lipschitz: float
+    smoothness: float
+
+    def value(loss, y, prediction):
+        error = abs(prediction - y)
+        if error <= loss.delta:
+            return finite(0.5 * error * error)
+        return finite(loss.delta * (error - 0.5 * loss.delta))
+
+    def slope(loss, y, prediction):
+        return min(max(prediction - y, -loss.delta), loss.delta)
+
+    def curvature(loss, y, prediction):
+        return 1.0 if abs(prediction - y) < loss.delta else 0.0
+
+    def rescaled(loss, unit):
+        delta = finite(loss.delta / unit)
+        return loss._replace(delta=delta, lipschitz=delta), raised(unit, 2.0)
+
+
+def huber(delta: float = 1.0) -> Huber:
+    """Huber's loss.
+
+    Parameters
+    ----------
+    delta : float, default 1
+        Up to which error the loss is a square; above 0.
+
+    Examples
+    --------
+    >>> huber(2.0)
+    Huber(delta=2.0, lipschitz=2.0, smoothness=1.0)
+    """
+    if not (delta > 0 and math.isfinite(delta)):
+        raise ValueError(f"delta must be a number above 0, not {delta}")
+    return Huber(delta, delta, 1.0)
+
+
+@loss_class
+class Power(NamedTuple):
+    """max(|p - y|^power - epsilon, 0); made by :func:`power_loss` and :func:`epsilon_insensitive`.
+
+    >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
+    (8.0, -12.0)
+    >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)
+    (1.5, 0.0)
+    """
+
+    epsilon: float  # at least 0; subtracted from the power of the error
+    power: float  # at least 1
+    lipschitz: float
+    smoothness: float
+
+    def value(loss, y, prediction):
+        return finite(max(raised(finite(abs(prediction - y)), loss.power) - loss.epsilon, 0.0))
+
+    def slope(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        if loss.epsilon > 0.0 and raised(error, loss.power) <= loss.epsilon:
+            return 0.0
+        return sign(prediction - y) * finite(loss.power * raised(error, loss.power - 1.0))
+
+    def curvature(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        if loss.epsilon > 0.0 and raised(error, loss.power) <= loss.epsilon:
+            return 0.0
+        return second_derivative(loss.power, error)
+
+    def left_slope(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        above = raised(error, loss.power) - loss.epsilon
+        if loss.epsilon > 0.0 and (above < 0.0 or (above == 0.0 and prediction > y)):
+            return 0.0
+        side = 1.0 if prediction > y else -1.0
+        return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+    def rescaled(loss, unit):
+        factor = raised(unit, loss.power)
+        if loss.epsilon == 0.0:
+            return loss, factor
+        return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
+
+
+def power_loss(power: float = 1.5) -> Power:
+    """The p-loss |p - y|^power.
+
+    Parameters
+    ----------
+    power : float, default 1.5
+        At least 1.
+
+    Examples
+    --------
+    >>> power_loss(2.0)
+    Power(epsilon=0.0, power=2.0, lipschitz=inf, smoothness=2.0)
+    """
+    if not (power >= 1 and math.isfinite(power)):
+        raise ValueError(f"the power of a p-loss must be at least 1, not {power}")
+    return epsilon_insensitive(0.0, power)
+
+
+def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> Power:
+    """The epsilon-insensitive loss max(|p - y|^power - epsilon, 0).
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        At least 0.
+    power : float, default 1
+        At least 1.
+
+    Examples
+    --------
+    >>> epsilon_insensitive(0.5)
+    Power(epsilon=0.5, power=1.0, lipschitz=1.0, smoothness=inf)
+    """
+    if not (epsilon >= 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
+    if not (power >= 1 and math.isfinite(power)):
+        raise ValueError(f"the power must be at least 1, not {power}")
+    smooth = 2.0 if power == 2 and epsilon == 0 else math.inf  # with epsilon the slope jumps to 2 sqrt(epsilon)
+    return Power(epsilon, power, 1.0 if power == 1 else math.inf, smooth)
+
+
+def second_derivative(power, error):
+    """The second derivative of error^power; 0 where it is infinite."""
+    if power == 1.0 or (error == 0.0 and power < 2.0):
+        return 0.0
+    return finite(power * (power - 1.0) * (raised(error, power - 2.0) if power >= 2.0 else error ** (power - 2.0)))

@@ -29,7 +29,6 @@ LEAST = 1e-300  # of a probability, where its logarithm is taken
 
 N_CANDIDATES = 3  # the base, and two corrections
 
-Single = Annotated[np.ndarray, "float64[1]"]
 Sum = Annotated[np.ndarray, "float64[1]", INFINITE]
 Rounds = Annotated[np.ndarray, "float64[1]", FROM_ZERO]
 
@@ -45,8 +44,6 @@ class Weights(NamedTuple):
     def create(cls, n_members: int) -> Self:
         """Equal weights.
 
-        Examples
-        --------
         >>> Weights.create(4).weights
         array([0.25, 0.25, 0.25, 0.25])
         """

@@ -33,16 +33,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
-        """The rule by which a mixture predicts.
-
-        Parameters
-        ----------
-        mixture : Mixture
-        is_over : bool
-            Whether the means of its weights are used, as in :meth:`Mixture.predict`.
-        is_base : bool
-            Whether its base alone predicts, as in :meth:`Mixture.mean`.
-        """
+        """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
         base = mixture.base.means if is_over else mixture.base.weights
@@ -63,8 +54,6 @@ class Rule(NamedTuple):
     def linearised(self, members: np.ndarray) -> Gradient:
         """The margins (n, Q), and what computes their derivatives (n, Q, M, K) in the members' predictions.
 
-        Examples
-        --------
         >>> rule = Rule.of(Mixture(1, 2), True)
         >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))
         >>> margins.round(3), derivatives().round(3)

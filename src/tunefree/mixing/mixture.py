@@ -10,42 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.programs import Call
+from tunefree.compiled.functions import Call, Compiled
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.losses.contract import has_log_link
+from tunefree.losses.numbers import LOSS
 from tunefree.losses.objectives import Objective
-from tunefree.losses.places import LOSS
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 from tunefree.mixing.corrections import Corrections, Scratch, resized
 
+LINKS = numbers.IDENTITY, rates.LOGARITHM
 BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
 
 
 class Mixture(Part):
-    """A mixture of M members, any of which may sleep.
+    """A mixture of M members, any of which may sleep; there are 0 classes of numbers, which have a loss.
 
-    Parameters
-    ----------
-    n_members : int
-    n_classes : int
-        0 for numbers.
-    loss : loss, optional
-        Of numbers (:mod:`tunefree.losses`); classes have log-loss.
-
-    Attributes
-    ----------
-    base : Weights
-        Of the members.
-    top : CandidateWeights
-        Of the base and the corrections.
-    account : Account
-        Losses of the mixture and of the base, and what a bound on their difference is computed from.
-
-    Examples
-    --------
-    Two members, one of which is right:
+    It has weights of the members, its ``base``, and of the candidates at the ``top``. The account holds losses of the
+    mixture and of the base, and what a bound on their difference is computed from. Of two members one is right:
 
     >>> mixture = Mixture(2, 2)
     >>> right, wrong = np.log([[0.1, 0.9]]), np.log([[0.5, 0.5]])
@@ -76,39 +59,24 @@ class Mixture(Part):
         return self.n_members + 1 + (self.n_classes if self.n_classes <= classes.MOST_BIASED else 0)
 
     def learn(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows in order, and learn each after that.
+        """Predict rows (n, K) in order, and learn each of a weight above 0 after that.
 
-        Parameters
-        ----------
-        members : (n, M, K) array
-            Log-probabilities of classes, or predictions (K = 1); NaN of a member that sleeps.
-        y : (n,) array
-            Numbers of classes, or targets.
-        weight : (n,) array
-            Relative to their mean; a row of weight 0 is predicted only.
-
-        Returns
-        -------
-        (n, K) array
-            Log-probabilities, or predictions, each made before its row was learned.
+        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps;
+        ``y`` are numbers of classes, or targets. Weights are relative to their mean.
         """
-        return self._mix(members, y, weight)
+        return self._mixed(members, False, learned=(y, weight))
 
     def predict(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come: with means of the weights over the rows if the stream is over, else with the last."""
-        nothing = None if is_over else np.zeros(len(members))
-        return self._mix(members, nothing, nothing)
+        return self._mixed(members, is_over)
 
     def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come by the base alone."""
-        nothing = None if is_over else np.zeros(len(members))
-        return self._mix(members, nothing, nothing, BASE_ONLY)
+        return self._mixed(members, is_over, is_base=True)
 
-    def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Any = None) -> np.ndarray:
-        mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))
-        of_rows = members, nothing if y is None else y, nothing if weight is None else weight
-        rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
-        mix, *arguments = self._call(rows, top)
+    def _mixed(self, members: np.ndarray, is_over: bool, **rule: Any) -> np.ndarray:
+        mixed = np.empty((len(members), members.shape[2]))
+        mix, *arguments = self.call_on(np.ascontiguousarray(members, np.float64), mixed, is_over, **rule)
         mix(*arguments)
         return mixed
 
@@ -120,21 +88,17 @@ class Mixture(Part):
         ``learned`` are targets (n,) and weights (n,), if rows are learned after that. The call is right until the
         mixture knows one more class.
         """
-        nothing = np.zeros(len(members))
-        return self._call((members, *(learned or (nothing, nothing)), is_over, mixed), BASE_ONLY if is_base else None)
-
-    def _call(self, rows: tuple[Any, ...], top: Any) -> Call:
-        """The compiled function, and its arguments: members, targets, weights, whether all is over, and what is
-        written."""
-        rule = self.base, *self.corrections, self.top if top is None else top, self.account
-        n_members, n_classes = rows[0].shape[1:]
+        learned = np.zeros((2, len(members))) if learned is None else learned
+        rows = members, *(np.ascontiguousarray(numbers, np.float64) for numbers in learned), is_over, mixed
+        rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
+        n_members, n_classes = members.shape[1:]
         scratch = Scratch.create(self.n_features)
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             objective = Objective("regression", self.loss)
             loss = objective.codes.item(LOSS), objective.numbers
-            mix = (rates if has_log_link(self.loss) else numbers).compiled_mixing()
+            mix = numbers.compiled_mixing(LINKS[has_log_link(self.loss)])
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
         factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)
@@ -145,3 +109,8 @@ class Mixture(Part):
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
             self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of mixtures of numbers."""
+    return [numbers.compiled_mixing(link) for link in LINKS]

@@ -1,7 +1,7 @@
 """The mixture of members that predict numbers, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
-first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.running`).
+first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.numbers`).
 What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
 same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
 """
@@ -15,12 +15,10 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from tunefree.compiled.functions import Compiled
-from tunefree.core.numbers import bounded, clip
-from tunefree.core.running import approach, pace
+from tunefree.core.numbers import approach, bounded, clip, pace
 from tunefree.core.schema import INFINITE
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
-from tunefree.losses.places import widest_of
+from tunefree.losses.functions import Functions, Loop
+from tunefree.losses.numbers import widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
@@ -281,20 +279,11 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     return mix
 
 
-def compiled_of(link: Link, name: str) -> Compiled:
-    """The compiled function of a link, for the losses that have a name by now."""
-    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled function of this module."""
-    return [compiled_mixing()]
-
-
-def compiled_mixing() -> Compiled:
+def compiled_mixing(link: Link) -> Compiled:
     """The compiled function that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0,
-    each after its prediction.
+    each after its prediction, for all losses that have a name by now.
 
     The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
     """
-    return compiled_of(IDENTITY, "mixing.numbers.mix")
+    name = f"mixing.{'numbers' if link is IDENTITY else 'rates'}.mix"
+    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 
-from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import clip
-from tunefree.losses.places import N_NUMBERS
-from tunefree.losses.tweedie_loss import power_of_e, times_power_of_e
+from tunefree.losses.deviances import power_of_e, times_power_of_e
+from tunefree.losses.numbers import N_NUMBERS
 from tunefree.mixing.bases import is_awake, total_awake
-from tunefree.mixing.numbers import Link, compiled_of
+from tunefree.mixing.numbers import Link
 
 BEYOND = 1.0  # by which logarithms may lie beyond those of the targets
 LOWEST = 15.0  # likewise beneath that of their mean, where some are 0
@@ -89,13 +88,3 @@ def learn_target(known, numbers, y, base, rate):
 
 
 LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled function of this module."""
-    return [compiled_mixing()]
-
-
-def compiled_mixing() -> Compiled:
-    """As :func:`tunefree.mixing.numbers.compiled_mixing`, where predictions are logarithms of means."""
-    return compiled_of(LOGARITHM, "mixing.rates.mix")

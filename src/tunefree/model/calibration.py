@@ -23,8 +23,8 @@ import numpy as np
 
 from tunefree.core.rows import Block, sparse
 from tunefree.learners import ALL
-from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
+from tunefree.learners.weights import read
 from tunefree.losses.objectives import Objective
 from tunefree.model import passes
 from tunefree.model.views import Steady, transform_rows

@@ -14,8 +14,8 @@ from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, num
 from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
 from tunefree.learners import ALL
-from tunefree.learners.averaging import Averaged, averaged
-from tunefree.learners.reading import read
+from tunefree.learners.contract import begin_outputs, mirror
+from tunefree.learners.weights import Averaged, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model import meetings, passes
@@ -134,7 +134,7 @@ class Member(Part):
         mirrors = first == 1 and objective.is_softmax
         self._add_outputs(n_outputs, first, mirrors)
         if begun is not None:
-            self.state.begin_outputs(begun, range(first + before, n_outputs))
+            begin_outputs(self.state, begun, range(first + before, n_outputs))
         if self.log is not None:
             self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # a replay then lets output 0 take over what the state does here
@@ -206,7 +206,7 @@ class Member(Part):
             some = X._replace(starts=X.starts[places], ends=X.ends[places])
             passes.replay_all(state, some, past.sources[places], self.log)
             if before[places].any():
-                state.mirror(np.unique(past.slots[places]))
+                mirror(state, np.unique(past.slots[places]))
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tunefree.core.errors import ModelError
+from tunefree.generations import kinds
 from tunefree.learners import ALL, family_of
-from tunefree.learners.contract import Traits, traits_of
+from tunefree.learners.contract import Traits
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model import calibration, views
@@ -33,7 +34,7 @@ POOL = "pool"
 
 def special_about(learner: str) -> Traits:
     """What is special about a learner of this name; nothing is about a pool."""
-    return Traits() if learner == POOL else traits_of(ALL[learner])
+    return Traits() if learner == POOL else ALL[learner].traits
 
 
 def usual_view(learner: str) -> str:
@@ -85,6 +86,7 @@ class ModelOptions:
     config: Any = None
     member_settings: Any = None  # a tuple of Setting
     replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
+    kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
 
     def __post_init__(self) -> None:
         """Check what was chosen, and add what follows from it."""
@@ -95,7 +97,9 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        for name, value in {"settings": settings, "config": config, "member_settings": tuple(members)}.items():
+        registered = kinds.registered() if self.kinds is None and self.is_pool else tuple(self.kinds or ())
+        values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -121,7 +125,7 @@ class ModelOptions:
     @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
-        can_replay = (traits_of(ALL[setting.learner]).can_replay for setting in self.linear_settings)
+        can_replay = (ALL[setting.learner].traits.can_replay for setting in self.linear_settings)
         return self.replays and not self.average and all(can_replay)
 
     @property

@@ -13,17 +13,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Compiled, compiled
+from tunefree.compiled.functions import Call, Compiled, compiled
 from tunefree.compiled.prefetching import LARGE
-from tunefree.compiled.programs import Call
 from tunefree.core.fields import padded
 from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
-from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.learners.weights import with_averages
+from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared

@@ -17,9 +17,8 @@ import numpy as np
 
 from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import clip, finite
+from tunefree.core.numbers import WIDEST, approach, clip, finite, pace
 from tunefree.core.rows import Block
-from tunefree.core.running import WIDEST, approach, pace
 
 WIDEST_LEVEL = 64.0  # numbers in the level view are clipped there, in the unit that all columns share
 

@@ -49,7 +49,7 @@ from tunefree.pool.model import restored
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
 from tunefree.pool.slots import LINEAR as LINEAR_KIND
-from tunefree.pool.slots import TREES, WHOLE
+from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
@@ -124,6 +124,7 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "replays": Flag(),
+    "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # as families have it
@@ -345,7 +346,8 @@ def _check_conformal(context: Any, pool: Any) -> None:
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
-    _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
+    together = kinds_in(pool.members.slots), TREES[:1]
+    _fit(growth.kinds in together, "trees of some kinds are grown that are not grown together")
     _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR_KIND}
     lengths = {clock for clock, _ in growth.awake} - {WHOLE}

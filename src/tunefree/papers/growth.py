@@ -17,9 +17,8 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 from tunefree.core.numbers import finite, raised
-from tunefree.losses.hinge import SquaredHinge
-from tunefree.losses.power import Power
-from tunefree.losses.square import Square
+from tunefree.losses.classification import SquaredHinge
+from tunefree.losses.regression import Power, Square
 
 
 class Growth(NamedTuple):

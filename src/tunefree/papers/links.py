@@ -19,10 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.losses.exponential import Exponential
-from tunefree.losses.hinge import Hinge, SmoothedHinge, SquaredHinge
-from tunefree.losses.logistic import Logistic
-from tunefree.losses.square import Square
+from tunefree.losses.classification import Exponential, Hinge, Logistic, SmoothedHinge, SquaredHinge
+from tunefree.losses.regression import Square
 
 
 @singledispatch

@@ -23,7 +23,7 @@ import numpy as np
 from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Loop
 from tunefree.losses.objectives import Objective, chosen, measured
 from tunefree.papers.early_stopping.stopping_times import largest_step, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.losses import loss_and_targets

@@ -8,10 +8,10 @@ import numpy as np
 
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
-from tunefree.generations.settings import USUAL
+from tunefree.generations.problem import USUAL
 from tunefree.plotting import style
 from tunefree.pool.pool import Pool
-from tunefree.pool.slots import LINEAR, TREES, WHOLE
+from tunefree.pool.slots import LINEAR, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
 
 BLOCKS = 48  # means of losses, at most
@@ -20,6 +20,7 @@ EDGES: dict[str, Any] = {"edgecolor": style.WHITE, "linewidth": 0.5}
 # Generations of all rows are hatched if they are not the newest, so that areas differ in black and white too.
 HATCHES = {"newest": "", "previous": "////"}
 OF_KINDS = {"boosted": (style.BLUE, style.LIGHT_BLUE), "randomised": (style.VERMILLION, style.LIGHT_VERMILLION)}
+OF_OTHERS = (style.SOFT, style.PALE)
 OF_WINDOWS = (style.GREEN, style.PURPLE)
 LINES: dict[str, dict[str, Any]] = {
     "online linear": {"color": style.SOFT, "linewidth": 1.3, "dashes": (6, 2)},
@@ -41,10 +42,10 @@ def groups_of(pool: Pool) -> list[Group]:
     """Members that are one area: those of generations of all rows below, online linear members on top."""
     slots, areas, growth = pool.members.slots, [], pool.members.growth
     settings = growth.settings() if growth else {}
-    for kind in TREES:
+    for kind in kinds_in(slots):
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
-            look = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
+            look = {"facecolor": OF_KINDS.get(kind, OF_OTHERS)[age], "hatch": HATCHES[name]}
             chosen = f"\n{settings[kind].in_words()}" if age == 0 and settings.get(kind, USUAL) != USUAL else ""
             areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, look))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):

@@ -16,11 +16,11 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
+from tunefree.generations.problem import Settings
 from tunefree.generations.reservoir import FEWEST_KEPT, Reservoir
 from tunefree.generations.seen import Seen
-from tunefree.generations.settings import Settings
 from tunefree.losses.contract import has_log_link
-from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
+from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_KINDS, MOST_LINEAR_ROWS, TREES, WHOLE, Slot, kinds_in
 from tunefree.pool.windows import LENGTHS, Window
 
 RECENT = 0.95  # of all rows, from which on a generation is the last one
@@ -130,7 +130,7 @@ class Growth(Part):
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
     )
-    kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(TREES), len(TREES)))
+    kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(), MOST_KINDS))
     n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
 
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
@@ -140,7 +140,7 @@ class Growth(Part):
         for slot, place in slots.items():
             self.clocks_of_places[place] = slot.clock
         self.windows = [self._window(length) for length in LENGTHS]
-        self.awake, self.pending, self.kinds = {}, [], TREES
+        self.awake, self.pending, self.kinds = {}, [], kinds_in(slots)
         self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False
         self.next = clocks.births(0)
 
@@ -328,9 +328,9 @@ class Growth(Part):
             self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items()}
             return "the previous generations"
         if len(self.kinds) > 1:
-            self.kinds = TREES[:1]
+            others, self.kinds = self.kinds[1:], TREES[:1]
             self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] in self.kinds}
-            return "the randomised trees"
+            return f"the {' and '.join(others)} trees"
         return None
 
     @property

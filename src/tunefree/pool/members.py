@@ -22,7 +22,7 @@ from tunefree.model.members import name_of
 from tunefree.model.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.slots import WHOLE, Slot, slots_of
+from tunefree.pool.slots import TREES, WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -53,6 +53,8 @@ class Members(Part):
         Known from the start; 0 for numbers.
     loss : loss
         Of numbers; None for classes.
+    kinds : tuple of str
+        Of the trees.
 
     Attributes
     ----------
@@ -73,9 +75,9 @@ class Members(Part):
     seen = child(Seen, LEARNED)
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
-    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any) -> None:
+    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...] = TREES) -> None:
         self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(MEMBERS))}
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds), len(MEMBERS))}
         self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False

@@ -35,6 +35,7 @@ from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
+from tunefree.pool.slots import TREES
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
@@ -89,6 +90,8 @@ class Model(ScoredModel):
     replays : bool, default False
         Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
         meeting too, where all linear members can (:mod:`tunefree.model.meetings`).
+    kinds : sequence of str, optional
+        Of generations in a pool, beside those of this package; by default those that are registered.
 
     Attributes
     ----------
@@ -128,8 +131,9 @@ class Model(ScoredModel):
         config: Any = None,
         member_settings: list[Setting] | None = None,
         replays: bool = False,
+        kinds: Any = None,
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, config, member_settings, replays
+        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds
         self.options = options = ModelOptions(*chosen)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
@@ -146,7 +150,7 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            return Pool(Members(self.linear, n_classes, loss))
+            return Pool(Members(self.linear, n_classes, loss, (*TREES, *options.kinds)))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
     def _parts(self) -> dict[str, Part]:
@@ -411,6 +415,7 @@ class Model(ScoredModel):
         self._check_whole()
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
+        header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
@@ -426,6 +431,7 @@ class Model(ScoredModel):
         family, config = family_of(header["learner"]), header["config"]
         chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
         config = None if family is None or config is None else family.restored_config(config)
+        chosen["kinds"] = tuple(header.get("kinds", ()))
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
         for name, part in model._parts().items():
             restored_part(part, name, arrays, header[name])

@@ -2,7 +2,7 @@
 
 Of one row compiled functions compute little: most of the time would go to making arrays, and to checking them in some
 thirty calls. Here the arrays of a row are made once, and the calls of compiled functions on them are a few programs
-(:mod:`tunefree.compiled.programs`), with the same functions of arrays between them as in
+(:mod:`tunefree.compiled.functions`), with the same functions of arrays between them as in
 :meth:`tunefree.pool.members.Members.predict`. So predictions have the same bits. What is not foreseen here is left to
 that.
 """
@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tunefree.compiled.programs import Call, Program
+from tunefree.compiled.functions import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
-from tunefree.learners.reading import reading
+from tunefree.learners.weights import reading
 from tunefree.model import passes
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import with_offsets

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tunefree.core.errors import ModelError
 from tunefree.generations.clocks import AGES
+from tunefree.generations.kinds import KINDS, LINEAR, TREES
 from tunefree.generations.leaves import learners_of
 from tunefree.generations.linear import STRENGTHS
 
-TREES = ("boosted", "randomised")
-LINEAR = "linear"
+MOST_KINDS = 64
 MOST_LINEAR_ROWS = 4096  # at a birth, up to which linear models are grown
 LATEST_LINEAR_ROWS = 2 * MOST_LINEAR_ROWS  # learned, after which they sleep
 WHOLE = 0  # the clock of all rows
@@ -37,7 +38,7 @@ class Slot(NamedTuple):
         clock = f" of {self.clock}" if self.clock else ""
         if self.kind == LINEAR:
             return f"{self.kind} {STRENGTHS[self.version]:g}{clock}, {AGES[self.age]}"
-        learner = f", {learners_of(self.kind)[self.version - 1][0]}" if self.version else ""
+        learner = f", {learners_of(KINDS[self.kind].wealth)[self.version - 1][0]}" if self.version else ""
         return f"{self.kind}{clock}, {AGES[self.age]}{learner}"
 
     @property
@@ -46,12 +47,20 @@ class Slot(NamedTuple):
         return self.kind == LINEAR or self.version == 0
 
 
-def slots_of(windows: Sequence[int]) -> list[Slot]:
-    """All slots, those of the clock of all rows first."""
+def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES) -> list[Slot]:
+    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees."""
+    if len({*kinds, LINEAR}) <= len(kinds):
+        raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))
     slots = [Slot(WHOLE, LINEAR, age, version) for version in range(len(STRENGTHS)) for age in ages]
     for clock in (WHOLE, *windows):
-        for kind in TREES:
-            versions = range(1 if clock else 0, 1 + len(learners_of(kind)))
+        for kind in kinds:
+            learners = learners_of(KINDS[kind].wealth)
+            versions = range(1 if clock and learners else 0, 1 + len(learners))
             slots += [Slot(clock, kind, age, version) for age in ages for version in versions]
     return slots
+
+
+def kinds_in(slots: Iterable[Slot]) -> tuple[str, ...]:
+    """The kinds of trees that slots are for."""
+    return tuple(dict.fromkeys(slot.kind for slot in slots if slot.kind != LINEAR))

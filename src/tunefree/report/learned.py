@@ -13,7 +13,7 @@ from typing import Any
 from tunefree.core import storage
 from tunefree.core.parameters import OF_PYTHON, words_of
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.generations.settings import Settings
+from tunefree.generations.problem import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained

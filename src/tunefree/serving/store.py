@@ -23,8 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tunefree.core.errors import ModelError
-from tunefree.core.locks import only_writer
-from tunefree.core.storage import digest_of, make_folder
+from tunefree.core.storage import digest_of, make_folder, only_writer
 from tunefree.model_files.trained import Trained, ended
 from tunefree.serving.journal import Event, Journal, Version
 from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store

@@ -19,8 +19,6 @@ from tunefree.losses.objectives import Objective
 class Bound(NamedTuple):
     """The right-hand side of a theorem, for one stream and one comparator.
 
-    Examples
-    --------
     >>> str(Bound(2.5, "Theorem 1", "||x_t|| <= 1"))
     'at most 2.5 (Theorem 1; assumes ||x_t|| <= 1)'
     >>> str(no_bound("no theorem bounds the regret of Adam"))
@@ -44,30 +42,16 @@ def no_bound(reason: str) -> Bound:
 
 
 def paper_bound(state: Any, objective: Objective, weights: ArrayLike) -> float:
-    """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
+    """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state
+    (``regret_bound``).
 
-    It is of all rounds that the state has learned: after several passes of all of them together, not of the first. The
-    learner computes it (``regret_bound``).
+    It is of all rounds that the state has learned, after several passes of all of them together, and in units of the
+    loss. The weights (d, K), or (d,) for one output, are in the data's units; that of the constant comes first. The
+    bound is infinite where no theorem covers the learner and the objective: for losses without a Lipschitz constant, of
+    which slopes are clipped, and for numbers, of which margins are relative to a running centre.
 
-    Parameters
-    ----------
-    state : learner
-    objective : objective
-    weights : (d, K) array, or (d,) for one output
-        The comparator, in the data's units; the weight of the constant feature comes first.
-
-    Returns
-    -------
-    bound : float
-        In units of the loss. Infinite where no theorem covers the learner and the objective: for losses without a
-        Lipschitz constant, of which slopes are clipped, and for numbers, of which margins are relative to a running
-        centre.
-
-    Examples
-    --------
     >>> from tunefree.learners.scinol import ScInOL2
     >>> from tunefree.losses import Logistic
-    >>> from tunefree.losses.objectives import Objective
     >>> paper_bound(ScInOL2(2, epsilon=1.0), Objective("classification", Logistic()), [0.0, 3.0])
     0.0
     """

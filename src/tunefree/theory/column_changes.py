@@ -85,23 +85,11 @@ class _Test(NamedTuple):
 
 
 def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category: list[bool]) -> Comparison:
-    """Compare two samples of rows.
+    """What changed between two samples of rows (n, c) and (m, c), of which the first column is the target.
 
-    Parameters
-    ----------
-    before, after : (n, c), (m, c) arrays
-        The first column is the target. MISSING is missing; categories are numbers without an order.
-    keys : sequence of int
-        What the columns are known by.
-    is_category : sequence of bool
+    MISSING is missing; categories are numbers without an order. No column is compared if a sample has fewer than FEWEST
+    rows.
 
-    Returns
-    -------
-    Comparison
-        Of no columns if a sample has fewer than FEWEST rows.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> before, after = rng.normal(size=(400, 3)), rng.normal(size=(200, 3))
     >>> after[:, 1] += 1.0

@@ -38,8 +38,7 @@ from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
 _ROUNDING = 2.0**-52
@@ -196,21 +195,13 @@ def record_evidence(
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Objective) -> Evidence:
-    """Extend evidence to more features and outputs.
+    """Evidence with more features and outputs, by the objective with as many.
 
     The sums remain valid for models with more classes: the loss of such a model is at least that of its restriction to
     the classes known when a row was learned. If the single margin m of two classes becomes one margin for each class,
 
     - with the softmax m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
     - with one-against-all m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    n_features, n_outputs : int
-        New sizes, at least the present ones.
-    objective : objective
-        The objective with the new number of outputs.
     """
     split = evidence.n_outputs == 1 < n_outputs
     wide = evidence.grown(n_features, n_outputs, first=1 if split else 0)
@@ -245,32 +236,6 @@ class Certificate:
     of the constant feature is measured from their mean. With a logarithmic link it is 1, and the weight is measured
     from the logarithm of the mean.
 
-    Parameters
-    ----------
-    loss : float
-        Weighted sum of the losses of the predictions.
-    inner : float
-        C, with the weight of the constant feature measured from ``centre``, plus a bound on the rounding errors of C
-        and of the loss. It is infinite after an overflow, and then no bound is claimed.
-    weight : float
-        Sum of the sample weights.
-    rounds : int
-        Rows of positive weight.
-    pulls : (d, K) array
-        G_jk / M_j: gradient of the linearised total loss in the scaled weights; accurate up to rounding.
-    largest : (d,) array
-        M_j, the largest absolute value of each feature; 0 if it was never seen.
-    bends : float
-        Q, 0 for losses that are not smooth.
-    centre, unit : float
-        Where the weight of the constant feature is measured from, and the unit of a radius, see above.
-    n_partial : int
-        Features of which one row is not in ``pulls``.
-    steepest : float
-        That row changes the pull of each of them by at most so much.
-
-    Examples
-    --------
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic
     >>> from tunefree.losses.objectives import measured
@@ -283,35 +248,29 @@ class Certificate:
     (0.153, 0.132)
     """
 
-    loss: float
+    loss: float  # weighted sum of the losses of the predictions
+    # C, with the weight of the constant feature measured from the centre, plus a bound on the rounding errors of C and
+    # of the loss. It is infinite after an overflow, and then no bound is claimed.
     inner: float
-    weight: float
-    rounds: int
-    pulls: np.ndarray
-    largest: np.ndarray
-    bends: float = 0.0
-    centre: float = 0.0
-    unit: float = 1.0
-    n_partial: int = 0
-    steepest: float = 0.0
+    weight: float  # sum of the sample weights
+    rounds: int  # of positive weight
+    pulls: np.ndarray  # (d, K) G_jk / M_j, up to rounding: gradient of the linearised total loss in the scaled weights
+    largest: np.ndarray  # (d,) M_j, the largest absolute value of each feature; 0 if it was never seen
+    bends: float = 0.0  # Q, 0 for losses that are not smooth
+    centre: float = 0.0  # that the weight of the constant feature is measured from
+    unit: float = 1.0  # of a radius
+    n_partial: int = 0  # features of which one row is not in ``pulls``
+    steepest: float = 0.0  # by which that row changes the pull of each of them at most
 
     def __repr__(self) -> str:
         mean = self.loss / self.weight if self.weight > 0.0 else 0.0
         return f"Certificate(rows={self.rounds:,}, features={len(self.largest):,}, mean_loss={mean:.6g})"
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
-        """Upper bound on the total loss of the predictions minus that of a given model.
+        """Upper bound on the total loss of the predictions minus that of a model that predicts the sum of weight * x /
+        unit.
 
-        Parameters
-        ----------
-        weights : (d, K) array, or (d,) for one output
-            The model predicts the sum of weight * x / unit.
-        units : (d,) array, default 1
-
-        Returns
-        -------
-        bound : float
-            If it is negative, the model has a larger loss than the predictions.
+        The weights are (d, K), or (d,) for one output. If the bound is negative, the model has a larger loss.
         """
         u = np.asarray(weights, np.float64).reshape(self.pulls.shape)
         with np.errstate(all="ignore"):
@@ -335,8 +294,6 @@ class Certificate:
             Consider only models with at most so many weights other than 0. In regression, the weight of the constant
             feature counts if it is not the mean of the targets.
 
-        Examples
-        --------
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.lower_bound(1.0), one.lower_bound(1.0, nonzeros=1), one.lower_bound(100.0)
         (0.48, 0.49, 0.0)
@@ -349,19 +306,8 @@ class Certificate:
     def largest_radius(self, gap: float, nonzeros: int | None = None) -> float | None:
         """Largest radius up to which no linear model has a mean loss more than ``gap`` below that of the predictions.
 
-        Parameters
-        ----------
-        gap : float
-        nonzeros : int, optional
-            As in :meth:`lower_bound`.
+        Nonzeros are as in :meth:`lower_bound`. There is none if no radius can be certified.
 
-        Returns
-        -------
-        radius : float or None
-            None if no radius can be certified.
-
-        Examples
-        --------
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.largest_radius(0.02), one.largest_radius(-0.1)
         (1.0, None)
@@ -394,14 +340,7 @@ class Certificate:
 
 
 def certify(evidence: Evidence, objective: Objective) -> Certificate:
-    """The certificate of the evidence so far.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    objective : objective
-        In regression it has the mean and the deviation of the targets, from which radii are measured.
-    """
+    """The certificate of the evidence so far; radii are measured from what the objective knows of the targets."""
     centre, unit = frame(objective)
     seen = evidence.inverse > 0.0
     relative = np.where(seen, evidence.largest, 1.0)  # M_j / unit_j

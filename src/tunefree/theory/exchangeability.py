@@ -57,23 +57,11 @@ class Finding(NamedTuple):
 
 
 class TargetSample(Part):
-    """Targets of the beginning of a stream, and of all of it at equal distances.
+    """Targets of the beginning of a stream, at most FIRST, and of all of it at equal distances.
 
-    Parameters
-    ----------
-    numbers : bool, default False
-        Whether targets are numbers; else they are codes of classes, from 0.
+    These are of rows 0, s, 2 s, ... for the smallest power of two s for which there are at most MOST_SPACED. Targets
+    are numbers, or codes of classes, from 0.
 
-    Attributes
-    ----------
-    rows : int
-        Number of targets so far.
-    first : (at most FIRST,) array
-    spaced : (at most MOST_SPACED,) array
-        Those of rows 0, s, 2 s, ... for the smallest power of two s for which there are few enough.
-
-    Examples
-    --------
     >>> sample = TargetSample()
     >>> sample.add(np.repeat([0, 1], 500))
     >>> sample.finding().is_sorted
@@ -130,16 +118,11 @@ def _codes(targets: np.ndarray, of: np.ndarray, parts: int) -> np.ndarray:
 
 
 def log_fortunes(codes: np.ndarray) -> np.ndarray:
-    """Logarithms of the fortunes of all who bet on a sequence, one for each horizon and stake.
+    """Logarithms of the fortunes of all who bet on a sequence of codes (n,), one for each horizon and stake.
 
-    Parameters
-    ----------
-    codes : (n,) array of int
-        Classes, from 0.
+    The second of these bets is lost: 1 - 0.03, 0.3, 0.9.
 
-    Examples
-    --------
-    >>> np.exp(log_fortunes(np.array([0, 1]))).round(2)[:3]  # the second bet is lost: 1 - 0.03, 0.3, 0.9
+    >>> np.exp(log_fortunes(np.array([0, 1]))).round(2)[:3]
     array([0.97, 0.7 , 0.1 ])
     """
     n, rows = len(codes), np.arange(len(codes))

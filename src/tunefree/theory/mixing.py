@@ -98,17 +98,8 @@ N_CANDIDATES = 3
 
 
 def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
-    """C(s, T): what mix losses of rounds s to T exceed those of a candidate by at most, in units of the losses.
+    """C(s, T): what mix losses of rounds s to T exceed those of one of n candidates by at most, in units of the losses.
 
-    Parameters
-    ----------
-    start, rounds : int
-        s and T.
-    n : int, default 3
-        Candidates.
-
-    Examples
-    --------
     >>> interval_cost(1, 1) == math.log(3)
     True
     >>> round(interval_cost(1, 1000) - math.log(3), 2), round(2 / 3 * math.log(1000), 2)
@@ -122,24 +113,10 @@ def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
 
 
 def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
-    """By how much the loss of a mixture exceeds that of each of its candidates at most (Theorem 1).
+    """By how much the loss of a mixture exceeds that of each of n candidates at most (Theorem 1), in units of the loss.
 
-    Parameters
-    ----------
-    account : Account
-        Of the mixture, :class:`tunefree.mixing.bases.Account`.
-    rounds : int
-        T, rounds that the mixture learned.
-    n : int, default 3
-        Candidates.
+    It learned T rounds, and has an account (:class:`tunefree.mixing.bases.Account`).
 
-    Returns
-    -------
-    excess : float
-        In units of the loss, as is ``account.losses``.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> of_classes = SimpleNamespace(start=[1.0], skipped=[0.0], gap=[0.0], units=[1.0, 0.0, 1.0])
     >>> round(mixing_excess(of_classes, 100), 2)

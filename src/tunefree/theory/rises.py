@@ -107,17 +107,8 @@ class RiseSums(NamedTuple):
 
 
 class LossRises(Part):
-    """The rises of the losses of a stream.
+    """The rises of the losses of a stream: how many there were, and MOST_KEPT of them, the largest and the latest.
 
-    Attributes
-    ----------
-    rises : list of Rise
-        MOST_KEPT of them: the largest, and the latest.
-    count : int
-        How many there were.
-
-    Examples
-    --------
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
     >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None)).rises
     []
@@ -155,16 +146,10 @@ class LossRises(Part):
     def add(
         self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[Any, ...]]
     ) -> Outcome:
-        """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
+        """Add losses (n,) in the order of their rows; nothing depends on how rows are divided into batches.
 
-        Parameters
-        ----------
-        losses, weight : (n,) arrays
-            Rows of weight 0, and losses that are NaN, are left out.
-        scale : (n,) array
-            What the scale of losses is the mean of, such as the losses of guesses.
-        place : callable
-            From a number of these rows to its number in the stream, its file, its number there, and its time.
+        Rows of weight 0, and losses that are NaN, are left out. The scale of losses is the mean of ``scale`` (n,), such
+        as the losses of guesses. ``place`` takes the number of one of these rows to its :class:`Place`.
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         losses, weight, scale = losses[used], weight[used], scale[used]

@@ -33,23 +33,10 @@ _BERNSTEIN = 2.0 ** np.arange(-1, -14, -1)
 class Progressive:
     """Progressive validation (prequential) losses, and the bound on the risk that they imply.
 
-    Parameters
-    ----------
-    ceiling : float, default 1
-        Losses are clipped to this value: 1 for errors. With B for log-losses in nats, the bound is for the risk of
-        min(log-loss, B); it exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a
-        share K exp(-B) is spread evenly.
-    rows : int
-        Number of rows.
-    total : float
-        S: sum of the losses, clipped and divided by the ceiling.
-    spread : float
-        V: sum of squared differences between each loss and the mean of the losses before it.
-    unweighted : bool
-        Whether all sample weights were 1.
+    Losses are clipped to a ceiling: 1 for errors. With B for log-losses in nats, the bound is for the risk of
+    min(log-loss, B); it exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a
+    share K exp(-B) is spread evenly.
 
-    Examples
-    --------
     >>> errors = Progressive()
     >>> errors.add(np.ones(1000), np.arange(1000) % 10 == 0)
     >>> round(errors.total / errors.rows, 3), round(errors.bound(0.05), 3)
@@ -58,9 +45,9 @@ class Progressive:
 
     ceiling: float = 1.0
     rows: int = 0
-    total: float = 0.0
-    spread: float = 0.0
-    unweighted: bool = True
+    total: float = 0.0  # S: sum of the losses, clipped and divided by the ceiling
+    spread: float = 0.0  # V: sum of squared differences between each loss and the mean of the losses before it
+    unweighted: bool = True  # whether all sample weights were 1
 
     def add(self, weight: ArrayLike, losses: ArrayLike) -> None:
         """Add rows in the order in which they were learned; the sums do not depend on the division into batches."""
@@ -75,18 +62,10 @@ class Progressive:
         """Upper bound on the mean risk of the models of all rounds, with probability at least 1 - delta.
 
         The bound holds for one pass over independent and identically distributed rows, for any stopping time. The mean
-        risk is the risk of the model of a round drawn at random. For log-loss it also bounds the risk of the average
-        of the predicted probabilities (not margins) over the rounds. It does not bound the risk of the last model or
-        of averaged weights.
-
-        Parameters
-        ----------
-        delta : float, default 0.05
-
-        Returns
-        -------
-        bound : float or None
-            None if there are no rows or a sample weight is not 1, since the inequality is for unweighted means.
+        risk is the risk of the model of a round drawn at random. For log-loss it also bounds the risk of the average of
+        the predicted probabilities (not margins) over the rounds. It does not bound the risk of the last model or of
+        averaged weights. There is none if there are no rows or a sample weight is not 1, since the inequality is for
+        unweighted means.
         """
         if not self.unweighted or self.rows == 0:
             return None

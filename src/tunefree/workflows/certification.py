@@ -17,7 +17,6 @@ from pyarrow import csv
 from tunefree.core.errors import DataError, ModelError
 from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.learners import ALL
-from tunefree.learners.contract import traits_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
@@ -168,7 +167,7 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
         return no_bound("theorems are of one linear learner on the columns as they are")
     learner = model.members[0].setting.learner
-    if not (theorem := traits_of(ALL[learner]).theorem):
+    if not (theorem := ALL[learner].traits.theorem):
         return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")

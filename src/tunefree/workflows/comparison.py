@@ -20,7 +20,6 @@ from tunefree.core.part import size_of
 from tunefree.core.registry import names_in
 from tunefree.core.rows import part
 from tunefree.learners import ALL
-from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of
 from tunefree.model.options import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
@@ -169,7 +168,7 @@ def has_rate(learner: str) -> bool:
     >>> has_rate("adagrad"), has_rate("scinol2")
     (True, False)
     """
-    return traits_of(ALL[learner]).rate is not None
+    return ALL[learner].traits.rate is not None
 
 
 def compare(

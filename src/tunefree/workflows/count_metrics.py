@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.losses.deviances import Tweedie
 from tunefree.losses.objectives import Objective, measured
-from tunefree.losses.tweedie_loss import Tweedie
 
 DECILES = 10
 

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.core.part import under
 from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
 from tunefree.estimators import model_file, validation
 from tunefree.explanation.decomposition import Weights
@@ -248,3 +247,8 @@ KIND = Kind(
     restored,
     lambda trained: trained.model.check_parts(trained),
 )
+
+
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

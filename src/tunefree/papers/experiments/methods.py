@@ -9,7 +9,6 @@ import numpy as np
 
 from tunefree import learners, losses
 from tunefree.core.rows import Block
-from tunefree.learners.contract import traits_of
 from tunefree.losses.objectives import Objective, measured
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
@@ -75,7 +74,7 @@ def margins_along(
             yield model.predict(test)
         return
     settings = {} if rate is None else {"eta": rate}
-    dimension = traits_of(learners.ALL[method.learner]).dimension
+    dimension = learners.ALL[method.learner].traits.dimension
     if dimension is not None:
         settings[dimension] = float(n_features)  # the paper's number of features
     setting = Setting(method.learner, settings, "raw")

@@ -32,8 +32,7 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
-from tunefree.losses.functions import Functions
-from tunefree.losses.loops import Loop
+from tunefree.losses.functions import Functions, Loop
 from tunefree.papers.learners.pistol import factor_of
 
 

@@ -1,20 +1,24 @@
-"""The average of a learner's iterates, at the cost of the non-zeros of each row (online-to-batch conversion).
+"""The weights of a learner, as they are, or as the average of its iterates (online-to-batch conversion).
 
 A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
 of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
-``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. A round counts
-as much as its weight.
+``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. So an average
+costs the non-zeros of each row. A round counts as much as its weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+import numpy as np
+
+from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -48,18 +52,8 @@ class Averaged(Learner):
 def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
 
-    Parameters
-    ----------
-    learner : class
-        A class of learners; one that averages already stays as it is.
+    A class that averages already stays as it is. A learner that moves all weights in each round cannot be averaged.
 
-    Raises
-    ------
-    ModelError
-        If the learner moves all weights in each round.
-
-    Examples
-    --------
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))
     >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)
@@ -133,3 +127,53 @@ def _coordinate(iterate: Callable[..., float]) -> Callable[..., float]:
         return bounded(state.average_totals[j, k] + still) / state.average_rounds[0]
 
     return coordinate
+
+
+def reading_of(learner: type[Learner]) -> Callable[..., None]:
+    """The loop over features in which the weights of a learner are read."""
+    magnitude, coordinate, factor = learner.magnitude, learner.coordinate, learner.factor
+
+    def read(
+        state: Any,
+        weights: Annotated[np.ndarray, "float64[features, outputs]"],
+        units: Annotated[np.ndarray, "float64[features]"],
+    ) -> None:
+        for j in range(len(units)):
+            units[j] = magnitude(state, j)
+            for k in range(weights.shape[1]):
+                weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
+
+    return read
+
+
+@cache
+def reading(learner: Any, has_one_output: bool) -> Compiled:
+    """The compiled function that reads the weights of a class of learners."""
+    kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
+    lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
+    name = f"read.{kind}.{'one' if has_one_output else 'several'}"
+    return Compiled(reading_of(learner), name, {"state": learner}, lengths)
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of the learners of this package, and of the averages of their iterates."""
+    return compiled_of(ALL[name] for name in ALL)
+
+
+def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
+    """The compiled functions of learners, and of the averages of their iterates."""
+    return [reading(learner, has_one) for learner in with_averages(learners) for has_one in (True, False)]
+
+
+def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (d, K) of the first features, or of all, relative to their units (d,); 0 where nothing is known.
+
+    >>> from tunefree.learners.adagrad import AdaGrad
+    >>> weights, units = read(AdaGrad(3, 2))
+    >>> weights.shape, units
+    ((3, 2), array([0., 0., 0.]))
+    """
+    n = state.n_features if n_features is None else n_features
+    weights, units = np.empty((n, state.n_outputs)), np.empty(n)
+    reading(type(state), state.n_outputs == 1)(state, weights, units)  # type: ignore[arg-type]
+    return weights, units

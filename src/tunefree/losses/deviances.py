@@ -31,8 +31,6 @@ LEAST = 2.0**-1022  # what a target of at most 0 counts as, where the deviance o
 class Tweedie(NamedTuple):
     """Half the unit deviance of a power of the variance; made by :func:`poisson`, :func:`gamma` and :func:`tweedie`.
 
-    Examples
-    --------
     >>> poisson().value(1.0, 0.0), round(poisson().slope(3.0, 0.0), 9), poisson().curvature(3.0, 0.0)
     (0.0, -2.0, 1.0)
     """

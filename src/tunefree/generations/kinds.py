@@ -1,0 +1,45 @@
+"""The kinds of generations, by name: what grows them, and what learns on their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tunefree.core.registry import Registry
+from tunefree.generations.inheritance import Grower
+from tunefree.generations.problem import USUAL, Problem, Settings, prepared
+
+LINEAR = "linear"
+KINDS = Registry(
+    "kind of generation",
+    {
+        "boosted": "tunefree.generations.boosted:KIND",
+        "randomised": "tunefree.generations.randomised:KIND",
+        LINEAR: "tunefree.generations.linear:KIND",
+    },
+    "tunefree.generations",
+)
+TREES = tuple(name for name in KINDS if name != LINEAR)  # of this package
+
+
+class Kind(NamedTuple):
+    """What is to be known of a kind of generations."""
+
+    # Of a problem, a seed and settings: trees; None where the kind is not for such rows. The kind LINEAR alone has
+    # linear models.
+    grow: Callable[[Problem, int, Settings], Any]
+    wealth: float = 0.0  # initial one of a leaf, per unit of margin, where leaves learn (tunefree.generations.leaves)
+    grower: Grower | None = None  # by which later rows choose settings; without it they are the usual ones
+
+
+def registered() -> tuple[str, ...]:
+    """The kinds beside those of this package that were registered in this process; pools that are made have them."""
+    return tuple(name for name in KINDS if name not in (*TREES, LINEAR))
+
+
+def grow(kind: str, problem: Problem, seed: int, settings: Settings = USUAL) -> Any:
+    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows.
+
+    The same model comes of the same problem and seed, whatever the number of threads.
+    """
+    return KINDS[kind].grow(problem if problem.binned else prepared(problem), seed, settings)

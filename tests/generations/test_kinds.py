@@ -1,0 +1,42 @@
+"""Kinds of generations from outside."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from tests.extending import as_before, run_page
+from tunefree.core.errors import ModelError
+from tunefree.generations.kinds import KINDS, registered
+from tunefree.pool.model import Model
+
+
+def test_the_worked_example_runs_as_it_stands():
+    with as_before(KINDS):
+        run_page("member.md")
+        assert registered() == ("category-means",)
+        arrays, header = Model("regression").save_state()
+        names = Model.restore(arrays, header).pool.members.names
+    assert "category-means, previous" in names
+    assert registered() == () and "category-means, previous" not in Model("regression").pool.members.names
+    with pytest.raises(ModelError, match="unknown kind of generation 'category-means'"):
+        Model.restore(arrays, header)
+
+
+def test_a_kind_that_a_file_names_is_found_by_an_entry_point(monkeypatch):
+    point = EntryPoint("elsewhere", "tunefree.generations.randomised:KIND", "tunefree.generations")
+    monkeypatch.setattr(metadata, "entry_points", lambda group, name: [point] if name == point.name else [])
+    with as_before(KINDS):
+        saved = Model("regression", kinds=["elsewhere"]).save_state()
+    with as_before(KINDS):
+        assert "elsewhere, newest" in Model.restore(*saved).pool.members.names
+        assert registered() == ()  # pools that are made do not have it
+
+
+@pytest.mark.parametrize("names", [["boosted"], ["linear"], ["a", "a"]])
+def test_a_file_that_names_a_kind_twice_is_refused(names):
+    arrays, header = Model("regression").save_state()
+    with pytest.raises(ModelError, match="is named twice"):
+        Model.restore(arrays, header | {"kinds": names})
