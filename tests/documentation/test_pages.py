@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from documentation import claims
 from tunefree.cli.app import COMMANDS, options_of
+from tunefree.core.parameters import OTHER_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -93,7 +94,8 @@ def test_words_of_ours_are_few():
 
 def test_options_that_pages_name_exist():
     """In code that is not executed; in tables of the pages on other tools only the last column is ours."""
-    known = {name.replace("_", "-") for command in COMMANDS for name in options_of(command)} | {"from", "json", "help"}
+    known = {name.replace("_", "-") for command in COMMANDS for name in options_of(command)}
+    known |= {option.removeprefix("--") for option in OTHER_OPTIONS.values()} | {"json", "help"}
     for path in [*(DOCS / "guide").glob("*.md"), *(DOCS / "migration").glob("*.md")]:
         lines = path.read_text().splitlines()
         if path.parent.name == "migration":
