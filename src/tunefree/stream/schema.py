@@ -63,7 +63,7 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.sequences import DISTINCT, Bag, Text, Vector, are_of_words, looks_like_text
+from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_words, looks_like_text
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
