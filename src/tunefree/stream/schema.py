@@ -63,7 +63,7 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.sequences import DISTINCT, Bag, Text, Vector, are_of_words, is_long_text, looks_like_text
+from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_words, looks_like_text
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
@@ -388,7 +388,8 @@ class Further:
 
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
         """The kind of column that values show; None, and the type is noted, if there is none."""
-        if family(values.type) == "string" and is_long_text(values):
+        first = values[0].as_py()  # taken alone
+        if isinstance(first, str) and len(first) >= LONG and " " in first:
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
         try:

@@ -27,7 +27,7 @@ from tunefree.stream.keys import hash_name
 from tunefree.stream.words import count_words
 
 _SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
-_FEWEST, _LONG, DISTINCT = 20, 40.0, 0.8
+_FEWEST, LONG, DISTINCT = 20, 40.0, 0.8
 _OF_WORDS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
@@ -67,7 +67,7 @@ def looks_like_text(strings: Array) -> bool:
     present = strings[:_SAMPLE].drop_null()
     if len(present) < _FEWEST:
         return False
-    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
+    long = pc.mean(pc.utf8_length(present)).as_py() >= LONG
     different = pc.count_distinct(present).as_py() >= DISTINCT * len(present)
     return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
 
@@ -79,12 +79,6 @@ def are_of_words(strings: Array, share: float, words: int) -> bool:
     if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
         return False
     return bool(pc.mean(pc.match_substring_regex(present, _OF_WORDS[words]).cast(pa.int8())).as_py() > 0.5)
-
-
-def is_long_text(strings: Array) -> bool:
-    """Whether the first of some strings, taken alone, is a text: 40 characters or more, with a space."""
-    value = strings[0].as_py()
-    return len(value) >= _LONG and " " in value
 
 
 class Items(NamedTuple):
