@@ -183,7 +183,7 @@ def test_not_a_number_is_refused(cls, bad, kind):
         ([1.0, -1.0], r"sample_weight\[1\] is -1.0, .*; correct it, or give the row the weight 0"),
         ([np.nan, 1.0], r"sample_weight\[0\] is nan, .*; correct it"),
         ([1.0], "shape"),
-        ([[1.0, 1.0]], "1D"),
+        ([[1.0, 1.0]], r"shape \(1, 2\), and there are 2 rows"),
         ([0.0, 0.0], "zero"),
     ],
 )

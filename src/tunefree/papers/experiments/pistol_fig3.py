@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tunefree.core.rows import dense
 from tunefree.estimators.pool import TuneFreeClassifier
+from tunefree.estimators.tables import as_block
 from tunefree.papers.experiments import drawing, matrices
 from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
@@ -174,7 +174,7 @@ def fit(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> dict[str
     last = model._learned.model.bank.reading(average=False)
     return {
         "average": model.decision_function,
-        "last": lambda new: last.predict(dense(new))[0, :, 0],
+        "last": lambda new: last.predict(as_block(new))[0, :, 0],
     }
 
 
