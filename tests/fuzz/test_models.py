@@ -166,7 +166,7 @@ def broadcast(arrays, header):
         (of_pool(2.0, "unit"), "classes have no unit"),
         (
             of_pool(["linear"], "members", "growth", "kinds"),
-            "model.predictor.members.growth.kinds.0 is 'linear', not one of",
+            "trees of some kinds are grown that are not grown together",
         ),
         (
             of_growth(["randomised"], "kinds"),

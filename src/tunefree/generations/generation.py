@@ -167,6 +167,5 @@ class Generation(Part):
         return LivingLeaves(header["learner"], {}, self.model.n_leaves, n_outputs, objective)
 
     def check(self) -> None:
-        """Raise a ModelError unless the model is sound, and its kind is known."""
-        KINDS[self.kind]
+        """Raise a ModelError unless the model is sound."""
         self.model.check(len(self.keys))

@@ -360,6 +360,7 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     of_copy = [] if pool.copies.copy is None else pool.copies.copy.generations
     for generation in [*awake, *of_copy, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
+        _fit(generation.kind in (*together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
         _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
         _fit(generation.model.n_outputs == (born if born > 2 else 1), "a generation has not a margin of each class")
