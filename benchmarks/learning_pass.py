@@ -16,7 +16,7 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import ALL
 from tunefree.losses.objectives import Objective
-from tunefree.model import passes
+from tunefree.pool import passes
 from tunefree.pool.pool import PIECE
 
 

@@ -24,8 +24,8 @@ from tunefree.core import rows
 from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model import passes
-from tunefree.model.targets import Labels
+from tunefree.pool import passes
+from tunefree.pool.targets import Labels
 from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1

@@ -10,7 +10,7 @@ from tunefree.compiled import functions
 from tunefree.core.rows import n_rows, part
 from tunefree.learners.weights import read
 from tunefree.losses.objectives import measured
-from tunefree.model import passes
+from tunefree.pool import passes
 
 
 def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int, cuts: tuple[int, ...] = ()) -> Any:

@@ -19,9 +19,9 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
-from tunefree.model import targets
-from tunefree.model.targets import Labels
+from tunefree.pool import targets
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.river import ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
 
 LINEAR, POOLS = (ScInOLClassifier(), ScInOLRegressor()), (TuneFreeClassifier(), TuneFreeRegressor())

@@ -17,7 +17,6 @@ FLOORS = [
     {"losses"},
     {"theory", "mixing", "generations"},
     {"intervals"},
-    {"model"},
     {"pool"},
     {"explanation"},
     {"plotting"},

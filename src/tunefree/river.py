@@ -18,9 +18,9 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, table
 from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
-from tunefree.model.targets import Labels, check_room, is_missing, label_of_row, target_of_row
 from tunefree.pool.model import Model
 from tunefree.pool.quantiles import class_sets, target_intervals
+from tunefree.pool.targets import Labels, check_room, is_missing, label_of_row, target_of_row
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 

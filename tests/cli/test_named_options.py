@@ -28,7 +28,7 @@ COMMANDS = {
     "stream/": READING,
     "estimators/": (),  # of Python
     "losses/rates.py": ("train",),
-    "model/targets.py": LEARNING,
+    "pool/targets.py": LEARNING,
     "pool/model.py": ("train",),  # by which another model is to be trained
     "training/class_weights.py": ("train",),
     "workflows/columns.py": ("columns",),

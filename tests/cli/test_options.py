@@ -70,7 +70,7 @@ def help_of(*command):
 
 def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
-    from tunefree.model import views
+    from tunefree.pool import views
 
     shown = help_of("train").replace("… ", "")
     for name in (*learners.ALL, "kernel-pistol", *losses.names("classification")):

@@ -26,11 +26,11 @@ from tunefree.core.part import (
 )
 from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
-from tunefree.model.meetings import SavedMeetings
-from tunefree.model.targets import Labels
 from tunefree.model_files.column_samples import ColumnSamples
+from tunefree.pool.meetings import SavedMeetings
 from tunefree.pool.model import Model
 from tunefree.pool.published import published
+from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 

@@ -14,10 +14,10 @@ from tunefree.distributed import rows as shard_rows
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
 from tunefree.learners import newton
-from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.class_weights import balanced

@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from tunefree import PiSTOLClassifier, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.rows import dense
 from tunefree.estimators import validation
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.theory.bounds import paper_bound
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)

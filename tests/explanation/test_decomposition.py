@@ -11,10 +11,10 @@ from tunefree.core.rows import dense, sparse
 from tunefree.explanation.decomposition import Decomposition, Line
 from tunefree.explanation.importance import LaterRows, importance
 from tunefree.explanation.members import Member, Part
-from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import open_source
 from tunefree.training.training import train

@@ -9,9 +9,9 @@ import numpy as np
 
 from tunefree import learners, losses
 from tunefree.core.rows import dense, part, sparse
-from tunefree.model import views
-from tunefree.model.targets import Labels
+from tunefree.pool import views
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 SIZES = (0.0, 1e-300, 1e-150, 1e-8, 1.0, 1e8, 1e150, 1e300, 1.7976931348623157e308)
 

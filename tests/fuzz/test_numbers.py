@@ -7,8 +7,8 @@ import pytest
 
 from tests.fuzz.numbers import outcome
 from tunefree.core.rows import dense
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 
 @pytest.mark.slow

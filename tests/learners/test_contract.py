@@ -20,8 +20,8 @@ from tunefree.core.fields import padded
 from tunefree.learners.contract import Scale
 from tunefree.learners.weights import Averaged, averaged
 from tunefree.losses.objectives import Objective
-from tunefree.model import passes
-from tunefree.model.members import Member, Setting
+from tunefree.pool import passes
+from tunefree.pool.linear_members import Member, Setting
 
 # Every learner of the package, and one from outside, which is not registered here: only its definition is run.
 OUTSIDE = run_page("learner.md", until="learners.register")

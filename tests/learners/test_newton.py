@@ -8,7 +8,7 @@ from tests.strategies import as_dense
 from tunefree.core.fields import BLOCKS
 from tunefree.learners.newton import Newton
 from tunefree.losses.objectives import Objective
-from tunefree.model.passes import learn
+from tunefree.pool.passes import learn
 
 N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
 

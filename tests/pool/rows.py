@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.rows import dense, part, sparse, table
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 LATE = 50  # rows after which late columns and classes come
 N_FEATURES = 16

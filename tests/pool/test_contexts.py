@@ -12,10 +12,10 @@ import tunefree
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.generations.seen import Seen
-from tunefree.model.targets import Labels
 from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.model import Model
 from tunefree.pool.published import published
+from tunefree.pool.targets import Labels
 
 
 def log_loss(model, X, y):

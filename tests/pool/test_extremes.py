@@ -10,8 +10,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, sparse, table
 from tunefree.losses import names
 from tunefree.losses.rates import NAMES as OF_RATES
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1", "huber:1")
 

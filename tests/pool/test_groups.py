@@ -8,9 +8,9 @@ import pytest
 from tests.pool.rows import bytes_of
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part, sparse
-from tunefree.model.targets import Labels
 from tunefree.pool import groups
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 CLASSES = ["no", "yes"]
 

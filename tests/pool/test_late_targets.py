@@ -8,9 +8,9 @@ import pytest
 import tunefree
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
-from tunefree.model.targets import Labels
 from tunefree.pool import waiting as of_waiting
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.pool.waiting import MOST_ROWS, Waiting
 
 N = 400

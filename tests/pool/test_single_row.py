@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 from tunefree.pool.published import published
 from tunefree.pool.single_row import LIKE, SingleRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
+from tunefree.pool.targets import Labels
 
 N_NEW = 40
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
 from tunefree.core.rows import dense, n_rows, rows_at
-from tunefree.model.relative import RelativeWeights
-from tunefree.model.targets import Labels
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.model import Model
+from tunefree.pool.relative import RelativeWeights
+from tunefree.pool.targets import Labels
 
 N = 100  # rows of most streams
 

@@ -7,8 +7,8 @@ import pytest
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.pool.weights_record import MOST, WeightsRecord
 
 

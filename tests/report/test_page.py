@@ -16,10 +16,10 @@ import tunefree
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
 from tunefree.generations.problem import Settings
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import RunningMetrics
 from tunefree.report import findings as suspicions
 from tunefree.report import page
 from tunefree.report.document import Chart, Note, Table

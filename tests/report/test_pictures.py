@@ -19,7 +19,6 @@ from tunefree.core.rows import dense
 from tunefree.explanation.dependence import Axis, Curve
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
-from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
@@ -27,6 +26,7 @@ from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import Model
 from tunefree.pool.slots import WHOLE
+from tunefree.pool.targets import Labels
 from tunefree.report import page
 from tunefree.report.compared import FAR, INCHES, chart_of_losses, compared, named
 from tunefree.report.document import Chart

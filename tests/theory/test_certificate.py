@@ -13,13 +13,13 @@ from tunefree.core import rows
 from tunefree.learners.scinol import ScInOL2
 from tunefree.learners.weights import averaged
 from tunefree.losses.objectives import Objective
-from tunefree.model.targets import Labels
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_bound import log_phi
 from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.theory.bounds import paper_bound
 
 LOSS = losses.Logistic()

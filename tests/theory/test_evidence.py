@@ -17,8 +17,8 @@ from tunefree.core import rows
 from tunefree.losses import loss_classes
 from tunefree.losses.functions import functions_over
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tunefree.__file__).parent)
 MOST = 11
 COMPILED = (
-    "model/members.py Member.learn",
+    "pool/linear_members.py Member.learn",
     "generations/leaves.py LivingLeaves.follow",
 )  # which call the kernels of learners
 

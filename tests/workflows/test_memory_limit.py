@@ -10,10 +10,10 @@ import pytest
 from tunefree import Plan, open_source
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.model.targets import Labels
 from tunefree.pool import growth
 from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
+from tunefree.pool.targets import Labels
 from tunefree.report.learned import facts_of_rows
 from tunefree.training.memory_limit import MemoryLimit, held, limit_of
 from tunefree.training.training import train

@@ -11,8 +11,8 @@ import tunefree
 import tunefree.distributed
 from tunefree import Plan
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model.targets import place_of
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import place_of
 from tunefree.stream.batch import BadRows
 from tunefree.training import class_weights
 from tunefree.training.class_weights import class_factors
@@ -114,7 +114,7 @@ def test_weights_of_classes_in_python():
 def test_weights_find_labels_that_are_no_strings(labels, weights):
     plan = Plan(class_weight=weights)
     by_label = tunefree.training.class_weights.weights_by_label(plan.class_weight)
-    from tunefree.model.targets import Labels
+    from tunefree.pool.targets import Labels
 
     assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
     rows = table() | {"rich": np.array(labels)[(table()["rich"] == "yes").astype(int)]}

@@ -10,8 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from tunefree import Plan, open_source
-from tunefree.model.targets import RunningMean, RunningMetrics
 from tunefree.model_files.progress import Progress
+from tunefree.pool.targets import RunningMean, RunningMetrics
 from tunefree.training.callbacks import Callback
 from tunefree.training.training import train
 from tunefree.workflows.comparison import compare

@@ -27,11 +27,11 @@ import numpy as np
 from tunefree.core.fields import FEATURE
 from tunefree.learners.newton import Newton, subtract_waiting
 from tunefree.learners.scinol import ScInOL2
-from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import RunningMean
-from tunefree.model.views import ALL as VIEWS
-from tunefree.model.views import OF_COLUMNS
+from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.model import Model
+from tunefree.pool.targets import RunningMean
+from tunefree.pool.views import ALL as VIEWS
+from tunefree.pool.views import OF_COLUMNS
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.risk import Progressive
 

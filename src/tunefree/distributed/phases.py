@@ -21,11 +21,11 @@ from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
+from tunefree.pool.targets import RunningMetrics
 from tunefree.training import class_weights
 
 SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many

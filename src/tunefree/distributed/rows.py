@@ -13,8 +13,8 @@ from tunefree.core.rows import n_rows, part, rows_at, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import hashed
-from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
+from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder

@@ -24,10 +24,10 @@ from tunefree.distributed import joining
 from tunefree.distributed.joining import Proved, Statistics
 from tunefree.distributed.rows import Beginning, Encoded, Prepared, gathered
 from tunefree.generations.clocks import LATE
-from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import Labels, RunningMean, RunningMetrics
+from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.growth import Growth
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels, RunningMean, RunningMetrics
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, one_pass
 

@@ -26,10 +26,10 @@ from tunefree.estimators.model_file import Saving, check_whole
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
-from tunefree.model.options import special_about
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
+from tunefree.pool.options import special_about
 from tunefree.stream.batch import Batch
 from tunefree.theory.evidence import Certificate
 from tunefree.training.callbacks import Callback, Step

@@ -16,8 +16,8 @@ from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly, labels_of
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.losses.objectives import chosen
-from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS, Labels
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS, Labels
 
 
 @estimator

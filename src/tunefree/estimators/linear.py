@@ -14,7 +14,7 @@ from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
-from tunefree.model.options import POOL, check_settings
+from tunefree.pool.options import POOL, check_settings
 from tunefree.theory.bounds import Bound
 from tunefree.workflows.certification import theorem_of
 

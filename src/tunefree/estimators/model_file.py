@@ -22,9 +22,9 @@ from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
-from tunefree.model.options import usual_view
-from tunefree.model.targets import Labels
 from tunefree.model_files.trained import Trained, ended
+from tunefree.pool.options import usual_view
+from tunefree.pool.targets import Labels
 from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.formats import TABLE

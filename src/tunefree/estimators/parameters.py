@@ -13,8 +13,8 @@ from typing import Any, TypeVar, dataclass_transform
 from tunefree import losses
 from tunefree.core.docstrings import described, with_arguments
 from tunefree.core.parameters import Parameter, field_of, records_of
-from tunefree.model import views
 from tunefree.model_files.plan import Plan
+from tunefree.pool import views
 
 Estimator = TypeVar("Estimator")
 OF_LOSSES = {

@@ -25,8 +25,8 @@ from tunefree.estimators.parameters import documented, estimator, loss_of_task, 
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
-from tunefree.model.options import POOL
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
+from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 from tunefree.training.callbacks import Callback, Step
 

@@ -17,8 +17,8 @@ from tunefree.core import rows
 from tunefree.core.errors import nearest
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.estimators import tables
-from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
+from tunefree.pool.targets import is_missing, written
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table

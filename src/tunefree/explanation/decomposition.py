@@ -37,10 +37,10 @@ from tunefree.explanation.members import (
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.model.targets import place_of
 from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.model import Model
+from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**22  # of what is computed of a few rows
@@ -62,7 +62,7 @@ class Decomposition:
     Raises a ModelError if the model has kernels only.
 
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.model.targets import Labels
+    >>> from tunefree.pool.targets import Labels
     >>> from tunefree.pool.model import Model
     >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))

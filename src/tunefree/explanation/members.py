@@ -23,8 +23,8 @@ from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.linear import Linear, design
 from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Objective
-from tunefree.model.passes import add_terms
 from tunefree.pool.model import Model
+from tunefree.pool.passes import add_terms
 from tunefree.pool.slots import Slot
 from tunefree.stream.layout import Layout
 

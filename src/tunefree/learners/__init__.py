@@ -24,7 +24,7 @@ register = ALL.register  # in this process: models, estimators and comparisons t
 def family_of(name: str) -> Any:
     """What models have to know of a learner that is not linear in features; None for linear ones.
 
-    Its class names its family, a :class:`tunefree.model.group.Family`, in ``family``.
+    Its class names its family, a :class:`tunefree.pool.rows.Family`, in ``family``.
     """
     if name in _PLACES or name not in ALL:
         return None

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.schema import Record, Sequence, Size
-from tunefree.model.group import LateLosses
-from tunefree.model.targets import RunningMetrics
+from tunefree.pool.rows import LateLosses
+from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.

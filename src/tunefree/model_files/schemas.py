@@ -33,23 +33,23 @@ from tunefree.core.schema import (
 )
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.meetings import LOGGED
-from tunefree.model.options import POOL as POOLED
-from tunefree.model.passes import OF_ROW
-from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import MANY_CLASSES
-from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.progress import Progress
 from tunefree.pool.contexts import N_CONTEXTS
+from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.frozen import N_CHOICES
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.meetings import LOGGED
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
+from tunefree.pool.options import POOL as POOLED
+from tunefree.pool.passes import OF_ROW
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
 from tunefree.pool.slots import LINEAR as LINEAR_KIND
 from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
+from tunefree.pool.targets import MANY_CLASSES
+from tunefree.pool.views import ALL as VIEWS
 from tunefree.pool.windows import LENGTHS
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises

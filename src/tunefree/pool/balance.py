@@ -27,7 +27,7 @@ from tunefree.core.rows import Block, rows_at, together
 from tunefree.core.schema import Number
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
-from tunefree.model.ledger import joined
+from tunefree.pool.ledger import joined
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running

@@ -24,9 +24,9 @@ from tunefree.core.part import LEARNED, Part, child
 from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
-from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.members import Members
+from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.weights_record import WeightsRecord
 
 NEW, KNOWN, N_CONTEXTS = 0, 1, 2

@@ -16,12 +16,12 @@ from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model.group import LabelledRows
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.members import name_of
-from tunefree.model.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_members import name_of
+from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.slots import TREES, WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 

@@ -2,9 +2,10 @@
 
 The command line, the streaming fit and the estimators share it. It takes rows and raw targets, notices new classes at
 the very row where they first appear, and reserves room for new features. It consists of linear learners
-(:mod:`tunefree.model.linear_group`), a predictor, and the record of the first pass (:mod:`tunefree.model.record`). The
-predictor is the pool (:mod:`tunefree.pool.pool`), a single learner (:mod:`tunefree.pool.single`), or that of the family
-of a learner that is not linear (:class:`tunefree.model.group.Family`).
+(:mod:`tunefree.pool.linear_group`), a predictor, and the record of the first pass
+(:mod:`tunefree.pool.first_pass`). The predictor is the pool (:mod:`tunefree.pool.pool`), a single learner
+(:mod:`tunefree.pool.single`), or that of the family of a learner that is not linear
+(:class:`tunefree.pool.rows.Family`).
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from tunefree.core.rows import n_rows, reach
 from tunefree.learners import family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
-from tunefree.model import calibration
-from tunefree.model.group import LabelledRows, LateLosses
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.meetings import FirstMeetings
-from tunefree.model.members import Setting
-from tunefree.model.options import ModelOptions, objective_of_mixture
-from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import ScoredModel, join_margins
+from tunefree.pool import calibration
+from tunefree.pool.first_pass import FirstPassRecord
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.meetings import FirstMeetings
 from tunefree.pool.members import Members
+from tunefree.pool.options import ModelOptions, objective_of_mixture
 from tunefree.pool.pool import Pool
+from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
+from tunefree.pool.targets import ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
@@ -89,7 +90,7 @@ class Model(ScoredModel):
         The members, instead of those that a learner of this name usually has.
     replays : bool, default False
         Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
-        meeting too, where all linear members can (:mod:`tunefree.model.meetings`).
+        meeting too, where all linear members can (:mod:`tunefree.pool.meetings`).
     kinds : sequence of str, optional
         Of generations in a pool, beside those of this package; by default those that are registered.
 
@@ -108,7 +109,7 @@ class Model(ScoredModel):
     Examples
     --------
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.model.targets import Labels
+    >>> from tunefree.pool.targets import Labels
     >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
     >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))

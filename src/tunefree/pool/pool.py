@@ -22,14 +22,14 @@ from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
-from tunefree.model.group import LabelledRows
-from tunefree.model.ledger import TOGETHER, Ledger
-from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.groups import chunks, starts_of_runs, weights_of_one_row
 from tunefree.pool.growth import NEVER, Observed
+from tunefree.pool.ledger import TOGETHER, Ledger
 from tunefree.pool.members import Ahead, Members
+from tunefree.pool.relative import RelativeWeights
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting

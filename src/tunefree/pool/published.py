@@ -35,7 +35,7 @@ def published(model: Model) -> Model:
     Examples
     --------
     >>> from tunefree.core.rows import dense
-    >>> from tunefree.model.targets import Labels
+    >>> from tunefree.pool.targets import Labels
     >>> model, X, y = Model("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
     >>> _ = model.learn(X, y, np.ones(100))
     >>> before = published(model)

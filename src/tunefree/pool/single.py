@@ -10,11 +10,11 @@ import numpy as np
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
-from tunefree.model import calibration
-from tunefree.model.calibration import Calibration
-from tunefree.model.group import LabelledRows
-from tunefree.model.linear_group import LinearGroup
+from tunefree.pool import calibration
+from tunefree.pool.calibration import Calibration
+from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.pool import PIECE
+from tunefree.pool.rows import LabelledRows
 
 
 class Single(Part):

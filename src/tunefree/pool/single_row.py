@@ -23,16 +23,16 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.learners.weights import reading
-from tunefree.model import passes
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.members import with_offsets
-from tunefree.model.passes import score_rows
-from tunefree.model.views import COMPILED
+from tunefree.pool import passes
 from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.growth import Observed
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_members import with_offsets
 from tunefree.pool.members import Members
+from tunefree.pool.passes import score_rows
 from tunefree.pool.slots import Slot
+from tunefree.pool.views import COMPILED
 
 ROOM = 64  # for codes and words at least
 LIKE = 2  # rows that are predicted like others before arrays are made

@@ -19,11 +19,11 @@ from tunefree.generations.generation import Generation
 from tunefree.intervals.conformal_record import Units
 from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
-from tunefree.model.ledger import Ledger, joined
-from tunefree.model.linear_snapshot import LinearSnapshot
 from tunefree.pool.contexts import N_CONTEXTS, Context, by_context, predict_by
 from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
+from tunefree.pool.ledger import Ledger, joined
+from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import DataError, listed, nearest
-from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
+from tunefree.pool.targets import MANY_CLASSES
 from tunefree.serving.journal import Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused

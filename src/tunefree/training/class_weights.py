@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError, nearest
-from tunefree.model.targets import Labels, written
 from tunefree.model_files.plan import Plan
+from tunefree.pool.targets import Labels, written
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.training.reading import begin

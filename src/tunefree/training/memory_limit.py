@@ -21,10 +21,10 @@ import numpy as np
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
-from tunefree.model.meetings import FIRST
-from tunefree.model.members import Setting
-from tunefree.model.options import OF_TABLES, OF_TEXTS
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.meetings import FIRST
 from tunefree.pool.model import Model
+from tunefree.pool.options import OF_TABLES, OF_TEXTS
 from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import signals
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Batch
 from tunefree.training import rises
 from tunefree.training.batches import as_learned

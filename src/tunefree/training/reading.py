@@ -19,8 +19,8 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import table
-from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
+from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
 from tunefree.stream.formats import TABLE

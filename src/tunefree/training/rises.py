@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.rows import rows_at
-from tunefree.model.targets import Labels, RunningMean
 from tunefree.model_files.column_samples import Compared
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import starts_of_runs
+from tunefree.pool.targets import Labels, RunningMean
 from tunefree.stream.batch import Batch, Origin
 from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.encoder import MOST_CODES

@@ -12,8 +12,8 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.losses import loss_of
 from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
-from tunefree.model.targets import Labels, check_lengths
 from tunefree.model_files.plan import OF_NUMBERS, Plan
+from tunefree.pool.targets import Labels, check_lengths
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 

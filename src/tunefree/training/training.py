@@ -15,13 +15,13 @@ from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
-from tunefree.model.options import usual_view
-from tunefree.model.targets import FEWEST_ROWS
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
+from tunefree.pool.options import usual_view
+from tunefree.pool.targets import FEWEST_ROWS
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.byte_stream import use_lines_as_they_come
 from tunefree.stream.formats import TABLE

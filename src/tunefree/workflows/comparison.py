@@ -21,11 +21,11 @@ from tunefree.core.registry import names_in
 from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
-from tunefree.model.options import check_settings
-from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
+from tunefree.pool.options import check_settings
+from tunefree.pool.targets import Labels, RunningMetrics
 from tunefree.stream.batch import BadRows, Batch, Reason
 from tunefree.stream.source import Source
 from tunefree.training.callbacks import Callback

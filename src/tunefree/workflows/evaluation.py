@@ -13,8 +13,8 @@ from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
 from tunefree.losses.rates import LOG_LINK
-from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family

@@ -14,8 +14,8 @@ from tunefree.explanation.decomposition import Decomposition, identified, output
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.explanation.members import evenly_spaced
 from tunefree.losses.objectives import chosen
-from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import ScoredModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source

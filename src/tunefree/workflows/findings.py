@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.generations.columns import is_bundle
-from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths

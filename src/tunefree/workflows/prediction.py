@@ -20,9 +20,9 @@ from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
 from tunefree.explanation.decomposition import Weights, linear_weights
 from tunefree.losses.objectives import chosen
-from tunefree.model.targets import ScoredModel
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.pool.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE

@@ -13,11 +13,11 @@ from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.core.rows import n_rows, part
 from tunefree.losses.objectives import Objective
-from tunefree.model.group import LabelledRows
-from tunefree.model.members import Setting
 from tunefree.papers.kernel import kernel_bank
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.points import points
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.rows import LabelledRows
 
 # Few, since each is compiled for each learner.
 OBJECTIVES = {

@@ -13,11 +13,11 @@ from tests.papers.kernel.test_learners import total_loss
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
 from tunefree.losses.objectives import Objective
-from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.workflows.certification import certified
 
 SMOOTHED = Objective("classification", losses.SmoothedHinge())

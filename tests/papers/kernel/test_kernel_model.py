@@ -12,10 +12,10 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.model.targets import Labels
 from tunefree.papers.kernel.family import WIDTHS
 from tunefree.papers.kernel.predictor import Kernels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
 

@@ -6,10 +6,10 @@ import pytest
 
 from tunefree.core.errors import ModelError
 from tunefree.learners import ALL, family_of
-from tunefree.model.members import Setting
-from tunefree.model.options import check_settings
 from tunefree.papers.kernel.family import WIDTHS, settings_of_members
 from tunefree.papers.kernel.kernel_bank import KernelConfig
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.options import check_settings
 
 
 def test_kernel_learners_have_a_family():

@@ -9,8 +9,8 @@ import pytest
 
 from tunefree import losses
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model.group import LabelledRows
 from tunefree.pool.model import Model
+from tunefree.pool.rows import LabelledRows
 
 LOGISTIC, SOFTMAX = Objective("classification", losses.Logistic()), Objective("classification", None)
 SQUARE = Objective("regression", losses.Square())

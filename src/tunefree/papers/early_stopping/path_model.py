@@ -17,12 +17,12 @@ from tunefree.estimators import model_file, validation
 from tunefree.explanation.decomposition import Weights
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.model.targets import ScoredModel
 from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
 from tunefree.papers.subgradient import RECORD, Path
+from tunefree.pool.targets import ScoredModel
 from tunefree.report.document import Fact
 from tunefree.report.formats import COUNT, PERCENT, THREE, in_figures, is_absent
 from tunefree.report.learned import facts_of_rows, names_of_losses

@@ -13,10 +13,10 @@ from scipy.special import softmax
 
 from tunefree.losses import Logistic
 from tunefree.losses.objectives import Objective
-from tunefree.model.calibration import margins_of_classes
 from tunefree.papers.early_stopping.preparation import shares
 from tunefree.papers.links import has_inverse_link, inverse_link
 from tunefree.papers.subgradient import absolute_errors, wrong_classes
+from tunefree.pool.calibration import margins_of_classes
 
 
 class Goal(NamedTuple):

@@ -10,11 +10,11 @@ import numpy as np
 from tunefree import learners, losses
 from tunefree.core.rows import Block
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model.members import Member, Setting
-from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
+from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 
 class Method(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.core.schema import FINITE, SIZE, Number, Text
-from tunefree.model.group import Family
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.members import Setting
-from tunefree.model.options import ModelOptions
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
 from tunefree.papers.kernel.predictor import Kernels
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.options import ModelOptions
+from tunefree.pool.rows import Family
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 

@@ -19,10 +19,6 @@ from tunefree.core.part import LEARNED, Part, argument, child, children, number,
 from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.schema import FROM_ZERO, SIZE, Number
 from tunefree.losses.objectives import Objective
-from tunefree.model import views
-from tunefree.model.group import LabelledRows
-from tunefree.model.members import Setting
-from tunefree.model.views import create_view, transform
 from tunefree.model_files.schemas import MOST_FEATURES
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.expansion import Expansion
@@ -30,6 +26,10 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certif
 from tunefree.papers.kernel.kernel_member import KernelMember
 from tunefree.papers.kernel.pistol import factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
+from tunefree.pool import views
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.rows import LabelledRows
+from tunefree.pool.views import create_view, transform
 
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
 
@@ -44,7 +44,7 @@ class KernelConfig(NamedTuple):
 
 
 class WarmupRows(NamedTuple):
-    """Labelled rows that are kept back, see :class:`tunefree.model.group.LabelledRows`."""
+    """Labelled rows that are kept back, see :class:`tunefree.pool.rows.LabelledRows`."""
 
     X: Block
     y: Annotated[np.ndarray, "float64[n]"]

@@ -12,10 +12,10 @@ from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.core.rows import Rows
 from tunefree.losses.objectives import Objective, measured
-from tunefree.model import calibration
-from tunefree.model.group import LabelledRows
-from tunefree.model.members import Setting, name_of
 from tunefree.papers.kernel.pistol import KernelPiSTOL
+from tunefree.pool import calibration
+from tunefree.pool.linear_members import Setting, name_of
+from tunefree.pool.rows import LabelledRows
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 

@@ -13,11 +13,11 @@ from tunefree.core.rows import n_rows, part
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen, measured
 from tunefree.mixing.mixture import Mixture
-from tunefree.model.group import LabelledRows, LateLosses
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.options import ModelOptions, objective_of_mixture
-from tunefree.model.relative import RelativeWeights
 from tunefree.papers.kernel.kernel_bank import KernelBank
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.options import ModelOptions, objective_of_mixture
+from tunefree.pool.relative import RelativeWeights
+from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single, finite, pieces
 
 

@@ -27,7 +27,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, Part, array, children, number
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
 from tunefree.core.schema import COUNT, Number, Sequence
-from tunefree.model.occurrences import (
+from tunefree.pool.occurrences import (
     FEATURE,
     NO_SLOT,
     ORDINAL,
@@ -383,7 +383,7 @@ class SavedMeetings(Part):
     def check(self) -> None:
         """Raise a ModelError unless the rows have as many occurrences as are kept."""
         if len(self.rows) > self.counts[1] or self.rows.sum(dtype=np.int64) != len(self.features):
-            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
+            raise ModelError("pool.meetings: the rows do not have the occurrences that are kept")
 
     def meetings(self) -> FirstMeetings:
         """The same as in memory."""

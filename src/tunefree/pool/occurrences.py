@@ -1,6 +1,6 @@
 """Occurrences of features in rows: which are kept, which features get slots, and rows with slots instead of features.
 
-See :mod:`tunefree.model.meetings`, which tells what for.
+See :mod:`tunefree.pool.meetings`, which tells what for.
 """
 
 from __future__ import annotations

@@ -11,12 +11,13 @@ import pytest
 
 from tunefree.core.rows import sparse
 from tunefree.learners import newton
-from tunefree.model import meetings, record
-from tunefree.model.targets import Labels
 from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.pool import first_pass as record
+from tunefree.pool import meetings
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train

@@ -10,11 +10,11 @@ import pytest
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective
-from tunefree.model import meetings
-from tunefree.model.group import LabelledRows
-from tunefree.model.linear_group import LinearGroup
-from tunefree.model.linear_snapshot import LinearSnapshot
-from tunefree.model.members import Setting
+from tunefree.pool import meetings
+from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.linear_snapshot import LinearSnapshot
+from tunefree.pool.rows import LabelledRows
 
 N = 200
 SETTINGS = [

@@ -14,8 +14,8 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
-from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not ALL[name].traits.can_be_averaged))
 each_learner = pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.core.numbers import MOST
 from tunefree.core.schema import Size
 from tunefree.losses.objectives import chosen, measured
-from tunefree.model import calibration
+from tunefree.pool import calibration
 
 MANY_CLASSES = 1000
 FEWEST_ROWS = 3  # of a class that is not rare

@@ -15,10 +15,10 @@ from tests.interruptions import resumed
 from tunefree.cli.demo import TARGET, write_data
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
-from tunefree.model import calibration
-from tunefree.model.calibration import Calibration
-from tunefree.model.targets import Labels
+from tunefree.pool import calibration
+from tunefree.pool.calibration import Calibration
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train

@@ -13,9 +13,9 @@ from tunefree.core.part import FIXED, LEARNED, Part, argument, children, number
 from tunefree.core.rows import entries_of, n_rows
 from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
-from tunefree.model import views
-from tunefree.model.group import Further, Read, ReadWeights, WeightedRows
-from tunefree.model.meetings import FirstMeetings
+from tunefree.pool import views
+from tunefree.pool.meetings import FirstMeetings
+from tunefree.pool.rows import Further, Read, ReadWeights, WeightedRows
 
 AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
@@ -101,7 +101,7 @@ class LinearSnapshot(Part):
     def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
         """Rows by view, whose features have slots; and for each member their entries without one, with their weights.
 
-        See :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
+        See :meth:`tunefree.pool.meetings.FirstMeetings.alone_in`.
         """
         meetings, nothing = self.group.meetings, np.zeros(n_rows(X))
         seen = {"raw": X} | {name: views.transform(view, X, nothing) for name, view in self.views.items()}

@@ -26,8 +26,8 @@ from tunefree.learners import ALL
 from tunefree.learners.scinol import ScInOL2
 from tunefree.learners.weights import read
 from tunefree.losses.objectives import Objective
-from tunefree.model import passes
-from tunefree.model.views import Steady, transform_rows
+from tunefree.pool import passes
+from tunefree.pool.views import Steady, transform_rows
 
 LOG_LOSS = Objective("classification")
 MOST_PAIRS = 2**17  # of rows and classes, at a time

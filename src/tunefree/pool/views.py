@@ -190,7 +190,7 @@ def _transforming(cls: Any) -> Compiled:
             for e in range(pointers[i], pointers[i + 1]):
                 shown_entries[e] = entries[e] / by
 
-    return Compiled(transform_rows, f"model.views.{cls.__name__}", {"view": cls})
+    return Compiled(transform_rows, f"pool.views.{cls.__name__}", {"view": cls})
 
 
 COMPILED = {cls: _transforming(cls) for cls in ALL.values()}

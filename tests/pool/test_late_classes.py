@@ -12,10 +12,10 @@ from tunefree.core.rows import dense
 from tunefree.learners.weights import read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.model import passes
-from tunefree.model.members import Member, Setting
-from tunefree.model.targets import Labels
+from tunefree.pool import passes
+from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 TWO, THREE = ["c0", "c1"], ["c0", "c1", "goo"]
 

@@ -13,12 +13,12 @@ from tunefree.core.part import LEARNED, Part, argument, array, child, number, sc
 from tunefree.core.rows import Rows
 from tunefree.core.schema import COUNT, FINITE, SIZE, Flag, Mapping, Number
 from tunefree.losses.objectives import chosen
-from tunefree.model.group import LabelledRows
-from tunefree.model.ledger import Ledger
-from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
-from tunefree.model.occurrences import FEATURE
-from tunefree.model.options import ModelOptions
-from tunefree.model.targets import RunningMean
+from tunefree.pool.ledger import Ledger
+from tunefree.pool.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.pool.occurrences import FEATURE
+from tunefree.pool.options import ModelOptions
+from tunefree.pool.rows import LabelledRows
+from tunefree.pool.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
@@ -28,7 +28,7 @@ MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bo
 class PredictedRows(NamedTuple):
     """Rows as learned, and what was predicted of them before."""
 
-    rows: LabelledRows  # those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives
+    rows: LabelledRows  # those that :meth:`tunefree.pool.linear_group.LinearGroup.take_latest` gives
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
 

@@ -13,9 +13,10 @@ from tunefree.compiled import functions
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.learners import newton
-from tunefree.model import meetings, record
-from tunefree.model.targets import Labels
+from tunefree.pool import first_pass as record
+from tunefree.pool import meetings
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 
 FIRST = 6
 N = 160

@@ -18,10 +18,10 @@ from tunefree.learners.contract import begin_outputs, mirror
 from tunefree.learners.weights import Averaged, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.model import meetings, passes
-from tunefree.model.group import Read
-from tunefree.model.meetings import Met, Past
-from tunefree.model.targets import MOST_SUMMED, running_sum
+from tunefree.pool import meetings, passes
+from tunefree.pool.meetings import Met, Past
+from tunefree.pool.rows import Read
+from tunefree.pool.targets import MOST_SUMMED, running_sum
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 
@@ -47,7 +47,7 @@ class Member(Part):
     average : bool
         Whether its weights are the averages of its iterates.
     state, objective
-        As :func:`tunefree.model.passes.learn` takes them, which changes both.
+        As :func:`tunefree.pool.passes.learn` takes them, which changes both.
     """
 
     setting, average, room = argument(), argument(), argument()
@@ -243,7 +243,7 @@ class Member(Part):
         read : (weights, units)
             See :meth:`weights`.
         further : Further or None
-            Other entries of these rows (:class:`tunefree.model.group.Further`).
+            Other entries of these rows (:class:`tunefree.pool.rows.Further`).
         objective : Objective
             By which margins become predictions.
         """

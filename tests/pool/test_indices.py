@@ -14,7 +14,7 @@ from scipy import sparse
 from tunefree.core import rows
 from tunefree.learners import ALL
 from tunefree.pool.model import Model
-from tunefree.model.targets import Labels
+from tunefree.pool.targets import Labels
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 6)) * 10.0 ** rng.integers(-3, 4, 6)

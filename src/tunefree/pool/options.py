@@ -12,8 +12,8 @@ from tunefree.learners import ALL, family_of
 from tunefree.learners.contract import Traits
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.model import calibration, views
-from tunefree.model.members import Setting
+from tunefree.pool import calibration, views
+from tunefree.pool.linear_members import Setting
 
 # The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
 OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"), Setting("nag", {"eta": 10.0}, "steady"))
@@ -104,7 +104,7 @@ class ModelOptions:
 
     @property
     def family(self) -> Any:
-        """What is to be known of the learner if it is not linear, a :class:`tunefree.model.group.Family`; else None."""
+        """What is to be known of the learner if it is not linear, a :class:`tunefree.pool.rows.Family`; else None."""
         return None if self.is_pool else family_of(self.learner)
 
     @property
@@ -124,7 +124,7 @@ class ModelOptions:
 
     @property
     def replays_first_meetings(self) -> bool:
-        """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
+        """Whether features get statistics after their first few occurrences (:mod:`tunefree.pool.meetings`)."""
         can_replay = (ALL[setting.learner].traits.can_replay for setting in self.linear_settings)
         return self.replays and not self.average and all(can_replay)
 

@@ -10,12 +10,12 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.part import LEARNED, Part, argument, child, children, scratch
 from tunefree.core.rows import Rows, entries_of
-from tunefree.model import views
-from tunefree.model.group import LabelledRows
-from tunefree.model.linear_snapshot import LinearSnapshot
-from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
-from tunefree.model.members import Member, Setting
-from tunefree.model.views import create_view, transform
+from tunefree.pool import views
+from tunefree.pool.linear_members import Member, Setting
+from tunefree.pool.linear_snapshot import LinearSnapshot
+from tunefree.pool.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
+from tunefree.pool.rows import LabelledRows
+from tunefree.pool.views import create_view, transform
 
 
 class LinearGroup(Part):

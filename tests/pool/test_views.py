@@ -16,10 +16,10 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import arrays_of
 from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import check_arrays
-from tunefree.model import views
-from tunefree.model.targets import Labels
-from tunefree.model.views import Centred, Level, Steady, transform_rows
+from tunefree.pool import views
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
+from tunefree.pool.views import Centred, Level, Steady, transform_rows
 
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
 

@@ -1,1 +1,0 @@
-"""A model: its members, how they are mixed, how they see rows, and how they are saved."""
