@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-import tunefree
 from tests.workflows.test_training import people
 
 
@@ -107,27 +106,6 @@ def test_probabilities_of_other_losses(run, data, tmp_path, loss):
     assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
 
 
-OTHER_LOSSES_OF_NUMBERS = ["huber:0.5", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1"]
-
-
-# Every loss with one learner; the pool, which is compiled anew for each loss, quickly with one of them.
-@pytest.mark.parametrize(
-    ("loss", "learner"),
-    [
-        ("absolute", "pool"),
-        *((loss, "scinol2") for loss in OTHER_LOSSES_OF_NUMBERS),
-        *(pytest.param(loss, "pool", marks=pytest.mark.slow) for loss in OTHER_LOSSES_OF_NUMBERS),
-    ],
-)
-def test_regression_losses(run, tmp_path, loss, learner):
-    parquet.write_table(pa.table(people()).drop_columns("rich"), tmp_path / "d.parquet")
-    options = ["--loss", loss, "--learner", learner]
-    assert run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *options)[0] == 0
-    status, out, _ = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
-    assert status == 0
-    assert json.loads(out)["mean_absolute_error"] < np.std(people()["pay"])
-
-
 LABELS = {
     "zero and one": lambda yes: yes.astype(int),
     "minus one and one": lambda yes: 2 * yes - 1,
@@ -215,26 +193,6 @@ def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
-@pytest.mark.parametrize("arguments", [("train",), ("train", "x.csv"), ("fly",), ("predict", "none.model", "x.csv")])
-def test_wrong_commands_end_with_status_2(run, arguments):
-    assert run(*arguments)[0] == 2
-
-
-def test_wrong_options(run, data, tmp_path):
-    for options in (
-        ["--on-bad-row", "x"],
-        ["--learner", "x"],
-        ["--loss", "huber"],
-        ["--group", "age", "--shuffle"],
-        ["--format", "x"],
-    ):
-        status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
-        assert status == 2
-        assert err
-    status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "no" / "m")
-    assert (status, "directory" in err) == (2, True)
-
-
 def test_rows_skipped_are_counted(run, data, model, tmp_path):
     text = data.read_text().splitlines()
     text[3] += ",too,many"
@@ -256,29 +214,12 @@ def test_damaged_model(run, data, model):
     assert "damaged" in err
 
 
-def test_unseen_classes_are_errors_without_a_loss(run, data, model, tmp_path):
-    (tmp_path / "new.csv").write_text("age,job,rich\n30,cook,no\n40,pilot,perhaps\n")
-    status, out, _ = run("evaluate", model, tmp_path / "new.csv", "--json")
-    figures = json.loads(out)
-    assert (status, figures["rows_of_unseen_classes"]) == (0, 1)
-    assert np.isfinite(figures["log_loss"])
-    assert figures["error"] >= 0.5
-
-
 def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
     (tmp_path / "out.csv").write_text("earlier")
     (tmp_path / "bad.csv").write_text("age,job\n1,cook\ninf,cook\n")
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")[0] == 2
     assert (tmp_path / "out.csv").read_text() == "earlier"
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
-
-
-def test_help_is_instant_and_loads_nothing_heavy():
-    heavy = "('numba', 'numpy', 'pyarrow', 'sklearn')"
-    code = f"import sys, tunefree, tunefree.cli.app; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-    done = subprocess.run([sys.executable, "-m", "tunefree.cli", "--help"], capture_output=True, text=True, check=True)
-    assert "train" in done.stdout
 
 
 def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
@@ -317,50 +258,3 @@ def test_a_pipe_by_name_is_explained(run, tmp_path):
     status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
     assert status == 2
     assert "standard input" in err
-
-
-def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
-    table = people(300) | {"id": [f"row {i}" for i in range(300)]}
-    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
-    status, out, _ = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m")
-    assert status == 0
-    assert "--ignore id" in out
-    assert out.count("name the rows") == 1
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--text", "note"],
-        ["--learner", "scinol2", "--holdout", "0.1"],
-        ["--learner", "pistol"],
-        ["--save-every", "100", "--resume"],
-        ["--format", "parquet", "--quiet"],
-    ],
-)
-def test_options_of_train_make_a_model_that_predicts(run, tmp_path, options):
-    words = ["a plain note", "rich and rich again", "nothing"]
-    table = people(300) | {"note": [words[i % 3] for i in range(300)]}
-    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
-    status, _, err = run(
-        "train", tmp_path / "d.parquet", "-t", "rich", "--ignore", "pay", *options, "-o", tmp_path / "m"
-    )
-    assert status == 0, err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.parquet", "m"]
-    status, out, err = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
-    assert status == 0, err
-    assert json.loads(out)["log_loss"] < 0.75
-    assert run("inspect", tmp_path / "m")[0] == 0
-
-
-def test_pistol_with_a_kernel_makes_a_model_file(run, data, tmp_path):
-    model = tmp_path / "kernel.model"
-    options = {"target": "rich", "learner": "kernel-pistol", "settings": {"width": 1.0}}
-    tunefree.train(str(data), **options).save(model)
-    named = tmp_path / "named.model"
-    tunefree.train(str(data), **options, view="steady").save(named)
-    assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
-    status, out, err = run("evaluate", model, data, "--json")
-    assert status == 0 and json.loads(out)["error"] < 0.35, err
-    status, out, err = run("inspect", model)
-    assert status == 0 and "in the space of a kernel" in out, err

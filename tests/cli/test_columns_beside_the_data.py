@@ -156,20 +156,6 @@ def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):
     assert columns_of(tmp_path / "m.model") == ["age", "job"]
 
 
-def test_a_file_out_of_its_folder_lacks_a_column(run, tmp_path):
-    data, model = partitioned(tmp_path / "data", "csv"), tmp_path / "m.model"
-    train(run, data, model)
-    lost = tmp_path / "lost.csv"
-    lost.write_bytes(next(data.rglob("*.csv")).read_bytes())
-    status, _, err = run("predict", model, lost)
-    assert status == 2 and "columns 'job', 'year' missing" in err
-    wrong = tmp_path / "job=cook" / "year=last"
-    wrong.mkdir(parents=True)
-    lost = lost.rename(wrong / "a.csv")
-    status, _, err = run("predict", model, lost)
-    assert status == 2 and "column 'year': the path says 'last', which is not of the type double" in err
-
-
 def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):
     for label, part in people().groupby("rich"):
         for code in ("007", "12"):
@@ -212,14 +198,6 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):
     assert status == 2 and "column 'job' missing" in err
 
 
-@pytest.mark.parametrize("text", ['{"age": 30}\n{"job": "cook", "age": 50}\n', '{"job": "cook"}\n{"age": 50}\n'])
-def test_requests_line_by_line_may_lack_keys(run, tmp_path, text):
-    model = tmp_path / "m.model"
-    train(run, lines(people(), tmp_path / "a.jsonl"), model)
-    status, out, err = run("predict", model, "-", stdin=text.encode())
-    assert status == 0 and len(out.splitlines()) == 3, err
-
-
 def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, tmp_path):
     frame = people(rows=300)
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
@@ -232,15 +210,6 @@ def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, 
     assert columns_of(tmp_path / "n.model") == ["age", "job", "pay"]
     both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
     assert [column.name for column in both.trained_.encoder.columns] == ["age", "job", "pay"]
-
-
-def test_numbers_of_json_that_are_called_categories_predict(run, tmp_path):
-    data, model = lines(people().assign(zip=np.arange(ROWS) % 7 + 2000), tmp_path / "a.jsonl"), tmp_path / "m.model"
-    train(run, data, model, "--categorical", "zip")
-    plain = tmp_path / "a.csv"
-    pd.read_json(data, lines=True).to_csv(plain, index=False)
-    out, err = predictions(run, model, data)
-    assert out == predictions(run, model, plain)[0] and "note" not in err
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
@@ -69,16 +68,6 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_bytes() == whole
 
 
-def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):
-    from tunefree.workflows import comparison
-
-    def compare(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(comparison, "compare", compare)
-    assert run("compare", data, "-t", "rich", "-q") == (130, "", "tunefree: interrupted; nothing was written\n")
-
-
 def is_told_of_a_full_device(status, err):
     return status == 2 and "No space left" in err and len(err.splitlines()) == 1
 
@@ -100,15 +89,6 @@ def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
                 cli.main()
         err = capfd.readouterr().err
         assert is_told_of_a_full_device(end.value.code, err), err
-
-
-@pytest.mark.parametrize(("labels", "advised"), [(["yes"], False), ([True], False), ([3], True), ([2.5], True)])
-def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):
-    table = pa.table({"x": np.arange(20.0), "y": labels * 20})
-    csv.write_csv(table, tmp_path / "d.csv")
-    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    assert status == 2 and "one class only" in err
-    assert ("--task regression" in err) == advised
 
 
 READING = """

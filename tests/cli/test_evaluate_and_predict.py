@@ -87,11 +87,6 @@ def test_metrics_of_numbers_and_quantiles(run, tmp_path):
             assert "coverage" not in found
 
 
-def test_slices_of_what_is_not_there(run, data, model):
-    status, _, err = run("evaluate", model, data, "--by", "jobs")
-    assert status == 2 and "did you mean 'job'" in err
-
-
 def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):
     text = data.read_text().splitlines()
     text[3] = text[3].replace(",", ",too,many,", 1)

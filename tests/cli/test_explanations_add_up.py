@@ -13,7 +13,6 @@ from tunefree import DataError
 
 POOL, QUICK = (), ("--learner", "scinol2")
 WORDS = ["red", "green", "blue", "good", "bad", "long", "short", "river", "house"]
-KINDS = ("two", "four", "numbers")
 
 
 def table(kind, n=400, seed=0):
@@ -77,13 +76,6 @@ def test_the_files_of_the_command_line(run, tmp_path, kind, learner):
     np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
     assert run("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")[0] == 0
     np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)
-
-
-def test_an_id_that_is_not_there(run, tmp_path):
-    csv.write_csv(pa.table(table("two")), tmp_path / "data.csv")
-    assert run("train", tmp_path / "data.csv", "-t", "y", "-o", tmp_path / "m", "--ignore", "id", *QUICK)[0] == 0
-    status, _, err = run("explain", tmp_path / "m", tmp_path / "data.csv", "--id", "idd", "-o", tmp_path / "why.csv")
-    assert status and "idd" in err and not (tmp_path / "why.csv").exists()
 
 
 def test_lines_of_svmlight(run, tmp_path):

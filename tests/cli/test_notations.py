@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tunefree.core.errors import ModelError
-from tunefree.model_files.plan import Plan
 from tunefree.stream.notation import Notation, date_format_of, notation_of
 
 LEARNER = ("--learner", "scinol2", "-q")
@@ -71,17 +69,6 @@ def test_notations_are_learned_as_plain_numbers_and_dates_are(run, tmp_path, sty
     assert status == 0 and json.loads(out)["error"] < 0.4
 
 
-def test_one_dash_does_not_make_a_category(run, tmp_path):
-    rows = [f"{x},{'yes' if x > 0.5 else 'no'}" for x in rng.random(N)]
-    (tmp_path / "d.csv").write_text("\n".join(["x,y", *rows[:5], "-,no", *rows[5:]]) + "\n")
-    status, out, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
-    assert status == 0, err
-    assert "numbers" in out and "categories" not in out
-    found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
-    assert {own["feature"] for own in found["features"]} == {"(constant)", "x", "x[missing]"}
-    assert found["columns"] == [{**found["columns"][0], "name": "x", "kind": "number", "why": "numbers, as 1,234.5"}]
-
-
 def test_what_is_said_holds_and_is_saved(run, tmp_path):
     lines = ["zip,amount,when,code,y"]
     for k in range(N):
@@ -112,51 +99,6 @@ def test_what_is_said_holds_and_is_saved(run, tmp_path):
     assert status == 2 and "did you mean 'amount'" in err
 
 
-def test_words_that_are_said_to_be_missing(run, tmp_path):
-    lines = [f"{'gone' if k % 9 == 1 else k},{-999 if k % 7 == 1 else k % 5},{LABELS[k]}" for k in range(N)]
-    (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *lines]) + "\n")
-    said = ("--na-values", "gone", "--na-values", "-999")
-    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *LEARNER, *said)
-    assert status == 0, err
-    found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
-    assert {own["name"]: own["kind"] for own in found["columns"]} == {"a": "number", "b": "number"}
-    assert {"a[missing]", "b[missing]"} <= {own["feature"] for own in found["features"]}
-    (tmp_path / "one.csv").write_text("a,b\ngone,gone\n,\n3,-999\n3,\n")
-    table = predictions(run, tmp_path / "m", tmp_path / "one.csv")["probability[yes]"]
-    assert table[0] == table[1] and table[2] == table[3]
-
-
-def test_targets_in_a_notation_are_numbers(run, tmp_path):
-    data = write(tmp_path / "d.csv", GERMAN, ";")
-    status, _, err = run("train", data, "-t", "price", "-o", tmp_path / "m", "--learner", "scinol2")
-    assert status == 0 and "regression of 'price'" in err
-    found = json.loads(run("evaluate", tmp_path / "m", data, "--json")[1])
-    assert found["rows"] == N and found["mean_absolute_error"] < PRICES.std()
-
-
-def test_large_integers_as_labels_stay_apart(run, tmp_path):
-    labels = [2**60 + 1 + k % 2 for k in range(N)]
-    rows = {"x": [float(k % 2) for k in range(N)], "y": labels}
-    csv.write_csv(pa.table(rows), tmp_path / "d.csv")
-    (tmp_path / "d.jsonl").write_text(
-        "".join(json.dumps({"x": k % 2, "y": own}) + "\n" for k, own in enumerate(labels))
-    )
-    parquet.write_table(pa.table(rows), tmp_path / "d.parquet")
-    for name in ("d.csv", "d.jsonl", "d.parquet"):
-        status, _, err = run("train", tmp_path / name, "-t", "y", "-o", tmp_path / "m", *LEARNER)
-        assert status == 0, err
-        assert predictions(run, tmp_path / "m", tmp_path / name)["prediction"] == labels
-        assert json.loads(run("evaluate", tmp_path / "m", tmp_path / name, "--json")[1])["error"] == 0.0
-
-
-def test_short_texts_whose_values_do_not_repeat_are_texts(run, tmp_path):
-    names = [f"{'Mr.' if k % 2 else 'Mrs.'} {k:x} Smith {chr(97 + k % 26)}{chr(97 + k % 25)}" for k in range(N)]
-    parquet.write_table(pa.table({"name": names, "y": [str(k % 2) for k in range(N)]}), tmp_path / "d.parquet")
-    status, out, err = run("train", tmp_path / "d.parquet", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
-    assert status == 0 and "texts" in out and "hint" not in out, err
-    assert json.loads(run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")[1])["error"] < 0.05
-
-
 @pytest.mark.parametrize(
     ("strings", "notation"),
     [
@@ -185,21 +127,3 @@ def test_formats_of_dates_are_told_apart():
     assert date_format_of(pa.array(["3 Mar 2024", "-"])) == "%d %b %Y"
     assert date_format_of(pa.array(["1.2.2024 07:30", "1.3.2024 08:00"])) == "%d.%m.%Y %H:%M"
     assert date_format_of(pa.array(["1.2", "3.4"])) is None
-
-
-def test_marks_that_make_no_sense_are_refused():
-    for wrong in ({"decimal": ";"}, {"thousands": "x"}, {"decimal": ",", "thousands": ","}):
-        with pytest.raises(ModelError):
-            Plan(**wrong)
-
-
-def test_query_numbers_are_not_dropped_in_silence(run, tmp_path):
-    (tmp_path / "d.svm").write_text("".join(f"{k % 2} qid:{k // 10} 0:{k % 3} 7:1\n" for k in range(40)))
-    status, out, err = run("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--learner", "scinol2")
-    assert status == 0 and "qid" in out, err
-    (tmp_path / "d.csv").write_text("näme,y\nJosé,1\nZoë,2\n", encoding="latin-1")
-    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *LEARNER)
-    assert status == 2 and "--encoding" in err
-    latin = (tmp_path / "d.csv", "--encoding", "latin-1")
-    assert run("train", *latin, "-t", "y", "-o", tmp_path / "m", *LEARNER)[0] == 0
-    assert run("predict", tmp_path / "m", *latin, "--id", "näme")[1].splitlines()[1].startswith('"José"')

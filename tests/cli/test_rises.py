@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -62,25 +61,6 @@ def test_independent_rows_are_told_nothing_of(run, tmp_path):
             status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)
             assert status == 0 and "loss rose" not in out + err, (seed, noise, err)
     assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["drifts"] == []
-
-
-def test_numbers_too(run, tmp_path):
-    data = write(tmp_path / "numbers.csv", stream(2000, change=1200), dropped="y")
-    out = run("train", data, "-t", "z", "-o", tmp_path / "m", *QUICK, "--holdout", "0.1")[1]
-    row, place = re.search(r"loss rose at about row (1,\d+) \(\S+, row (\d+)\)", " ".join(out.split())).groups()
-    assert row.replace(",", "") == place and abs(int(place) - 1201) < 30
-    quiet = write(tmp_path / "quiet.csv", stream(2000, noise=0.0), dropped="y")
-    assert "the loss rose" not in run("train", quiet, "-t", "z", "-o", tmp_path / "m", *QUICK)[2]
-
-
-def test_python_warns_and_goes_on_where_another_training_ended():
-    options = {"target": "y", "ignore": ["z"], "learner": "scinol2", "shuffle": False}
-    table = stream(change=1500)
-    with pytest.warns(UserWarning, match="the loss rose at about row 1,"):
-        tunefree.train(table, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tunefree.train(stream(), **options)
 
 
 def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
@@ -145,47 +125,6 @@ def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):
     assert more == whole and whole[0]["rows_compared"][1] == 512
 
 
-def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path):
-    n = 9600
-    table = stream(n, noise=0.1)
-    is_turned = np.arange(n) // 800 % 2 == 1  # again and again
-    table["y"] = np.where(is_turned, np.where(table["y"] == "yes", "no", "yes"), table["y"])
-    assert run("train", write(tmp_path / "a.csv", table), "-t", "y", "-o", tmp_path / "a", *QUICK)[0] == 0
-    known = tunefree.load(tmp_path / "a").drifts_
-    largest = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
-    compared = [rise["row"] for rise in known if rise["rows_compared"] is not None]
-    assert len(known) > 4 and {*compared} == {largest["row"], *(rise["row"] for rise in known[-3:])}
-    assert all(rise["changed"][0]["column"] == "a" for rise in known if rise["changed"])
-    shown = " ".join(run("inspect", tmp_path / "a")[1].split())
-    assert "for the largest and the latest 3 rises" in shown
-    half = write(tmp_path / "b.csv", {name: values[:5000] for name, values in table.items()})
-    rest = write(tmp_path / "c.csv", {name: values[5000:] for name, values in table.items()})
-    assert run("train", half, "-t", "y", "-o", tmp_path / "b", *QUICK)[0] == 0
-    assert run("train", rest, "--from", tmp_path / "b", "-o", tmp_path / "c")[0] == 0
-    again = tunefree.load(tmp_path / "c").drifts_
-    assert [(one["row"], one["changed"]) for one in again] == [(one["row"], one["changed"]) for one in known]
-
-
-def test_a_column_that_disappears_is_named_missing(run, tmp_path):
-    table = stream(4000, noise=0.1)
-    rows = [{"a": a, "b": b, "y": y} for a, b, y in zip(table["a"], table["b"], table["y"], strict=True)]
-    for row in rows[2000:]:
-        del row["a"]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    status, out, err = run("train", tmp_path / "rows.jsonl", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and "'a' ((missing): 0 % of the rows before, 100 % after)" in " ".join(out.split()), err
-
-
-def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):
-    table = stream(2000)
-    order = np.argsort(table["y"], kind="stable")
-    data = write(tmp_path / "sorted.csv", {name: values[order] for name, values in table.items()})
-    assert run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)[0] == 0
-    rise = tunefree.load(tmp_path / "m").drifts_[0]
-    assert abs(rise["row"] - 1 - np.count_nonzero(table["y"] == "no")) < 20
-    assert ("y", "values") in [(one["column"], one["of"]) for one in rise["changed"]]
-
-
 def test_an_exit_code_on_request(run, tmp_path):
     changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
     on_drift = "--exit-code-on-drift", "9"
@@ -203,10 +142,3 @@ def test_an_exit_code_on_request(run, tmp_path):
     ):
         status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *on_drift, *options)
         assert status == 2 and problem in err and not (tmp_path / "d").exists(), err
-
-
-def test_estimators_that_follow_no_order_have_no_drifts():
-    table = stream(300)
-    X = np.column_stack([table["a"], table["b"]])
-    with pytest.raises(AttributeError, match="only `tunefree.train`"):
-        tunefree.ScInOLClassifier().fit(X, table["y"]).drifts_  # noqa: B018

@@ -55,19 +55,6 @@ def test_a_file_without_the_weights_is_judged_with_equal_ones(run, weighted):
     assert status and "there is no weight column 'w'" in err
 
 
-def test_what_is_wrong_with_rows_is_not_counted_twice(run, weighted):
-    model, bad = weighted / "m", weighted / "bad.csv"
-    run("train", weighted / "w.csv", "-t", "y", "--weight", "w", "-o", model, *QUICK)
-    bad.write_text("a,y\n1,yes\nx,no\n2,no\n1,yes\n")
-    status, _, err = run("evaluate", model, bad, "--on-bad-row", "skip")
-    assert status == 0 and "rows count equally (3 rows, the first:" in err, err
-
-
-def test_unweighted_rows_have_no_new_line(run, weighted):
-    out = run("train", weighted / "bare.csv", "-t", "y", "-o", weighted / "m", *QUICK)[1]
-    assert "weighted by" not in out + run("evaluate", weighted / "m", weighted / "bare.csv")[1]
-
-
 def test_importances_of_vowpal_wabbit(run, tmp_path):
     path = tmp_path / "rows.vw"
     path.write_text("".join(f"{1 if k % 2 else -1} {1 + k % 3} | x:{k % 2}\n" for k in range(60)))

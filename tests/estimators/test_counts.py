@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance, r2_score
-from sklearn.model_selection import cross_validate
 
 import tunefree
-from tunefree import IterativeRegularizationRegressor, OnlineRegressor, TuneFreeRegressor
+from tunefree import OnlineRegressor, TuneFreeRegressor
 from tunefree.core.errors import ModelError
 
 
@@ -89,19 +87,6 @@ def test_bad_input_is_an_error_that_names_row_and_remedy(y, exposure, loss, mess
             model.fit([[0.0], [1.0], [2.0]], y, exposure=exposure)
 
 
-def test_exposures_without_a_logarithmic_link_are_an_error():
-    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts, not for square"):
-        TuneFreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0], exposure=[1.0, 1.0])
-    model = TuneFreeRegressor().fit([[0.0], [1.0]] * 20, [0.0, 1.0] * 20)
-    with pytest.raises(ModelError, match="`exposure` is for losses"):
-        model.predict([[0.0]], exposure=1.0)
-
-
-def test_early_stopping_says_who_learns_counts():
-    with pytest.raises(ModelError, match="learned row by row; use TuneFreeRegressor"):
-        IterativeRegularizationRegressor(loss="poisson").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-
-
 def test_files_and_contributions(fitted, tmp_path):
     X = counts(200, seed=3)[0]
     fitted.save(tmp_path / "counts.model")
@@ -151,12 +136,6 @@ def test_rows_of_zeros_and_of_no_weight_tell_as_much_as_they_weigh():
     assert contributions.sum() == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["gamma", "tweedie:1.5"])
-def test_one_value_is_predicted(loss):
-    model = TuneFreeRegressor(loss=loss).fit(np.arange(30.0)[:, None], np.full(30, 7.0))
-    assert model.predict([[0.0], [50.0]]) == pytest.approx(7.0, rel=3e-3)  # corrections of thirty rows
-
-
 @pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])
 def test_predictions_are_as_large_in_total_as_the_targets(loss):
     X, y, exposure, _ = counts()
@@ -198,21 +177,3 @@ def test_scores_are_d2_of_the_deviance_with_exposures():
     assert other.score(X, y) == r2_score(y, other.predict(X))
     with pytest.raises(ModelError, match="`exposure` is for losses"):
         other.score(X, y, exposure=exposure)
-
-
-def test_exposures_are_routed():
-    X, y, exposure, _ = counts(400)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = OnlineRegressor(loss="poisson").set_fit_request(exposure=True).set_score_request(exposure=True)
-        scores = cross_validate(model, X, y, params={"exposure": exposure}, cv=2, error_score="raise")["test_score"]
-    fold = OnlineRegressor(loss="poisson").fit(X[200:], y[200:], exposure=exposure[200:])
-    assert scores[0] == fold.score(X[:200], y[:200], exposure=exposure[:200])
-
-
-def test_copies_predict_as_much_as_weights_with_exposures():
-    X, y, exposure, _ = counts(300)
-    weighted = TuneFreeRegressor(loss="poisson").fit(X, y, sample_weight=np.full(300, 2.0), exposure=exposure)
-    copied = TuneFreeRegressor(loss="poisson")
-    copied.fit(np.tile(X, (2, 1)), np.tile(y, 2), exposure=np.tile(exposure, 2))
-    totals = [(model.predict(X) * exposure).sum() for model in (copied, weighted)]
-    assert totals[0] == pytest.approx(totals[1], rel=0.02)

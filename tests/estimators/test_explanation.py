@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
-from sklearn.linear_model import LinearRegression
 
-from tunefree import CurveDisplay, KernelPiSTOLClassifier, OnlineClassifier, OnlineRegressor, TuneFreeClassifier
+from tunefree import CurveDisplay, OnlineClassifier, OnlineRegressor, TuneFreeClassifier
 from tunefree.core.errors import ModelError
-from tunefree.estimators import explanation
 
 
 def data(n=400, seed=0):
@@ -57,31 +54,6 @@ def test_classes_are_in_the_order_of_the_estimator():
     np.testing.assert_allclose(found.sum(axis=1), model.decision_function(X), atol=1e-9)
 
 
-def test_numbers_are_in_the_unit_of_the_target():
-    X, margin, _ = data()
-    model = OnlineRegressor("adagrad", view="centred").fit(X, 1e6 + 1e4 * margin)
-    _, found = model.explain(X)
-    np.testing.assert_allclose(found.sum(axis=1), model.predict(X), rtol=1e-12)
-
-
-def test_sparse_rows_have_contributions():
-    X, _, y = data()
-    X = sparse.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.3))
-    model = OnlineClassifier("adagrad").fit(X, y)
-    names, found = model.explain(X[:9])
-    margins = model.decision_function(X[:9])
-    np.testing.assert_allclose(found.sum(axis=1), margins - margins.mean(axis=1, keepdims=True), atol=1e-9)
-
-
-def test_what_cannot_be_explained_is_told(classifier, monkeypatch):
-    X, _, y = data()
-    with pytest.raises(ModelError, match="kernels alone"):
-        KernelPiSTOLClassifier(passes=1).fit(X[:99], y[:99]).explain(X)
-    monkeypatch.setattr(explanation, "MOST_NUMBERS", 1000)
-    with pytest.raises(ValueError, match="explain fewer at a time"):
-        classifier.explain(X)
-
-
 @pytest.fixture
 def plt():
     matplotlib = pytest.importorskip("matplotlib")
@@ -110,23 +82,3 @@ def test_a_class_and_columns_can_be_chosen(classifier, plt):
     assert list(display.axes_[1].get_xticks()) == [0.0, 1.0, 2.0]
     with pytest.raises(ModelError, match="no column 'x9'"):
         CurveDisplay.from_estimator(classifier, features=["x9"])
-
-
-def test_a_picture_fills_the_place_of_axes(classifier, plt):
-    figure, (left, right) = plt.subplots(1, 2)
-    display = CurveDisplay.from_estimator(classifier, features=[0, 1], ax=right)
-    assert display.figure_ is figure and not right.axison and left.axison
-    assert len(figure.axes) == 4 and display.axes_[0].get_legend() is not None
-    with pytest.raises(ValueError, match="made by subplots"):
-        CurveDisplay.from_estimator(classifier, features=[0], ax=figure.add_axes((0, 0, 1, 1)))
-
-
-def test_rows_are_needed_where_none_are_kept(plt):
-    X, margin, _ = data()
-    model = OnlineRegressor("adagrad").fit(X, margin)
-    with pytest.raises(ModelError, match="keeps no rows"):
-        CurveDisplay.from_estimator(model)
-    display = CurveDisplay.from_estimator(model, X, max_curves=1)
-    assert display.axes_[0].get_ylabel() == "prediction"
-    with pytest.raises(ModelError, match="learns online"):
-        CurveDisplay.from_estimator(LinearRegression().fit(X, margin))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
-from tunefree import GenerationsDisplay, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import GenerationsDisplay, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.plotting.generations import groups_of
-from tunefree.pool.model import Model
 
 pytest.importorskip("matplotlib").use("agg")
 Figure = pytest.importorskip("matplotlib.figure").Figure
@@ -25,12 +22,6 @@ def rows(n=2000):
 def classifier():
     X, y = rows()
     return TuneFreeClassifier().fit(X, y > 0)
-
-
-def svg(display):
-    file = io.StringIO()
-    display.figure_.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()
 
 
 def test_axes_are_labelled(classifier):
@@ -69,20 +60,3 @@ def test_lines_are_the_losses_recorded(classifier):
     assert [line.get_label().split(":")[0] for line in others] == ["online linear", "all rows"]
     linear, trees = (np.nanmean(line.get_ydata()) for line in others)
     assert trees < linear  # the truth is a product
-
-
-def test_a_model_that_was_saved_is_drawn_alike(classifier):
-    model = classifier._learned.model
-    again = Model.restore(*model.save_state())
-    drawn = [GenerationsDisplay(model=own).plot(figure=Figure()) for own in (model, again)]
-    for one, other in zip(*(display.axes_[1].lines for display in drawn), strict=True):
-        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
-    assert [len(svg(display)) for display in drawn] == [len(svg(drawn[0]))] * 2
-
-
-def test_what_has_no_generations_is_refused():
-    X, y = rows(40)
-    with pytest.raises(ModelError, match="only pools have generations"):
-        GenerationsDisplay.from_estimator(OnlineClassifier().fit(X, y > 0))
-    with pytest.raises(ModelError, match="first generations come after 16"):
-        GenerationsDisplay.from_estimator(TuneFreeClassifier().fit(X[:12], y[:12] > 0))

@@ -114,14 +114,6 @@ def test_groups_that_are_none(cls, groups, message):
 
 
 @of_both
-def test_rows_of_a_stream_may_be_of_one_group(cls):
-    model = cls().partial_fit(X[:60], Y[:60], groups=["a"] * 60).partial_fit(X[60:], Y[60:], groups=["b"] * 60)
-    assert model.t_ == 120
-    with pytest.raises(ValueError, match=r"groups\[3\] is missing"):
-        model.partial_fit(X[:5], Y[:5], groups=["a", "a", "a", None, "b"])
-
-
-@of_both
 def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned):
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), cls().set_fit_request(groups=True))

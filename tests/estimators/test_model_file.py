@@ -15,7 +15,7 @@ from scipy import sparse
 import tunefree
 from tests.fuzz import raw
 from tunefree.core import storage
-from tunefree.core.errors import DataWarning, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.estimators import model_file
 
 RNG = np.random.default_rng(0)
@@ -160,21 +160,6 @@ def test_reading_attributes_learns_nothing():
     assert estimator.t_ == 101 and pickle.dumps(estimator) == before
     whole = tunefree.ScInOLRegressor().partial_fit(X[:101], NUMBERS[:101])
     assert estimator.coef_.tobytes() == whole.coef_.tobytes()
-
-
-def test_a_parameter_that_files_cannot_hold_is_told(tmp_path):
-    estimator = tunefree.ScInOLClassifier(random_state=np.random.RandomState(7)).fit(X, NAMES)
-    with pytest.warns(DataWarning, match="does not keep random_state of ScInOLClassifier: .* has the default"):
-        estimator.save(tmp_path / "m")
-    assert tunefree.load(tmp_path / "m").random_state == 0
-
-
-class Derived(tunefree.ScInOLClassifier):
-    pass
-
-
-def test_estimators_of_others_are_saved_as_what_they_are_derived_from(tmp_path):
-    assert type(saved(Derived().fit(X, NAMES), tmp_path)) is tunefree.ScInOLClassifier
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,6 @@ def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(workers, t
     assert len(written) == 1
 
 
-def test_a_number_of_threads_that_means_nothing_is_refused():
-    with pytest.raises(ValueError, match="n_jobs == 0"):
-        TuneFreeClassifier(n_jobs=0).fit(X, y)
-
-
 def test_a_failure_in_a_thread_is_raised_and_every_member_is_called_once():
     def call(k, failing):
         seen.append(k)

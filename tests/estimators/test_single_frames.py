@@ -97,7 +97,7 @@ def test_rows_that_are_learned_between() -> None:
     frame, model = frame_of(N, 0), TuneFreeClassifier()
     y = (frame["width"] > 0).to_numpy()
     model.partial_fit(frame[:200], y[:200], classes=[False, True])
-    for i in range(200, 300):
+    for i in range(200, 230):
         row = frame[i : i + 1].assign(colour="orange" if i % 7 == 0 else frame["colour"][i], width=np.float64(i))
         other = copy.deepcopy(model)
         model.partial_fit(row, y[i : i + 1])
@@ -117,7 +117,7 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
 
     monkeypatch.setattr(tables, "of_one_row", noted)
     model, general = (TuneFreeClassifier().partial_fit(frame[:200], y[:200], classes=[False, True]) for _ in range(2))
-    rows = [*(frame[i : i + 1] for i in range(200, 300)), *odd_rows(frame)]
+    rows = [*(frame[i : i + 1] for i in range(200, 240)), *odd_rows(frame)]
     for row in rows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -135,4 +135,4 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
     assert header == other and arrays.keys() == expected.keys()
     assert all(array.tobytes() == expected[name].tobytes() for name, array in arrays.items())
     assert model.predict_proba(frame).tobytes() == general.predict_proba(frame).tobytes()
-    assert sum(ways) > 90
+    assert sum(ways) > 36

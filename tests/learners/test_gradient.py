@@ -29,10 +29,6 @@ def problem(seed, n=100, d=4):
     return rng, X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
 
 
-def logistic_losses(y, margins):
-    return np.logaddexp(0.0, -y * margins).sum()
-
-
 @seeds
 def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
     _, X, y = problem(seed, n=30)

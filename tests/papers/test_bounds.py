@@ -142,8 +142,3 @@ def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss)
 def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss):
     ratios = lemma_tightness(loss, range(1000, 1500))
     print(f"{loss}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
-
-
-def test_steps_that_no_lemma_covers_have_a_reason():
-    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.array([-1.0, 1.0] * 15)
-    assert "eta_1 <=" in papers.SubgradientMethod(eta=50.0).run(X, y, 5, "hinge").bound(np.ones(3)).reason

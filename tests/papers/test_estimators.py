@@ -93,14 +93,6 @@ def test_probabilities_are_those_of_the_loss():
         PaperClassifier(loss="hinge").fit(X, y).predict_proba(X)
 
 
-def test_two_classes_are_minus_and_plus_1_for_every_loss():
-    X, y = data()
-    model = PaperClassifier(papers.NAG(), "square").fit(X, y)
-    assert set(model.result_.y) == {-1.0, 1.0} and model.score(X, y) > 0.5
-    with pytest.raises(ValueError, match="of two classes"):
-        PaperClassifier(loss="square").fit(X, np.arange(200) % 3)
-
-
 def test_numbers_are_learned_as_printed():
     random = np.random.default_rng(1)
     X, y = random.normal(size=(100, 3)), 100.0 + random.normal(size=100)
@@ -155,12 +147,6 @@ def test_kernel_pistol_has_its_bound_where_there_is_one_width():
     assert "one pass" in str(model.set_params(passes=2).fit(X, y).bound(2.0))
 
 
-def test_no_theorem_covers_what_others_learn():
-    X, y = data()
-    assert "bounds the regret of nag" in str(tunefree.OnlineClassifier("nag").fit(X, y).bound(np.zeros(4)))
-    assert "no theorem covers this loss" in str(tunefree.ScInOLClassifier(loss="square").fit(X, y).bound(np.zeros(4)))
-
-
 PRACTICE = [
     (lambda: tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False), "gaussian"),
     (
@@ -187,13 +173,6 @@ def test_a_and_b_have_the_papers_unit():
     result = play(papers.PiSTOL(a=6.0, b=0.5), X, y, "smoothed-hinge")
     model = tunefree.PiSTOLClassifier(a=6.0, b=0.5, **options).fit(X, y)
     assert model.progressive_loss_ == pytest.approx(result.losses.mean(), rel=1e-9)
-
-
-def test_progressive_losses_of_kernels_count_the_first_rows():
-    X, y = rows_of_norm_1(60)
-    model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory").fit(X, y)
-    assert model.history()["loss"].to_pylist()[-1] == pytest.approx(model.progressive_loss_)
-    assert model.progressive_loss_ > 0.5
 
 
 def test_progressive_losses_of_a_stream_count_the_rows_that_are_kept_back():

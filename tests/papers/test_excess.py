@@ -56,12 +56,3 @@ def test_estimates_agree_with_sampled_labels():
     assert gap == pytest.approx(found, abs=5e-3)
     errors = np.mean((np.where(predictions > 0, 1, -1) != labels).astype(float) - (np.where(x > 0, 1, -1) != labels))
     assert errors == pytest.approx(excess_error(predictions, probabilities), abs=5e-3)
-
-
-def test_shapes_and_ranges_are_checked():
-    with pytest.raises(ValueError, match="equally many"):
-        excess_error([1.0], [0.5, 0.5])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        excess_risk(losses.Logistic(), [1.0], [1.5])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        bregman(losses.Logistic(), 0.0, 0.5)

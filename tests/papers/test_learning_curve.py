@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
@@ -108,13 +106,6 @@ def test_the_same_rows_are_drawn_again():
     assert first.tobytes() == again.tobytes() != other.tobytes()
 
 
-def test_sizes_are_geometrically_spaced():
-    display = drawn(KNeighborsClassifier(), sizes=5, test_fraction=0.2)
-    sizes = display.sizes
-    assert len(sizes) == 5 and sizes[0] == 16 and sizes[-1] == len(CANCER[1]) - math.ceil(0.2 * len(CANCER[1]))
-    np.testing.assert_allclose(sizes[1:] / sizes[:-1], (sizes[-1] / sizes[0]) ** 0.25, rtol=0.05)
-
-
 @pytest.mark.parametrize(
     ("model", "data", "loss", "assumed"),
     [
@@ -172,80 +163,3 @@ def test_units_do_not_matter(unit):
         assert (np.isfinite(values) & (values > 0)).all()
     assert np.ptp(display.axes_.collections[0].get_paths()[0].vertices[:, 1]) > 0.01 * unit
     display.figure_.canvas.draw()
-
-
-def test_what_a_logarithmic_axis_cannot_show_is_marked():
-    display = LearningCurveDisplay(
-        sizes=[10, 20, 40], errors=[[0.3, 0.5], [0.2, 0.1], [0.0, 0.0]], rate=lambda n: 1 / n
-    )
-    display.plot(axes=Figure().subplots())
-    assert display.line_.get_xdata().tolist() == [10, 20]
-    assert lines_of(display)[-1].get_xdata().tolist() == [40]
-    rows, rate = display.rate_line_.get_data()
-    assert rate[rows == 20] == pytest.approx(0.15) and rate[-1] == pytest.approx(0.075)
-    display.least = 0.6
-    with pytest.raises(ValueError, match="no mean error is above least=0.6.*smaller least"):
-        display.plot(axes=Figure().subplots())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"sizes": [100, 500]}, "sizes go up to 500 rows, but 426 are left"),
-        ({"sizes": [100]}, "at least two different"),
-        ({"sizes": 1}, "at least 2"),
-        ({"sizes": True}, "at least 2"),
-        ({"sizes": [0, 100]}, "sizes must be"),
-        ({"sizes": [0.1, 0.5]}, "sizes must be"),
-        ({"sizes": [2, 100]}, "2 rows has only one class.*larger sizes"),
-        ({"repeats": 0}, "`repeats` must be at least 1"),
-        ({"test_fraction": 1.0}, "`test_fraction` must be"),
-        ({"test_fraction": "a quarter"}, "`test_fraction` must be"),
-        ({"least": -0.1}, "`least` must be"),
-        ({"least": math.nan}, "`least` must be"),
-        ({"rate": 0.5}, "`rate` must be a function"),
-        ({"rate": lambda n: -1.0}, "rate must give numbers above 0; for 30 rows it gave -1.0"),
-        ({"rate": lambda n: math.inf}, "for 30 rows it gave inf"),
-        ({"rate": lambda n: 100.0 - min(n, 100)}, "for 270 rows it gave 0.0"),
-    ],
-)
-def test_bad_input_is_explained(settings, message):
-    with pytest.raises(ValueError, match=message):
-        drawn(KNeighborsClassifier(1), **({"repeats": 8} if "repeats" not in settings else {}) | settings)
-
-
-def test_bad_rows_and_estimators_are_explained():
-    X, y = CANCER
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        drawn(KNeighborsClassifier(), (X, y[:-1]))
-    with pytest.raises(ValueError, match="`max_iter` must be at least 1"):
-        drawn(Classifier(max_iter=0))
-    with pytest.raises(ValueError, match="beta must lie in"):
-        drawn(Classifier(assumptions={"beta": 5.0}))
-    with pytest.raises(ValueError, match="n_neighbors"):
-        drawn(clone(KNeighborsClassifier(40)))
-
-
-def test_without_matplotlib_the_remedy_is_told_at_once(monkeypatch):
-    original = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *_: pytest.fail("learned although nothing can be drawn"))
-    with pytest.raises(ImportError, match=r"LearningCurveDisplay needs matplotlib; pip install 'tunefree\[plot\]'"):
-        LearningCurveDisplay.from_estimator(KNeighborsClassifier(), *CANCER)
-
-
-def test_a_figure_is_made():
-    import matplotlib.pyplot as plt
-
-    display = drawn(Classifier(max_iter=10), axes=None)
-    assert "IterativeRegularizationClassifier" in display.figure_.get_suptitle()
-    assert "2 repeats" in display.figure_.get_suptitle()
-    again = display.plot(axes=Figure().subplots())
-    assert again is display and display.line_.axes is display.axes_
-    plt.close("all")

@@ -76,13 +76,6 @@ def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
     assert excess_error <= pistol_risk.excess_error_bound(risk(f) - risk(best), loss) + 1e-9
 
 
-def test_lemma_1_asks_for_a_loss_that_bends():
-    with pytest.raises(ValueError, match="Hinge"):
-        pistol_risk.excess_error_bound(0.1, Hinge())
-    with pytest.raises(ValueError, match="Square"):
-        constants_of(Square(), a=4.0)
-
-
 @pytest.mark.parametrize("loss", [SmoothedHinge(), Logistic()])
 @given(
     seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 30.0), a=st.sampled_from([2.6, 4.0, 9.0]),

@@ -280,10 +280,3 @@ def test_remark_3_takes_one_row_a_step(order):
         np.testing.assert_allclose(path.coefficients[t], w, **EXACT)
         j = t % len(X) if order == "cyclic" else order[t]
         w = w - 0.3 * (t + 1) ** -0.5 * loss.left_slope(y[j], X[j] @ w) * X[j]
-
-
-def test_theory_stops_after_a_time_that_depends_on_all_rows():
-    X, y = dense(8, 120)
-    path = papers.SubgradientMethod().run(X, y)
-    assert len(path.steps) == math.ceil(120 ** (2 / 3)) == 25
-    assert len(path.y) == 120

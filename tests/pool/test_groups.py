@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.pool.rows import bytes_of
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.model.targets import Labels
 from tunefree.pool import groups
@@ -86,15 +84,6 @@ def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_tog
         assert bytes_of(learned(X, y, digests, size)) == bytes_of(whole)
 
 
-@pytest.mark.parametrize("first", [None, np.zeros(8, np.uint64)])
-def test_rows_without_groups_do_not_follow_rows_with_groups(first):
-    X, y, _ = like_rows(6, 1, 8)
-    model, labels = Model("classification", classes=CLASSES), Labels.of(["no", "yes"] * 4)
-    model.learn(dense(X), labels, np.ones(8), groups=first)
-    with pytest.raises(ModelError, match="rows learned before had"):
-        model.learn(dense(X), labels, np.ones(8), groups=np.ones(8, np.uint64) if first is None else None)
-
-
 def test_groups_of_rows_too_wide_for_trees():
     rng = np.random.default_rng(7)
     n, group = 240, np.repeat(np.arange(60), 4)
@@ -123,21 +112,6 @@ def test_digests_are_the_same_in_each_call_and_of_equal_labels():
     assert np.array_equal(groups.digests([3, 1, 3])[[0, 1]], groups.digests(np.array([3.0, 1.0])))
     assert np.array_equal(groups.digests(["b", "a"]), groups.digests(np.array(["b", "a"], object)))
     assert len(set(groups.digests(np.arange(10_000)).tolist())) == 10_000
-
-
-def test_what_decided_is_what_the_stream_shows():
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(900, 3))
-    y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=900)
-    model = Model("regression")
-    model.learn(dense(X), y, np.ones(900))
-    selection = model.pool.selection()
-    assert np.isclose(selection.weights.sum(), 1.0) and (np.diff(selection.weights) <= 0.0).all()
-    assert len(selection.members) == len(selection.losses) == len(selection.rows) == selection.weights_at.shape[1]
-    best = int(np.nanargmin(selection.losses))
-    assert selection.members[best].startswith(("linear", "newton"))
-    assert (selection.standard_errors > 0.0).all() and (selection.standard_errors < selection.losses).any()
-    assert len(selection.points) == len(selection.weights_at) and selection.points[-1] <= 900
 
 
 def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():

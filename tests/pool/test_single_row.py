@@ -121,18 +121,6 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
     assert is_in_use > 300
 
 
-def test_counts_before_the_first_event() -> None:
-    """Predictions are then made of sums over all rows so far."""
-    X, weight = rows_of(20, 1), np.linspace(0.5, 2.0, 20)
-    alone, together = (Model("regression", loss="poisson") for _ in range(2))
-    for i in range(20):
-        row = part(X, i, i + 1)
-        alone.learn(row, np.zeros(1), weight[i : i + 1])
-        together.learn(part(X, 0, i + 1), np.zeros(i + 1), weight[: i + 1])
-        assert alone.predict(row).tobytes() == together.predict(row).tobytes()
-        together = Model("regression", loss="poisson")
-
-
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     """Whoever passes arrays may write over them."""

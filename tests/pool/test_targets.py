@@ -68,7 +68,7 @@ def test_the_first_group_judges_no_member():
 def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, monkeypatch):
     monkeypatch.setattr(inheritance, "BUDGET", 0.0)  # rows without outliers would afford smaller steps
     errors = []
-    for seed in (5, 6, 7, 8):
+    for seed in (5, 6):
         X, y = rows(900, seed)
         rng = np.random.default_rng(seed)
         outliers = rng.choice(600, 12, replace=False)
@@ -78,5 +78,5 @@ def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, m
             learned[outliers] += size * sizes
             model = TuneFreeRegressor(loss=loss, n_jobs=1).fit(X[:600], learned)
             errors.append(np.abs(model.predict(X[600:]) - y[600:]).mean())
-    none, *some = np.reshape(errors, (4, 3)).mean(axis=0)
+    none, *some = np.reshape(errors, (2, 3)).mean(axis=0)
     assert max(some) < 1.1 * none

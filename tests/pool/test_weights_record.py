@@ -41,18 +41,6 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
 
 
-def test_points_do_not_repeat():
-    record, _ = filled(2)
-    record.add(20, np.ones(3) / 3)
-    assert record.rows.tolist() == [10, 20]
-
-
-def test_who_sleeps_has_no_weight_and_no_loss():
-    record, _ = filled(3)
-    np.testing.assert_allclose(record.weights, [[0.2 / 0.7, 0, 0.5 / 0.7]] * 2 + [[0.2, 0.3, 0.5]])
-    assert np.isnan(record.means()[:, 1]).tolist() == [True, True, False]
-
-
 def test_a_record_is_restored():
     record, _ = filled(MOST + 7)
     again = WeightsRecord(3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-import tunefree
 from tunefree import TuneFreeClassifier
 from tunefree.generations.columns import digests_of_words
 from tunefree.pool.model import Model
@@ -53,13 +52,6 @@ def test_what_was_predicted_of_a_text_is_not_taken_for_another_text():
     for model in (first, second):
         model.partial_fit(rest, labels)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-
-
-def test_train_does_not_say_that_texts_are_alike(tmp_path, capsys):
-    X, y = texts()
-    with np.errstate(all="ignore"):
-        model = tunefree.train(X.append_column("y", pa.array(y)), target="y")
-    assert pool_of(model).pool.known_rows[0] == 0 and "columns of earlier ones" not in capsys.readouterr().out
 
 
 def test_digests_of_words_do_not_depend_on_their_order():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -92,15 +91,6 @@ def test_a_killed_process_leaves_the_lock_to_the_next(file, tmp_path):
     with begun(file, tmp_path / "s") as service:
         assert service.counts.replayed == 1
     assert not (tmp_path / "s" / "lock").exists()
-
-
-def test_a_second_writer_is_told_who_the_first_is(file, tmp_path):
-    with (
-        begun(file, tmp_path / "s"),
-        pytest.raises(ModelError, match=f"s: process {os.getpid()} writes it; wait until it ends"),
-    ):
-        Service(None, tmp_path / "s")
-    Service(None, tmp_path / "s").close()
 
 
 def test_rows_wait_for_labels_over_restarts(file, tmp_path):
@@ -326,13 +316,3 @@ def test_a_clock_that_jumps_drops_nothing(file, tmp_path, monkeypatch):
         service.settle()
         service.settle()
         assert service.state()["waiting"] == 1
-
-
-def test_nothing_is_written_without_a_folder(file, tmp_path):
-    before = sorted(tmp_path.rglob("*"))
-    with Service(Trained.load(file)) as service:
-        service.learn(rows(N, N + 30))
-        service.save()
-        with pytest.raises(ModelError, match="there is no version"):
-            service.roll_back(1)
-    assert sorted(tmp_path.rglob("*")) == before

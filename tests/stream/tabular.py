@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of
@@ -12,8 +9,6 @@ from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.chunks import row_numbers
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.tables import read_tables
-
-DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
 
 
 def chunk_of(columns, first=1, file="test"):

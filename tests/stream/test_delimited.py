@@ -89,11 +89,6 @@ def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
     assert numbers(chunks) == good and bad.count == len(held) - len(good)
 
 
-def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
-    file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
-    assert records(skipped([file])[0]) == [{"x": "1", "y": "2"}, {"x": "3", "y": "4"}]
-
-
 # -- lines that are no rows
 
 

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.features import TableEncoder
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
-from tunefree.stream.nesting import is_too_deep
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
@@ -56,14 +54,6 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
     assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
 
 
-def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
-    file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [[1]]}}\n')
-    chunk = next(read_tables([file]))
-    with pytest.raises(DataError, match="column 'deep.x'.*`ignore="):
-        TableEncoder.infer(chunk)
-    assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
-
-
 def test_what_is_no_object_where_objects_were_is_a_bad_row_and_null_is_none(tmp_path):
     rows = ['{"n": {"a": {"b": 1}}}', '{"n": {"a": null}}', '{"n": {"a": 6}}', '{"n": {"a": {"b": 2}}}', "{"]
     found = list(read_tables([text(tmp_path / "t.jsonl", "\n".join(rows))], bad=BadRows(skip=True)))
@@ -91,8 +81,3 @@ def test_the_quick_look_for_null_between_objects_misses_none(data):
     found = "".join(data).encode()
     assert _PERHAPS_LONE_NULL.search(found) or not _LONE_NULL.search(found)
     assert not _PERHAPS_LONE_NULL.search(b'{"a": null, "b":null, "c": [null,null], "d": "null and void"}\n' * 2)
-
-
-def test_only_brackets_are_nested():
-    line = b'{"y_Y": ' + b"[" * 63 + b"]" * 63 + b', "\x7fYy_": "' + b"yY_" * 5000 + b'"}\n'
-    assert not is_too_deep(line * 2) and is_too_deep((line * 2).replace(b"[]", b"[[]]"))

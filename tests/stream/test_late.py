@@ -155,17 +155,6 @@ def test_what_does_not_become_a_feature_later():
     assert [column.name for column in fixed.columns] == ["x"]
 
 
-def test_later_numbers_are_hashed_with_the_rest():
-    encoder, _ = encoded({"x": [1.0]}, hash_bits=4)
-    batch = encoder.encode(chunk_of({"x": [1.0], "n": [2.5]}), True, BadRows())
-    assert 2.5 in batch.rows.values and encoder.n_features == 2 + 16
-
-
-def test_a_name_that_is_nearly_that_of_a_column_is_not_taken_for_a_later_one():
-    with pytest.raises(DataError, match="did you mean 'income'"):
-        encoded({"income": [1.0]}, ignore=["incom"])
-
-
 def test_structs_and_lists_of_the_first_rows():
     table = pa.table({"a": [{"b": 1.5, "c": {"d": "x"}}, None], "tags": [["u", "v", "u"], None], "v": [[1, 2], [3]]})
     (chunk,) = read_frame(table)

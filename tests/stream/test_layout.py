@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from tests.stream.tabular import encoded
 from tunefree.stream.layout import CODES, HASHED, MISSING, NUMBERS, WORDS, Layout
-from tunefree.stream.svmlight import SvmlightEncoder
 
 TABLE = {
     "age": [39.0, None, 50.0],
@@ -67,11 +65,3 @@ def test_hashed_features_are_one_part():
     assert layout.of_feature[:2].tolist() == [-1, 0] and set(layout.of_feature[2:].tolist()) == {2}
     assert layout.code_source(int(batch.rows.code_columns[0])) == ("job", 2)
     assert layout.label(5) == encoder.names()[5]
-
-
-def test_without_columns_each_feature_is_a_part():
-    encoder = SvmlightEncoder()
-    layout = Layout.of_encoder(encoder)
-    assert (layout.parts, layout.of_feature.tolist()) == ([], [-1])
-    assert Layout.of_array(["a", "b"]).of_feature.tolist() == [-1, 0, 1]
-    assert np.array_equal(Layout.of_array(["a", "b"]).names, ["(constant)", "a", "b"])

@@ -70,21 +70,6 @@ def test_what_is_nested_has_one_type(tmp_path):
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.first[1] and bad.count == 2
 
 
-@pytest.mark.parametrize("delimiter", [";;", "\n", "é", '"'])
-def test_a_delimiter_is_one_ascii_character(tmp_path, delimiter):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"x,y\n1,2\n")
-    with pytest.raises(DataError, match="is not one ASCII character"):
-        encoded(path, delimiter=delimiter)
-
-
-def test_a_long_name_of_a_column_is_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"x" * 131073 + b",y\n1,2\n")
-    with pytest.raises(DataError, match="a.csv: this cannot be read as CSV .field larger than field limit"):
-        encoded(path)
-
-
 def test_long_numbers_are_read_to_the_last_bit(tmp_path):
     path = tmp_path / "a.svm"
     path.write_bytes(b"1 1:0.1000000000000000055511151231257827021181583404541015625e0 2:7e30\n")

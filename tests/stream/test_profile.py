@@ -113,14 +113,6 @@ def test_many_unseen_categories_take_bounded_memory():
     assert bad.tally.oddities()[0].rows == 3000
 
 
-def test_a_missing_value_is_no_category():
-    encoder = learned(table(0))
-    [line] = oddities(encoder, replaced(table(1, 100), "c0", [None] * 50 + ["gas"] * 50))[:1]
-    assert line.startswith(
-        "column 'c0': a category that training never saw: 'gas', like 'Gas' (50 rows, the first: a.csv, row 51"
-    )
-
-
 def test_shards_that_are_joined_have_the_profile_of_all_rows():
     batch = table(0, 3000)
     whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))

@@ -60,25 +60,6 @@ def test_whatever_a_source_raises_becomes_one_error(error, good):
     assert "at line 1" not in str(caught.value)
 
 
-def test_what_opens_a_stream_may_fail_too():
-    class Query:
-        def __arrow_c_stream__(self, requested_schema=None):
-            raise OSError("no such table: people")
-
-    with pytest.raises(DataError, match=r"its source failed after row 0 \(no such table: people\)"):
-        tunefree.train(Query(), target="rich")
-
-
-def test_a_cursor_is_not_a_table_but_has_one(cursor):
-    with pytest.raises(DataError, match=r"Cursor is not a table; pass its fetch_record_batch\(\)"):
-        tunefree.train(cursor, target="rich")
-
-
-def test_a_stream_that_can_be_read_once_is_not_read_twice(cursor):
-    with pytest.raises(DataError, match="the table: can be read only once; save it to a file or a table"):
-        tunefree.train(rows(cursor), target="rich", learner="scinol2", passes=2)
-
-
 def test_shuffling_a_stream_loses_none_of_its_rows(cursor):
     assert open_source(rows(cursor).read_all()).rewindable
     source = open_source(rows(cursor))

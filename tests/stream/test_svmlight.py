@@ -214,29 +214,12 @@ def test_indices_of_any_size_are_hashed():
         encoded(f"1 {largest + 1}:1", encoder=encoder)
 
 
-def test_query_numbers_are_noticed():
-    encoder = SvmlightEncoder()
-    encoded("1 qid:3 5:1\n", encoder=encoder)
-    assert encoder.has_queries
-    plain = SvmlightEncoder()
-    encoded("1 5:1\n", encoder=plain)
-    assert not plain.has_queries
-
-
 def test_new_features_are_left_out_at_prediction():
     encoder = SvmlightEncoder()
     encoded("1 7:1 9:2\n", encoder=encoder)
     batch = encoded("0 9:4 8:5\n0 8:1\n0 7:3\n", learning=False, encoder=encoder)
     assert by_name(encoder, batch) == [(0, {"9": 4}), (0, {}), (0, {"7": 3})]
     assert encoder.n_features == 3
-
-
-def test_stored_and_restored():
-    encoder = SvmlightEncoder(zero_based=True)
-    encoded("1 0:1 7:1\n", encoder=encoder)
-    again = SvmlightEncoder.restore(*encoder.state())
-    assert again.names() == encoder.names() == ["(constant)", "0", "7"]
-    assert encoded("1 7:1 0:2\n", encoder=again).rows.features.tolist() == [2, 1]
 
 
 def test_hashed_features_that_meet_are_added_up():
@@ -247,12 +230,6 @@ def test_hashed_features_that_meet_are_added_up():
     assert encoder.n_features == 5 == len(encoder.names())
     with pytest.raises(DataError, match="an index occurs twice"):
         encoded("1 5:1 5:1", encoder=encoder)
-
-
-def test_nothing_but_comments():
-    batch = encoded("# a\n\n  \r\n")
-    assert len(batch.target) == 0
-    assert batch.rows.pointers.tolist() == [0]
 
 
 @pytest.mark.parametrize("most", [1, 8, 2**22])

@@ -67,19 +67,6 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
 
 
-def test_the_command_and_the_report_say_why(damaged, tmp_path, run):
-    options = ("-t", "y", "--weight", "w", "--learner", "scinol2", "--on-bad-row", "skip")
-    status, out, err = run("train", damaged, *options, "-o", tmp_path / "m")
-    assert status == 0 and run("report", tmp_path / "m", "-o", tmp_path / "r.html")[0] == 0, err
-    page, printed = (tmp_path / "r.html").read_text(), out.split()  # cells of a narrow terminal are broken
-    for reason in Trained.load(tmp_path / "m").progress.reasons:
-        assert {str(reason.rows), *reason.problem.split()} <= set(printed)
-        assert f"<td>{reason.problem}</td>" in page or f"{reason.problem}</th>" in page
-        assert f"{reason.file}, row {reason.row}" in page
-    status, _, err = run("evaluate", tmp_path / "m", damaged, "--on-bad-row", "skip")
-    assert status == 0 and f"  {N // 7}: {MANY}; the first: {damaged}, row 4" in err
-
-
 def test_memory_is_bounded():
     tally, letters = Tally(), "abcdefghijklmnopqrstuvwxyz"
     for row in range(5000):

@@ -202,24 +202,5 @@ def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     assert results[0] == results[1]
 
 
-def test_stored_and_restored():
-    encoder = VWEncoder()
-    encoded("1 |size height:2 |é wörd\n1 | plain\n", encoder=encoder)
-    again = VWEncoder.restore(*encoder.state())
-    assert again.names() == encoder.names() == ["(constant)", "size^height", "é^wörd", "plain"]
-    assert encoded("1 | plain new |size height\n", encoder=again).rows.features.tolist() == [3, 4, 1]
-    assert again.names()[4] == "new"
-
-
-def test_hashed_features_that_meet_are_added_up():
-    encoder = VWEncoder(hash_bits=2)
-    batch = encoded("1 | " + " ".join(f"w{i}" for i in range(100)), encoder=encoder)
-    assert sorted(batch.rows.features.tolist()) == [1, 2, 3, 4]
-    assert batch.rows.values.sum() == 100
-    again = VWEncoder.restore(*encoder.state())
-    assert encoded("1 | w5", encoder=again).rows.features == encoded("1 | w5", encoder=encoder).rows.features
-    assert again.names()[:2] == ["(constant)", "(hash 0)"]
-
-
 def test_sums_stay_finite():
     assert encoded("1 | a:1e308 a:1e308 a:1e308").rows.values.tolist() == [np.finfo(float).max]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from tunefree import OnlineRegressor
-from tunefree.cli.app import app
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
@@ -55,18 +52,6 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     for bound_radius, bound in found["lower_bounds"].items():
         assert bound_radius < radius or bound <= mean
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
-
-
-def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
-    """The evidence has 0 as predictions of the rows that were kept back; what is told is of those made later."""
-    table = {name: values[:600] for name, values in numbers().items()}
-    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
-    (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
-    found = proved_by(trained, tmp_path / "weights.csv")
-    of_weights = found["weights"]
-    assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
-    assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
-    assert of_weights["loss_at_least"] <= losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
 
 
 def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
@@ -124,14 +109,6 @@ def test_risk_and_mixing_on_the_census_data():
     assert mixing["rows"] == 8000 and mixing["loss"] <= mixing["loss_at_most"]
 
 
-def test_kernels_of_every_width_have_the_theorem_of_mixing():
-    table = {name: values[:600] for name, values in numbers().items()}
-    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
-    certified = proved_by(trained)
-    assert len(trained.model.members) > 1
-    assert certified["mixing"]["loss"] <= certified["mixing"]["loss_at_most"]
-
-
 def test_three_classes(tmp_path):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(900, 2))
@@ -145,46 +122,6 @@ def test_three_classes(tmp_path):
         proved_by(trained, tmp_path / "weights.csv")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("feature,weight\nd,1\n", "row 1, column 'feature': there is no feature 'd'"),
-        ("feature,weight\na,1\nb,nan\n", "row 2, column 'weight'"),
-        ("name,weight\na,1\n", "write feature, weight"),
-        ("", "cannot be read as CSV"),
-    ],
-)
-def test_weights_that_cannot_be_used(saved, tmp_path, text, message):
-    (tmp_path / "weights.csv").write_text(text)
-    with pytest.raises(DataError, match=message):
-        proved_by(Trained.load(saved), tmp_path / "weights.csv")
-
-
-def test_command_line(saved, tmp_path):
-    result = CliRunner().invoke(app, ["certify", str(saved)])
-    assert result.exit_code == 0
-    assert "no linear model has a mean loss below" in result.output
-    result = CliRunner().invoke(app, ["certify", str(saved), "--json"])
-    assert json.loads(result.output)["rows"] == 3000
-    result = CliRunner().invoke(app, ["inspect", str(saved), "--json"])
-    assert json.loads(result.output)["members"] == [{"member": "scinol2", "weight": 1.0}]
-
-
-def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
-    path = tmp_path / "model"
-    trained = train(open_source(numbers()), Plan(target="label"))
-    trained.save(path)
-    selection = trained.model.pool.selection()
-    shown = CliRunner().invoke(app, ["inspect", str(path)]).output
-    for name, loss, rows in zip(selection.members, selection.losses, selection.rows, strict=True):
-        assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())
-    assert "Rows to come are predicted by" in shown and "nothing" not in shown
-    known = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
-    assert [member["member"] for member in known["members"]] == selection.members
-    assert sum(member["weight"] for member in known["members"]) == pytest.approx(1.0)
-    assert known["weights_along"]["rows"] == selection.points.tolist() and known["known_rows"] == 0
-
-
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
@@ -193,13 +130,6 @@ def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool.contexts[0].frozen.losses, pool.contexts[0].frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
     said = choice_of_rows_to_come(pool)  # better by one standard error only
     assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
-
-
-def test_a_model_without_rows():
-    trained = train(open_source(numbers(100)), Plan(target="label"))
-    blank = type(trained.model)("classification", classes=["no", "yes"])
-    with pytest.raises(ModelError, match="no rows"):
-        proved_by(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress, trained.order))
 
 
 def test_regression_is_certified_in_the_targets_units():

@@ -50,36 +50,9 @@ def test_balanced_weights_are_those_of_a_column(files, run):
     assert trained.plan.class_weight[0].startswith("no=") and trained.progress.progressive[0].weight > 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--class-weight", "yes"), "LABEL=WEIGHT"),
-        (("--class-weight", "yes=-1"), "at least 0"),
-        (("--class-weight", "yes=nan"), "at least 0"),
-        (("--class-weight", "balanced", "--class-weight", "yes=1"), "not both"),
-        (("-t", "age", "--task", "regression", "--class-weight", "balanced"), "leave it out"),
-        (("-t", "age", "--task", "regression", "--class-weight", "39=2"), "leave it out"),
-    ],
-)
-def test_weights_that_make_no_sense(files, run, options, message):
-    folder, *_ = files
-    status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, *options)
-    assert status == 2 and message in err, err
-    assert not (folder / "m").exists()
-
-
 def test_rows_of_a_class_of_weight_0_are_not_learned(files, run):
     folder, *_ = files
     status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, "--class-weight", "no=0")
     assert status == 0, err
     n_learned = csv.read_csv(folder / "rare.csv")["rich"].to_pylist().count("yes")
     assert Trained.load(folder / "m").progress.progressive[0].weight == n_learned
-
-
-def test_standard_input_is_read_once(files, run):
-    folder, *_ = files
-    rows = (folder / "rare.csv").read_bytes()
-    balanced = ("--class-weight", "balanced")
-    status, _, err = run("train", "-", "-o", folder / "m", *QUICK, *balanced, stdin=rows)
-    assert status == 2 and "LABEL=W" in err
-    assert run("train", "-", "-o", folder / "m", *QUICK, "--class-weight", "yes=3", stdin=rows)[0] == 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tunefree.core.part import restored
 from tunefree.core.rows import dense, sparse, table
-from tunefree.model_files.column_samples import MOST_COLUMNS, SAMPLE, ColumnSamples
+from tunefree.model_files.column_samples import SAMPLE, ColumnSamples
 from tunefree.theory.column_changes import MISSING
 from tunefree.theory.rises import Rise
 
@@ -56,16 +55,6 @@ def test_rows_of_rises_that_are_not_compared_are_not_held():
     assert not of_last.waiting and len(of_last.numbers) <= SAMPLE + 5 and len(of_last.values) == len(of_last.numbers)
 
 
-def test_what_was_before_has_no_row_of_the_rise():
-    X = np.arange(2000.0)[:, None]
-    samples = fed(X, (), (2000,))
-    (one,) = samples.waiting
-    assert one.before.max() < 1970 and len(one.before) > 0.95 * SAMPLE
-    assert (one.start, one.stop) == (1970, 1970 + SAMPLE) and not samples.is_complete(one)
-    assert samples.comparison(one).columns == 0  # too few rows after it
-    assert not len(samples.sample) and samples.numbers[-30:].tolist() == list(range(1970, 2000))
-
-
 def test_of_a_long_rise_the_latest_rows_are_compared():
     samples, X = ColumnSamples(), np.arange(2000.0)[:, None]
     add = samples.add
@@ -77,13 +66,6 @@ def test_of_a_long_rise_the_latest_rows_are_compared():
     assert (one.start, one.stop) == (1250 - SAMPLE, 1250) and one.before.max() < 500 and samples.is_complete(one)
 
 
-def test_a_sample_is_spread_over_all_rows():
-    samples = fed(np.arange(100_000.0)[:, None], range(5000, 100_000, 5000))
-    assert len(samples.sample) == SAMPLE and len(samples.numbers) <= SAMPLE + 5
-    assert np.histogram(samples.sample, bins=16, range=(0, 100_000))[0].min() >= SAMPLE // 16 - 4
-    assert (samples.values[:, 1] == samples.numbers).all()
-
-
 def test_columns_that_come_later_are_missing_before():
     samples = ColumnSamples()
     first, later = table(np.ones((50, 1)), [1], np.zeros((50, 0))), table(np.ones((50, 1)), [1], np.full((50, 1), 7))
@@ -91,14 +73,6 @@ def test_columns_that_come_later_are_missing_before():
         samples.add(50, [], 0, set(), lambda rows, block=block: samples.matrix(block, np.zeros(50))[rows])
     assert samples.columns.keys == [1, -1]
     assert (samples.values[:50, 2] == MISSING).all() and (samples.values[50:, 2] == 7.0).all()
-
-
-@pytest.mark.parametrize("wide", [MOST_COLUMNS + 50, 5000])
-def test_wide_rows_are_cut_to_the_first_columns(wide):
-    samples = ColumnSamples()
-    block = sparse(wide * np.arange(11), np.tile(np.arange(1, wide + 1), 10), np.ones(10 * wide))
-    samples.add(10, [], 0, set(), lambda rows: samples.matrix(block, np.zeros(10))[rows])
-    assert samples.values.shape[1] == 1 + MOST_COLUMNS
 
 
 def test_columns_do_not_depend_on_batches_either():

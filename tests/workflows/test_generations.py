@@ -65,24 +65,6 @@ def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
     assert evaluate(found[0], open_source(people(300, seed=1)), BadRows()).metrics.mean_error() < 0.3
 
 
-def test_what_takes_more_than_the_limit_sleeps_and_is_an_error_at_last(monkeypatch):
-    monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 200)
-    with (
-        pytest.warns(UserWarning, match=r"more than the 1024 bytes of `memory_limit`: goes on without "),
-        pytest.raises(ModelError, match="would take .* of memory, more than the 1024 bytes of `memory_limit`"),
-    ):
-        train(open_source(people(2000)), PLAN, memory_limit="1K")
-    assert train(open_source(people(400)), PLAN, memory_limit="1G").progress.complete
-
-
-def test_the_order_of_rows_is_drawn_by_the_seed():
-    source = open_source(people(N))
-    found = [
-        train(source, replace(PLAN, shuffle=True, random_state=seed)).progress.progressive[0].loss for seed in (0, 0, 1)
-    ]
-    assert found[0] == found[1] != found[2]
-
-
 @pytest.fixture(scope="module")
 def parts():
     """The arrays and the header of a file whose pool has a copy and generations that are being grown."""

@@ -94,13 +94,6 @@ def test_intervals_hold_the_truth_nineteen_times_out_of_twenty():
         assert 0.89 * times <= count <= 0.995 * times, name
 
 
-def test_no_error_in_a_hundred_rows_is_no_proof():
-    scored = of_classes(np.tile([0.9, 0.1], (100, 1)), np.zeros(100, int), np.ones(100))
-    low, high = measures(scored)["error"][1:]
-    assert (low, round(high, 3)) == (0.0, 0.037)
-    assert measures(scored.part(np.arange(30)))["balanced_error"].low is None  # too few rows for groups
-
-
 def test_slices_of_categories_numbers_and_missing_values():
     many = [str(k) for k in range(MOST_SLICES + 5)]
     found = slices_of("id", pa.array(["a", *("n" + name for name in many), None, "a"]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv
 
 import tunefree
 from tests.interruptions import Stop
@@ -74,24 +73,6 @@ def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
         train(open_source(days), PLAN, [Stop(stop)], tmp_path / "c", 50)
     train(open_source(days), PLAN, None, tmp_path / "c", 50, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_new_columns_of_files_of_a_directory(tmp_path):
-    for day, places in enumerate((range(700), range(950, 1650))):
-        folder = tmp_path / "data" / f"day {day}"
-        folder.mkdir(parents=True)
-        parquet.write_table(pa.Table.from_pylist([row(i) for i in places]), folder / "part.parquet")
-    model = tunefree.train(tmp_path / "data", target="y", learner="scinol2")
-    assert [column.name for column in model.trained_.encoder.columns] == ["x", "late", "o.city", "tags", "v"]
-    rows = [row(i) for i in range(1000, 1200)]
-    wrong = model.predict(pa.Table.from_pylist(rows)) != [own["y"] for own in rows]
-    assert wrong.mean() < 0.05
-    assert model.predict({"x": [3.0]}).tolist() in (["no"], ["yes"])
-
-
-def test_a_shuffled_stream_keeps_all_columns(days):
-    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, random_state=1))
-    assert {column.name for column in trained.encoder.columns} == {"x", "late", "o.city", "tags", "v"}
 
 
 def test_trees_see_numbers_that_came_later(tmp_path):

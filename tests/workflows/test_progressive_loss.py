@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tunefree import Plan, open_source
 from tunefree.model.targets import RunningMean, RunningMetrics
@@ -66,20 +62,6 @@ def test_the_mean_does_not_depend_on_batches():
     np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
     assert whole == cut
     assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
-
-
-def test_losses_of_nothing_are_left_out():
-    metrics = RunningMetrics()
-    metrics.add(np.ones(3), np.array([np.nan, 1.0, 2.0]), np.array([5.0, 1.0, 1.0]))
-    assert metrics == RunningMetrics(3, 2.0, 3.0, 2.0)
-
-
-def test_what_is_counted_is_said(run, tmp_path):
-    parquet.write_table(pa.table(years()), tmp_path / "d.parquet")
-    options = ("-t", "year", "-o", tmp_path / "m", "--learner", "scinol2")
-    status, out, err = run("train", tmp_path / "d.parquet", *options)
-    assert status == 0, err
-    assert len(re.findall(r"progressive .* \(after the first row\)", out)) == 2
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 128])

@@ -19,7 +19,6 @@ from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import shuffle
 from tunefree.training.training import train
-from tunefree.workflows.certification import order_of
 
 QUICK = ("--learner", "scinol2")
 
@@ -60,24 +59,6 @@ def test_sorted_census_data(run, adult, tmp_path):
     assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
 
 
-def test_census_data_in_their_own_order(run, adult, tmp_path):
-    status, out, _ = run("train", adult / "own.parquet", "-t", "income", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and "warning" not in out
-    assert "risk" in json.loads(run("certify", tmp_path / "m", "--json")[1])
-    assert "warning" not in run("inspect", tmp_path / "m")[1]
-
-
-def test_numbers_that_are_sorted_or_drift(run, tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=3000)
-    pay = x + rng.normal(size=3000)
-    orders = {"sorted by the target": np.argsort(pay), "it drifts": np.argsort(x), None: np.arange(3000)}
-    for word, order in orders.items():
-        parquet.write_table(pa.table({"x": x[order], "pay": pay[order]}), tmp_path / "d.parquet")
-        out = run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *QUICK)[1]
-        assert (word in out) if word else ("warning" not in out)
-
-
 def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
@@ -102,26 +83,6 @@ def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
     (tmp_path / "m").unlink()
     status, _, err = run("train", tmp_path / "d.parquet", "-o", tmp_path / "m", *options, "-t", "fame")
     assert status == 2 and "'fame'" in err and "tunefree-shuffle" not in err
-
-
-def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):
-    lines = ["age,job,rich", *(f"{20 + i % 50},cook,{'yes' if i % 50 > 20 else 'no'}" for i in range(300))]
-    lines[8], lines[9] = "inf,cook,no", "1,cook,no,too many"
-    text = "\n".join(lines).encode()
-    options = ("-t", "rich", "--shuffle", *QUICK)
-    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, stdin=text.replace(b",too many", b""))
-    assert status == 2 and "standard input, row 8" in err
-    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, "--on-bad-row", "skip", stdin=text)
-    assert status == 0, err
-    progress = Trained.load(tmp_path / "m").progress
-    assert (progress.progressive[0].rows, progress.skipped) == (298, 2)
-
-
-def test_models_made_before_there_was_the_test(tmp_path):
-    trained = train(open_source(people(300)), Plan(target="rich", learner="scinol2", ignore=("pay",)))
-    trained.order = None
-    trained.save(tmp_path / "m")
-    assert order_of(Trained.load(tmp_path / "m")) == {}
 
 
 def sorted_rows():

@@ -70,9 +70,3 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
         train(source, plan, [Stop(101)], checkpoint, 20)
     assert 0 < Trained.load(checkpoint).progress.unlabelled < sum(WITHOUT)
     assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
-
-
-def test_what_it_cannot_be(run, tmp_path):
-    given = write(tmp_path, "csv", False, "given")
-    status, _, err = run("train", given, "-t", "y", "-o", tmp_path / "m", "--unlabelled", "learn")
-    assert status == 2 and "--unlabelled must be 'error' or 'skip'" in err

@@ -85,11 +85,3 @@ def test_labels_of_any_kind_come_back(tmp_path):
         back, _ = written(estimator, tmp_path)
         assert back.classes_.dtype == estimator.classes_.dtype
         assert back.predict(X).tolist() == estimator.predict(X).tolist()
-
-
-def test_what_comes_back_begins_anew(tmp_path):
-    X, y = WINE
-    estimator = Classifier(max_iter=10).fit(X, y)
-    back, _ = written(estimator, tmp_path)
-    again = back.set_params(max_iter=20).fit(X, y)
-    assert same(again.path_, Classifier(max_iter=20).fit(X, y).path_)

@@ -15,7 +15,7 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
 from tunefree.papers.kernel.usual import LINEAR, Gaussian
-from tunefree.papers.subgradient import RECORD, Problem, Rows, absolute_errors, descend, steps_of, wrong_classes
+from tunefree.papers.subgradient import RECORD, Problem, Rows, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)
 
@@ -194,42 +194,6 @@ def test_steps_for_smooth_losses_descend(loss):
     assert descends(run.records) and (np.diff(run.records["training_loss"]) <= 1e-12).all()
     assert step_size(p, loss, 0.0, "theory") <= step_size(p, loss, 0.0, "auto")
     assert not descends(path_of(p, 50 * step_size(p, loss, 0.0, "auto"), 0.0, 20).records)
-
-
-def test_numbers_are_learned_too():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80)
-    p = problem(X, y, np.ones(80), losses.Square(), errors=absolute_errors)
-    run = path_of(p, step_size(p, losses.Square(), 0.0, "auto", bound=5.0), 0.0, 200)
-    assert run.records["validation_error"][-1] < 0.15
-    np.testing.assert_allclose(run.last(200)[:3, 0], [1.0, -2.0, 0.5], atol=0.1)
-
-
-def test_steps_too_large_are_told():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match="smaller eta"):
-        path_of(problem(X, y, weight, losses.Square()), 1e6, 0.0, 200)
-
-
-def test_paths_that_memory_cannot_hold_are_told():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match=r"iterates of 5 x 1 coefficients take 40000000\.0 GB"):
-        descend(problem(X, y, weight, losses.Hinge()), np.broadcast_to(0.1, 10**15))
-
-
-def test_the_exponential_loss_has_no_step_of_its_own():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match="pass eta"):
-        step_size(problem(X, y, weight, losses.Exponential()), losses.Exponential(), 0.5, "auto")
-
-
-def test_iterates_that_are_not_there():
-    X, y, weight = data()
-    run = path_of(problem(X, y, weight, losses.Hinge()), 0.5, 0.5, 3)
-    for t in (0, 4):
-        with pytest.raises(ValueError, match="1 to 3"):
-            run.last(t)
 
 
 def test_the_lemmas_are_told_where_they_hold():

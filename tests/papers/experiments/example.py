@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,3 @@ def stops_at_two(files, settings, name, number):
     if number == 2:
         raise KeyboardInterrupt
     return work(files, settings, name, number)
-
-
-def ends_its_process(files, settings, name, number):
-    os._exit(1)

@@ -97,14 +97,6 @@ def test_rows_without_a_coefficient_are_not_stored():
     assert (np.sign(bank.predict(as_dense(X))[0, :, 0]) == data.y).all()
 
 
-def test_rows_of_weight_0_are_not_stored():
-    data = drawn(2, 300)
-    data.weight[::2] = 0.0
-    bank, _ = taught(data)
-    bank.expansion.close()
-    assert bank.expansion.support.points.size <= 150
-
-
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("kind", ["against", "multinomial"])
 def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, teach
 from tests.strategies import KINDS, as_dense, as_sparse
 from tunefree import losses
 from tunefree.core import storage, threads
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.losses.objectives import Objective
-from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig, halves
+from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=5)
@@ -98,11 +97,6 @@ def test_rows_wait_until_there_are_enough():
     waiting = bank_of(data, widths=WIDTHS)
     teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
     assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
-
-
-def test_a_bank_that_has_seen_nothing_predicts_nothing():
-    data = drawn(5, 10)
-    assert np.isnan(bank_of(data, widths=WIDTHS).predict(as_dense(data.X))).all()
 
 
 def test_predicting_early_leaves_the_bank_as_it_is():
@@ -215,33 +209,6 @@ def test_extreme_weights_give_finite_predictions(average, heaviest):
         assert np.isfinite(shown[:, 1:]).all()
 
 
-def test_one_class_only_in_the_first_rows():
-    data = drawn(12, 400)
-    data.y[:250] = 1.0
-    bank, shown, predictions = learned(data, as_dense(data.X), frozen=200)
-    assert np.isfinite(predictions).all()
-    assert predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean()
-
-
-def test_raw_rows_too_large_for_the_kernel_are_named():
-    data = drawn(13, 50)
-    for kernel_config, scale in (
-        (KernelConfig("rbf", 1.0), 1e200),
-        (KernelConfig("poly", 1.0), 1e200),
-        (KernelConfig("linear", 1.0), 1e200),
-    ):
-        with pytest.raises(ModelError, match="not a finite number; scale the features"), np.errstate(all="ignore"):
-            taught(data, as_dense(scale * data.X), kernel_config=kernel_config)
-
-
-def test_rows_of_other_dense_columns_are_named():
-    data = drawn(16, 200)
-    bank, _ = taught(data)
-    for wrong in (as_sparse(data.X), as_dense(data.X[:, :2])):
-        with pytest.raises(ModelError, match="dense columns, where the model has learned 4"):
-            teach(bank, wrong, data)
-
-
 def test_sparse_rows_may_have_new_features_at_any_time():
     rng = np.random.default_rng(17)
     data = drawn(17, 600)
@@ -252,39 +219,3 @@ def test_sparse_rows_may_have_new_features_at_any_time():
     raw, found, _ = learned(data, as_sparse(X), frozen=400, view="raw")
     assert np.isfinite(shown[:, 400:]).all()
     np.testing.assert_allclose(found[:, 400:], expected[:, 400:], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("widths", "kernel_config", "problem"),
-    [
-        ((3.0,), KernelConfig(), "widths are powers of two, not 3.0"),
-        ((0.0,), KernelConfig(), "widths are powers of two, not 0.0"),
-        ((1.0, 2.0), KernelConfig("poly"), "the kernel poly has one width only"),
-        ((1.0, 2.0), KernelConfig("linear"), "the kernel linear has one width only"),
-    ],
-)
-def test_widths_that_cannot_be_are_named(widths, kernel_config, problem):
-    with pytest.raises(ModelError, match=problem):
-        bank_of(drawn(18, 1), widths=widths, kernel_config=kernel_config)
-
-
-def test_steepest_slopes_are_kept_when_classes_are_added():
-    data = drawn(19, 200)._replace(objective=Objective("classification", losses.SquaredHinge()))
-    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
-    steepest = bank.members[0].objective.steepest
-    assert steepest > 0.0
-    bank.add_class(Objective("classification", losses.SquaredHinge()), 3, 3)
-    assert bank.members[0].objective.steepest == steepest
-
-
-@pytest.mark.parametrize(
-    ("targets", "expected"),
-    [
-        ([], []),
-        ([5.0, 1.0, 3.0, 2.0], [True, False, True, False]),
-        ([1.7e308, 1.7e308, 1.7e308, 1.0], [False] * 4),
-        ([1.7e308, 8e307, 1.0, 1.0], [True, True, False, False]),
-    ],
-)
-def test_numbers_are_two_labels_by_their_median(targets, expected):
-    assert halves(np.array(targets)).tolist() == expected

@@ -10,7 +10,6 @@ import pytest
 
 from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.family import WIDTHS
@@ -62,23 +61,6 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
 
 
-def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
-    X, y = rings(1500)
-    made, _ = learned(X[:1000], y[:1000])
-    labels, rest = Labels.of(y[1000:]), dense(X[1000:])
-    mixed = made.losses(labels, made.predict(rest)).mean()
-    of_members = [made.losses(labels, margins).mean() for margins in made.bank.predict(rest)]
-    assert mixed < 1.02 * min(of_members)
-
-
-def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows():
-    X, y = rings(200)
-    made, shown = learned(X, y)
-    assert made.bank.expansion is None
-    assert not shown[0][0].any()
-    assert np.isfinite(made.predict(dense(X))).all()
-
-
 @pytest.mark.parametrize("n", [100, 300, 900])
 def test_cuts_and_saving_change_no_byte(n, tmp_path):
     X, y = rings(1000)
@@ -128,13 +110,6 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.n_outputs == 4
-
-
-def test_kernel_learners_have_no_weights_of_features():
-    X, y = rings(50)
-    made, _ = learned(X, y, "kernel-pistol")
-    with pytest.raises(ModelError, match="no weights of features"):
-        made.mean_weights()
 
 
 def test_regression_learns_curves():
@@ -189,25 +164,3 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
             assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
         ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
     assert ends[0] == ends[1]
-
-
-def test_banks_predict_what_they_learned_after_they_predicted_early():
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    y = np.where(X[:, 0] > 0, "yes", "no")
-    model, other = (Model("classification", "kernel-pistol", view="raw", n_features=4) for _ in range(2))
-    for each in (model, other):
-        each.learn(dense(X), Labels.of(y), np.ones(60))
-    early = model.predict(dense(X))
-    for each in (model, other):
-        each.freeze()
-    np.testing.assert_array_equal(model.predict(dense(X)), other.predict(dense(X)))
-    assert early.shape == (60, 1)
-
-
-def test_kernels_sleep_until_there_are_rows_enough():
-    X, y = rings(60)
-    made, shown = learned(X, y, frozen=40)
-    assert not shown[0][0][:40].any() and shown[0][0][40:].all()
-    late = made.take_late_losses()
-    assert len(late.weight) == 40 and np.isfinite(late.row_losses).all() and made.take_late_losses() is None
-    assert made.bank.nbytes > 0

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.svm import SVC
 
 from tests import naive
 from tests.contracts import uncompile
 from tests.papers.kernel.contracts import (
     OBJECTIVES,
-    bank_of,
     by_row,
     drawn,
     gram,
@@ -22,7 +19,6 @@ from tests.papers.kernel.contracts import (
 )
 from tests.strategies import KINDS, as_dense
 from tunefree.core import rows
-from tunefree.core.errors import ModelError
 from tunefree.losses.objectives import measured
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
@@ -145,12 +141,6 @@ def test_uncompiled_gives_the_same_numbers(monkeypatch):
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
 
 
-def test_settings_that_make_no_learner_are_named():
-    data = drawn(0, 10)
-    with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):
-        bank_of(data, eta=1.0)
-
-
 def certified(data):
     """A bank that counted all rows but the first, which has weight 0; its total loss, and by how much the total loss of
     a function of norm 1 is less at most."""
@@ -198,24 +188,3 @@ def by_hand(data, values):
 
     margins, _, _ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
     return margins, slopes
-
-
-def test_the_certificate_holds_for_machines_fitted_to_the_rows():
-    data = drawn(9, 400)
-    _, loss, inner, norm = certified(data)
-    values = gram(data.X, data.X, "rbf", 0.5)
-    for penalty in (1e-2, 1.0, 100.0):
-        for coefficients in (
-            KernelRidge(alpha=penalty, kernel="precomputed").fit(values, data.y).dual_coef_,
-            of_machine(SVC(C=1.0 / penalty, kernel="precomputed").fit(values, data.y, data.weight), len(values)),
-        ):
-            radius = np.sqrt(coefficients @ values @ coefficients)
-            bound = loss - (inner + norm * radius)
-            assert total_loss(data, (values @ coefficients)[:, None]) >= bound
-            assert penalty < 100.0 or bound > 0.5 * total_loss(data, (values @ coefficients)[:, None])
-
-
-def of_machine(machine, n):
-    coefficients = np.zeros(n)
-    coefficients[machine.support_] = machine.dual_coef_[0]
-    return coefficients

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tunefree.core.errors import ModelError
-from tunefree.learners import ALL, family_of
 from tunefree.model.members import Setting
-from tunefree.model.options import check_settings
 from tunefree.papers.kernel.family import WIDTHS, settings_of_members
 from tunefree.papers.kernel.kernel_bank import KernelConfig
-
-
-def test_kernel_learners_have_a_family():
-    assert family_of("kernel-pistol") is not None
-    assert not any(family_of(name) for name in ALL)
 
 
 def test_a_kernel_learner_without_a_width_has_all():
@@ -28,22 +20,3 @@ def test_a_kernel_learner_without_a_width_has_all():
 @pytest.mark.parametrize("named", ["poly", "linear"])
 def test_kernels_that_are_no_exponentials_have_one_width(named):
     assert [s.settings["width"] for s in settings_of_members("kernel-pistol", {}, "raw", KernelConfig(named))] == [1.0]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "problem"),
-    [
-        (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, .*kernel-pistol"),
-        (("classification", "pool", "hinge", False, {}, "raw"), "the pool learns probabilities"),
-        (("classification", "pool", None, True, {}, "raw"), "the pool chooses settings"),
-        (("classification", "kernel-pistol", None, True, {}, "flat"), "unknown view 'flat'; choose one of raw, "),
-    ],
-)
-def test_what_does_not_go_together_is_named(chosen, problem):
-    with pytest.raises(ModelError, match=problem):
-        check_settings(*chosen)
-
-
-def test_a_learner_of_classes_learns_no_numbers(for_classes_only):
-    with pytest.raises(ModelError, match=f"{for_classes_only} learns classes only"):
-        check_settings("regression", for_classes_only, None, False, {}, "raw")

@@ -87,15 +87,3 @@ def test_the_scale_of_the_weights_does_not_matter_to_a_mixture(kind):
         shown.append(learn(rule, y, scale * weight, predictions))
     np.testing.assert_array_equal(shown[0], shown[1])
     np.testing.assert_array_equal(shown[2], shown[1])
-
-
-def test_a_new_class_leaves_the_odds_of_the_others():
-    model, (y, weight, predictions) = Model("classification", "kernel-pistol", classes=["a", "b"]), drawn(3)
-    rule = model.predictor
-    learn(rule, y, weight, predictions)
-    before = rule._mixture_of(predictions)
-    model.add_class("c")
-    late = np.full((9, N, 1), -9.0)
-    after = rule._mixture_of(np.concatenate([np.zeros_like(predictions), predictions, late], axis=2))
-    np.testing.assert_allclose(after[:, 1] - after[:, 0], before[:, 0], rtol=1e-2, atol=1e-2)
-    assert (after[:, 2] < after[:, :2].max(axis=1) - 5.0).all()
