@@ -56,13 +56,6 @@ def test_documents_name_all_scripts_and_no_others():
     assert set(SCRIPTS) <= set(re.findall(r"(\w+)\.py", (ROOT / "docs" / "results.md").read_text()))
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_it_is_imported_and_says_what_it_measures(name, script, capsys):
-    with pytest.raises(SystemExit) as end:
-        script(name).main(["--help"])
-    assert end.value.code == 0 and "--quick" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("call", [pytest.param(c, marks=() if c in FAST else pytest.mark.slow) for c in CALLS])
 def test_it_runs(call, script, capsys):
     name, *arguments = call.split()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from datetime import date, datetime
-from fractions import Fraction
+from datetime import date
 from functools import partial
 from itertools import islice
 
@@ -15,11 +14,10 @@ import pytest
 
 pytest.importorskip("river")
 
-from river import checks, compose, datasets, evaluate, metrics, preprocessing
+from river import checks, datasets, evaluate, metrics
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
-from tunefree.model import targets
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 from tunefree.river import ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
@@ -57,12 +55,6 @@ def test_check_of_river_with_the_first_rows(model, check):
     check(model.clone())
 
 
-@pytest.mark.slow
-@of_checks(POOLS)
-def test_check_of_river_with_all_rows(model, check):
-    check(model.clone())
-
-
 def rows(n=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) * [1.0, 1e-3, 1e3]
@@ -83,33 +75,6 @@ def test_rows_one_at_a_time_are_the_rows_of_a_stream():
     for model in (one, many, copy.deepcopy(one)):
         found = model.predict_proba_many(pd.DataFrame(X))[whole.classes].to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_numbers_are_predicted_as_by_a_model():
-    X, y = rows()
-    whole = Model("regression", "scinol2", n_features=4)
-    whole.learn(dense(X), y, np.ones(200))
-    model = ScInOLRegressor()
-    for x, target in zip(X, y, strict=True):
-        model.predict_one(dict(enumerate(1e9 * x)))  # changes nothing
-        model.learn_one(dict(enumerate(x)), target)
-    np.testing.assert_allclose(model.predict_one(dict(enumerate(X[0]))), whole.predict(dense(X[:1]))[0, 0], rtol=1e-9)
-    np.testing.assert_allclose(model.predict_many(pd.DataFrame(X)), whole.predict(dense(X))[:, 0], rtol=1e-9)
-
-
-def test_strings_and_missing_values():
-    model = ScInOLClassifier()
-    for k in range(200):
-        job = ("cook", "clerk", None)[k % 3]
-        model.learn_one({"job": job, "age": float("nan"), "new" if k % 2 else 7: True}, job == "cook")
-    assert model.predict_one({"job": "cook"}) is True and model.predict_one({"job": "guard"}) is False
-    with pytest.raises(DataError, match="the value of 'age' is infinite"):
-        model.learn_one({"age": float("inf")}, True)
-
-
-def test_pipelines_of_river_take_it():
-    scaled = compose.Select("ip_in_url", "long_url") | preprocessing.StandardScaler() | ScInOLClassifier()
-    assert evaluate.progressive_val_score(datasets.Phishing().take(200), scaled, metrics.Accuracy()).get() > 0.5
 
 
 def test_rows_with_the_names_of_the_row_before_are_read_as_any_others():
@@ -201,9 +166,7 @@ def test_intervals_and_sets_of_the_next_row_cover_as_asked():
 
 
 CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]
-REGRESSORS = [TuneFreeRegressor, ScInOLRegressor]
 LABELS = [("x", 3), (("x", 1), ("y", 2)), (0, "other"), (date(2020, 1, 1), date(2021, 1, 1)), (np.int64(4), 2.5)]
-UNUSABLE = [datetime(2020, 1, 1), np.datetime64("2020-01-01"), [1.0], np.zeros(2), 1j, 10**400, -math.inf]
 
 
 def learn_signs(model, labels, n):
@@ -236,81 +199,3 @@ def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
         model.learn_one({"z": 1.0, "new": 2.0}, label)
     other = learn_signs(learn_signs(cls(), "ab", 50), "ab", 50)
     assert learn_signs(model, "ab", 50).predict_proba_one({"z": 0.1}) == other.predict_proba_one({"z": 0.1})
-
-
-@pytest.mark.parametrize("cls", REGRESSORS)
-@pytest.mark.parametrize("target", [math.nan, -math.inf, None, "a", pd.NA, 10**400])
-def test_a_target_that_is_no_number_is_refused_and_only_it(cls, target):
-    model = learn_signs(cls(), [1.0, 3.0], 50)
-    with pytest.raises(DataError, match="the target .* is no finite number; leave the row out"):
-        model.learn_one({"z": 1.0, "new": 2.0}, target)
-    with pytest.raises(DataError, match="the target"):
-        model.learn_many(pd.DataFrame({"z": [1.0, 2.0]}), [1.0, target])
-    other = learn_signs(learn_signs(cls(), [1.0, 3.0], 50), [1.0, 3.0], 50)
-    assert learn_signs(model, [1.0, 3.0], 50).predict_one({"z": 0.1}) == other.predict_one({"z": 0.1})
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
-@pytest.mark.parametrize("value", UNUSABLE, ids=lambda value: type(value).__name__)
-def test_a_value_that_is_no_number_is_refused_and_only_its_row(cls, value):
-    model = learn_signs(cls(), [0, 1], 50)
-    for use in (lambda row: model.learn_one(row, 1), model.predict_one):
-        with pytest.raises(DataError, match=r"the value of 'z' is (of type|infinite)"):
-            use({"z": value})
-    other = learn_signs(learn_signs(cls(), [0, 1], 50), [0, 1], 50)
-    assert learn_signs(model, [0, 1], 50).predict_one({"z": 0.1}) == other.predict_one({"z": 0.1})
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
-def test_numbers_of_other_types_are_the_same_numbers(cls):
-    plain, other = cls(), cls()
-    for k in range(40):
-        plain.learn_one({"a": float(k % 2), "b": k / 4.0}, k % 2)
-        other.learn_one({"a": np.bool_(k % 2), "b": Fraction(k, 4)}, np.int32(k % 2))
-    assert plain.predict_one({"a": 1.0, "b": 3.0}) == other.predict_one({"a": np.True_, "b": np.float32(3.0)})
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
-def test_rows_without_values_are_rows(cls):
-    model = cls()
-    for k in range(20):
-        model.learn_one({} if k % 3 == 0 else {"z": k % 2}, k % 2)
-    assert model.predict_one({"z": 1.0}) is not None
-    assert model.predict_one({}) is not None
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_one_class_too_many_is_refused_and_only_it(cls, monkeypatch):
-    monkeypatch.setattr(targets, "MANY_CLASSES", 5)
-    model = cls()
-    for label in range(5):
-        model.learn_one({"z": 1.0}, label)
-    with pytest.raises(DataError, match="more than 5 different values"):
-        model.learn_one({"z": 1.0}, "one too many")
-    model.learn_one({"z": 1.0}, 3)
-    assert set(model.predict_proba_one({"z": 1.0})) == set(range(5))
-
-
-@pytest.mark.parametrize("first", [{"a": 1.0, "c": 1.0}, {"a": 1.0}, {"a": 1.0, "c": None}])
-def test_trees_see_numbers_that_the_first_row_lacks(first):
-    rng, model, errors = np.random.default_rng(0), TuneFreeRegressor(), []
-    for k in range(1500):
-        x = dict(zip("ac", rng.normal(size=2).tolist(), strict=True))
-        y = x["a"] * x["c"] + 0.3 * float(rng.normal())
-        if k >= 1100:
-            errors.append(model.predict_one(x) - y)
-        model.learn_one(x if k else first, y)
-    assert np.sqrt(np.mean(np.square(errors))) < 1.15 * 0.324  # of river's adaptive forest; a linear model has 0.99
-
-
-@pytest.mark.parametrize("model", [*LINEAR, *POOLS], ids=lambda model: type(model).__name__)
-def test_tables_without_rows_and_with_too_few_targets(model):
-    model, rows, labels = model.clone(), pd.DataFrame({"z": [1.0, -1.0, 2.0]}), [1, 0, 1]
-    model.learn_many(rows[:0], [])
-    model.learn_many(rows, labels)
-    before = model.predict_one({"z": 1.0})
-    with pytest.raises(DataError, match="there are 3 rows, and 2 targets"):
-        model.learn_many(rows, labels[:2])
-    model.learn_many(rows[:0], [])
-    assert model.predict_one({"z": 1.0}) == before
-    assert len(model.predict_many(rows)) == 3 and len(model.predict_many(rows[:0])) == 0

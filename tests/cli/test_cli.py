@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -66,44 +65,6 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     status, out, _ = run("inspect", single, "--json", "--top", "2")
     assert status == 0 and len(json.loads(out)["features"]) == 2
     assert "job=pilot" in run("inspect", single)[1]
-
-
-def test_pipes(run, data, tmp_path):
-    text = data.read_bytes()
-    assert run("train", "-", "--target", "rich", "-o", tmp_path / "m", stdin=text)[0] == 0
-    run("train", data, "--target", "rich", "-o", tmp_path / "n")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
-    unlabelled = b"\n".join(line.rsplit(b",", 1)[0] for line in text.splitlines()) + b"\n"
-    status, out, _ = run("predict", tmp_path / "m", "-", stdin=unlabelled)
-    assert status == 0
-    assert len(out.splitlines()) == 2001
-
-
-def test_columns_in_another_order_and_extra_ones(run, data, model, tmp_path):
-    table = csv.read_csv(data)
-    csv.write_csv(table.select(["rich", "job", "age"]).append_column("more", table["age"]), tmp_path / "other.csv")
-    assert run("predict", model, tmp_path / "other.csv")[1] == run("predict", model, data)[1]
-
-
-OTHER_LOSSES = ["hinge", "square"]
-SLOW = "smoothed-hinge", "squared-hinge", "exponential"
-SLOW_LOSSES = [pytest.param(loss, marks=pytest.mark.slow) for loss in SLOW]
-
-
-@pytest.mark.parametrize("loss", OTHER_LOSSES + SLOW_LOSSES)
-def test_probabilities_of_other_losses(run, data, tmp_path, loss):
-    assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss, "--learner", "scinol2")[0] == 0
-    status, out, _ = run("predict", tmp_path / "m", data)
-    assert status == 0
-    table = csv.read_csv(io.BytesIO(out.encode()))
-    assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
-    yes, rich = table["probability[yes]"].to_numpy(), np.array(people()["rich"]) == "yes"
-    figures = json.loads(run("evaluate", tmp_path / "m", data, "--json")[1])
-    assert figures["log_loss"] == pytest.approx(-np.log(np.where(rich, yes, 1 - yes)).mean())
-    assert figures["loss"] != pytest.approx(figures["log_loss"])
-    assert figures["log_loss"] < 0.95 * -np.log([rich.mean(), 1 - rich.mean()]) @ [rich.mean(), 1 - rich.mean()]
-    assert 0 < figures["calibration_error"] < 0.15
-    assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
 
 
 LABELS = {
@@ -193,20 +154,6 @@ def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
-def test_rows_skipped_are_counted(run, data, model, tmp_path):
-    text = data.read_text().splitlines()
-    text[3] += ",too,many"
-    (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
-    assert run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m")[0] == 2
-    status, out, _ = run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m", "--on-bad-row", "skip")
-    assert status == 0
-    assert "rows skipped" in out
-    status, out, err = run("predict", model, tmp_path / "bad.csv", "--on-bad-row", "skip")
-    rows = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
-    assert "1 rows skipped" in err
-    assert rows == [1, 2, *range(4, 2001)]
-
-
 def test_damaged_model(run, data, model):
     model.write_bytes(model.read_bytes()[:-1])
     status, _, err = run("predict", model, data)
@@ -251,10 +198,3 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
-
-
-def test_a_pipe_by_name_is_explained(run, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
-    assert status == 2
-    assert "standard input" in err

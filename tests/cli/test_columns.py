@@ -10,12 +10,6 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.distributed.data import shards
-from tunefree.distributed.local_rows import begun, united
-from tunefree.distributed.shards import Cut
-from tunefree.model_files.plan import Plan
-from tunefree.stream.source import open_source
-from tunefree.workflows.columns import view_of
 
 QUICK = ("--learner", "scinol2")
 
@@ -115,18 +109,6 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):
     assert "1 of the rows read have no target; pass --unlabelled skip" in out
 
 
-def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
-    table = {"x": [-9.0, 1.0, 2.0, 3.0] * 40, "s": ["none", "a", "b", "c"] * 40, "y": ["u", "v"] * 80}
-    view = tunefree.columns(table, target="y", na_values=("-9", "none"))
-    assert [(column.missing, column.different) for column in view.columns] == [(0.25, 3), (0.25, 3), (0.0, 2)]
-    broken = pa.array([b"a", b"\xff", b"b", b"c"] * 40).view(pa.string())
-    parquet.write_table(pa.table(table | {"s": broken}), tmp_path / "broken.parquet")
-    view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
-    assert "40 of the rows read cannot be used" in " ".join(view.unusable)
-    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", on_bad_row="skip")
-    assert trained.trained_.progress.skipped == 40
-
-
 @pytest.mark.parametrize(
     "table",
     [
@@ -143,31 +125,6 @@ def test_odd_tables_are_seen(table):
     view = tunefree.columns(table, target="y")
     assert [column.name for column in view.columns] == list(table) and view.rows == len(table["y"])
     assert json.loads(json.dumps(view.facts(), default=str))["rows"] == view.rows and str(view)
-
-
-def test_no_target_and_other_roles():
-    table = {
-        "x": np.arange(120) % 7 * 1.0,
-        "w": np.ones(120),
-        "g": [f"g{i // 10}" for i in range(120)],
-        "y": ["a", "b"] * 60,
-    }
-    view = tunefree.columns(table)
-    assert view.task == "" and [column.kind for column in view.columns] == ["number", "number", "category", "category"]
-    view = tunefree.columns(table, target="y", weight="w", group="g")
-    assert [column.kind for column in view.columns] == ["number", "weight", "group", "target"]
-    with pytest.raises(tunefree.ModelError, match="no parameter 'ignored'"):
-        tunefree.columns(table, target="y", ignored="x")
-    with pytest.raises(tunefree.DataError, match="did you mean 'y'"):
-        tunefree.columns(table, target="yy")
-
-
-def test_columns_says_what_training_says(written):
-    """It is the same code: the notes of a training are among those of the look before it."""
-    plan = Plan(target="claim", learner="scinol2")
-    progress = tunefree.train(str(written), plan).trained_.progress
-    notes = view_of(open_source(str(written)), plan).notes()
-    assert progress.oddities and {str(oddity) for oddity in progress.oddities} <= set(notes)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -197,10 +154,3 @@ def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
         assert status == 0 and told in out, err
     status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
     assert status == 0 and out.count(told) == 1, err
-
-
-def test_shards_tell_the_same(written):
-    cut_up = shards(written, Cut())
-    first = begun(cut_up[0], Plan(target="claim"))
-    assert {oddity.column for oddity in first.oddities} == {"policy", "row", "number", "day", "paid"}
-    assert united(first, []).skipped.oddities() == list(first.oddities)

@@ -78,12 +78,6 @@ def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, tmp_path, kind, n
     assert len(predictions(run, model, data, "--id", column)[0].splitlines()) == ROWS + 1
 
 
-def test_an_index_that_has_a_name_and_other_values_is_a_column(run, tmp_path):
-    frame = people().set_index("age")
-    assert "note" not in train(run, written(frame, tmp_path / "p.parquet"), tmp_path / "m.model")
-    assert columns_of(tmp_path / "m.model") == ["job", "age"]
-
-
 # -- names of folders
 
 
@@ -146,14 +140,6 @@ def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path
     path.write_text(path.read_text().replace(f",{year}\n", ",1999\n", 2).replace(",1999\n", f",{year}\n", 1))
     status, _, err = run("train", equal, "-t", "rich", "-o", tmp_path / "m.model", "--learner", "scinol2")
     assert status == 2 and f"{path}, row 2, column 'year': '1999'" in err and f"the path says '{year}'" in err
-
-
-def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):
-    folder = tmp_path / "seed=1"
-    folder.mkdir()
-    people().to_csv(folder / "a.csv", index=False)
-    assert "note" not in train(run, folder / "a.csv", tmp_path / "m.model")
-    assert columns_of(tmp_path / "m.model") == ["age", "job"]
 
 
 def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):

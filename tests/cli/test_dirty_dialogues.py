@@ -59,19 +59,6 @@ def test_codes_and_titles_are_what_they_are_in_training_and_prediction(run, data
         assert "read as categories" not in out
 
 
-def test_files_joined_on_the_way_in_are_learned_as_two(run, data, tmp_path):
-    other = tmp_path / "b.csv"
-    other.write_text("\n".join([HEADER, *rows(50, 1)]) + "\n")
-    joined, apart = tmp_path / "joined.model", tmp_path / "apart.model"
-    status, out, err = run("train", "-", "-t", "y", "-o", joined, *QUICK, stdin=data.read_bytes() + other.read_bytes())
-    assert status == 0, err
-    assert "note: a line that repeats the header is left out (1 row, the first: standard input, row 301)" in out
-    assert run("train", data, other, "-t", "y", "-o", apart, *QUICK)[0] == 0
-    assert kinds(joined) == kinds(apart)
-    losses = [Trained.load(model).progress.progressive[0] for model in (joined, apart)]
-    assert losses[0] == losses[1] and losses[0].rows == 350
-
-
 def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path):
     names = [tmp_path / "b.csv", tmp_path / "c.csv"]
     for seed, name in enumerate(names):

@@ -6,10 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
-from scipy import sparse
-
-import tunefree
-from tunefree import DataError
 
 POOL, QUICK = (), ("--learner", "scinol2")
 WORDS = ["red", "green", "blue", "good", "bad", "long", "short", "river", "house"]
@@ -76,19 +72,3 @@ def test_the_files_of_the_command_line(run, tmp_path, kind, learner):
     np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
     assert run("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")[0] == 0
     np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)
-
-
-def test_lines_of_svmlight(run, tmp_path):
-    rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
-    X = sparse.random(300, 20, 0.2, random_state=0, format="csr")
-    y = np.where(X @ rng.normal(size=20) > 0, 1, -1)
-    entries = [zip(X[i].indices, X[i].data, strict=True) for i in range(300)]
-    lines = (f"{y[i]} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in entries[i]) for i in range(300))
-    path.write_text("\n".join(lines) + "\n")
-    for learner in (POOL, QUICK):
-        assert run("train", path, "-o", tmp_path / "m", *learner)[0] == 0
-        assert run("explain", tmp_path / "m", path, "-o", tmp_path / "why.csv")[0] == 0
-        columns, sums = added_up(tmp_path / "why.csv")
-        np.testing.assert_allclose(sums, columns["margin"], rtol=1e-9, atol=1e-9)
-    with pytest.raises(DataError):
-        tunefree.load(tmp_path / "m").explain(["1 nonsense"])

@@ -40,32 +40,6 @@ def trained(tmp_path_factory):
     return folder
 
 
-EFFECTIVE = [
-    ("--holdout", "0.2"),
-    ("--hash-bits", "6"),
-    ("--class-weight", "balanced"),
-    ("--class-weight", "yes=3"),
-    ("--shuffle",),
-    ("--ignore", "age"),
-    ("--categorical", "age"),
-    ("--weight", "age"),
-    ("--group", "age"),
-    ("--only-for-prediction",),
-]
-
-
-def test_other_options_have_an_effect(run, data, tmp_path):
-    found = {}
-    for options in ((), *EFFECTIVE):
-        path = tmp_path / "m"
-        status, _, err = run("train", data, "-t", "rich", "-o", path, "-q", *options)
-        assert (status, err) == (0, ""), options
-        assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
-        found[options] = (tmp_path / "p.csv").read_bytes(), path.stat().st_size
-    assert len({content for content, _ in found.values()}) == len(found)
-    assert found["--only-for-prediction",][1] < 0.8 * found[()][1]
-
-
 def test_inspect_shows_the_members_that_predict(run, trained):
     for name in ("rich", "pay"):
         model = Trained.load(trained / f"{name}.model").model

@@ -82,10 +82,7 @@ def test_what_a_model_has_learned(run, data, model):
 
 def test_pictures(run, data, model):
     pytest.importorskip("matplotlib")
-    for arguments in (
-        ("compare", data, "-t", TARGET, *LEARNER),
-        ("inspect", model, "--rows", data),
-    ):
+    for arguments in (("compare", data, "-t", TARGET, *LEARNER), ("inspect", model, "--rows", data)):
         status, _, err = run(*arguments, "--plot", data.parent / "[i]plot.svg")
         assert status == 0, err
         assert (data.parent / "[i]plot.svg").read_bytes()

@@ -64,13 +64,3 @@ def test_sets_are_lists_of_labels(rows, model, run, tmp_path):
     assert [sorted(of_row) for of_row in sets] == [sorted(of_row.tolist()) for of_row in expected]
     predicted = table["prediction"].to_pylist()
     assert all(not of_row or of_row[0] == label for of_row, label in zip(sets, predicted, strict=True))
-
-
-@pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_certify_tells_how_often_the_next_row_was_covered(model, run, name):
-    status, out, _ = run("certify", model(name), "--json")
-    parts = json.loads(out)["coverage"]
-    assert status == 0 and parts
-    for part in parts:
-        assert part["covered"] == pytest.approx(part["coverage"], abs=0.03) and part["at_least"] <= part["covered"]
-    assert "at least, by theorem" in run("certify", model(name))[1]

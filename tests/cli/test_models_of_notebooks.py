@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import tunefree
@@ -111,27 +110,6 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
     assert working(run, data, serves=form == "sparse") == expected
 
 
-WORDS = FRAME.assign(note=np.where(X[:, 0] > 0.0, "good soups", "bad soups") + np.where(X[:, 1] > 0.0, " today", ""))
-OTHERS = {
-    "quantile": (tunefree.OnlineRegressor(loss="quantile:0.9"), FRAME, NUMBERS),
-    "passes": (tunefree.ScInOLClassifier(passes=2), FRAME, LABELS),
-    "words": (tunefree.ScInOLClassifier(text=["note"]), WORDS, LABELS),
-    "only for prediction": (tunefree.TuneFreeRegressor(n_jobs=1), FRAME, NUMBERS),
-}
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-def test_each_command_takes_models_of_other_losses_and_rows(kind, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    model, rows, y = OTHERS[kind]
-    clone(model).fit(rows, y).save("py.model", only_for_prediction=kind == "only for prediction")
-    rows.assign(target=y).to_csv("rows.csv", index=False)
-    expected = {"predict", "evaluate", "report", "inspect", "explain", "certify", "train"}
-    if kind == "only for prediction":
-        expected -= {"certify", "train"}
-    assert working(run, "rows.csv") == expected
-
-
 def working(run, data, serves=False):
     """The commands that take a model and these rows; of the others each says why not in one line."""
     works = {}
@@ -206,18 +184,3 @@ def test_a_model_of_one_class_answers(name, run, tmp_path, monkeypatch):
     with Service(*opened(Path("py.model"), Path("store"))) as service:
         answers = service.predict(FRAME[:2].to_dict("records"))
         assert answers == [{"prediction": "yes", "probabilities": {"yes": 1.0}}] * 2
-
-
-def target_of(y, tmp_path, target=None, rows=X):
-    tunefree.ScInOLClassifier(passes=1).fit(rows, y).save(tmp_path / "py.model", target=target)
-    return tunefree.load(tmp_path / "py.model").trained_.encoder.target
-
-
-def test_the_target_has_the_name_of_the_series_or_the_one_that_is_asked_for(tmp_path):
-    assert target_of(LABELS, tmp_path) == "target"
-    assert target_of(pd.Series(LABELS), tmp_path) == "target"
-    assert target_of(pd.Series(LABELS, name="rich"), tmp_path) == "rich"
-    assert target_of(pd.Series(LABELS, name="rich"), tmp_path, target="wealthy") == "wealthy"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scikit-learn, which expects a column
-        assert target_of(pd.DataFrame({"rich": LABELS}), tmp_path) == "rich"

@@ -10,63 +10,19 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tunefree.stream.notation import Notation, date_format_of, notation_of
+from tunefree.stream.notation import Notation, notation_of
 
 LEARNER = ("--learner", "scinol2", "-q")
 N = 300
 rng = np.random.default_rng(0)
 PRICES = np.round(rng.lognormal(8.0, 1.5, N), 2)
-COUNTS = rng.integers(1, 10_000, N)
-DAYS = np.datetime64("2023-11-20") + rng.integers(0, 300, N)
 LABELS = np.where(rng.random(N) < 1 / (1 + np.exp(-(PRICES - 3000) / 1000)), "yes", "no")
-
-PLAIN = ("{:.2f}".format, str, str)
-GERMAN = (
-    lambda price: f"{price:,.2f} €".translate(str.maketrans(".,", ",.")),
-    lambda count: f"{count:,}".replace(",", "."),
-    lambda day: f"{day.day}.{day.month}.{day.year}",
-)
-AMERICAN = ("${:,.2f}".format, "{:,}".format, lambda day: f"{day.month}/{day.day}/{day.year}")
-FRENCH = (
-    lambda price: f"{price:,.2f}".replace(",", "\u202f").replace(".", ","),
-    lambda count: f"{count:,}".replace(",", " "),
-    lambda day: f"{day.day:02}/{day.month:02}/{day.year}",
-)
-
-
-def write(path, style, delimiter=",", missing="", gaps=()):
-    """A table in a style; some rows lack their price."""
-    price, count, day = style
-    lines = [delimiter.join(("price", "count", "day", "y"))]
-    for k in range(N):
-        fields = (missing if k in gaps else price(PRICES[k]), count(int(COUNTS[k])), day(DAYS[k].item()), LABELS[k])
-        lines.append(delimiter.join(f'"{field}"' for field in fields))
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def predictions(run, model, data, *more):
     status, out, err = run("predict", model, data, *more)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict()
-
-
-@pytest.mark.parametrize(
-    ("style", "delimiter", "missing"),
-    [(GERMAN, ";", "-"), (AMERICAN, ",", "n.a."), (FRENCH, ";", "\u2013"), (GERMAN, "\t", "NA")],
-    ids=["german", "american", "french", "tabs"],
-)
-def test_notations_are_learned_as_plain_numbers_and_dates_are(run, tmp_path, style, delimiter, missing):
-    plain = write(tmp_path / "plain.csv", PLAIN, gaps=(5, 70))
-    written = write(tmp_path / "written.csv", style, delimiter, missing, gaps=(5, 70))
-    found = []
-    for data in (plain, written):
-        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / f"{data.stem}.model", *LEARNER)
-        assert status == 0, err
-        found.append(predictions(run, tmp_path / f"{data.stem}.model", data))
-    assert found[0] == found[1]
-    status, out, _ = run("evaluate", tmp_path / "written.model", written, "--json")
-    assert status == 0 and json.loads(out)["error"] < 0.4
 
 
 def test_what_is_said_holds_and_is_saved(run, tmp_path):
@@ -118,12 +74,3 @@ def test_what_is_said_holds_and_is_saved(run, tmp_path):
 )
 def test_notations_are_told_apart(strings, notation):
     assert notation_of(pa.array(strings)) == notation
-
-
-def test_formats_of_dates_are_told_apart():
-    assert date_format_of(pa.array(["13/2/2024", "1/3/2024"])) == "%d/%m/%Y"
-    assert date_format_of(pa.array(["1/2/2024", "1/3/2024"])) == "%m/%d/%Y"
-    assert date_format_of(pa.array(["1/2/2024", "1/3/2024"]), days_first=True) == "%d/%m/%Y"
-    assert date_format_of(pa.array(["3 Mar 2024", "-"])) == "%d %b %Y"
-    assert date_format_of(pa.array(["1.2.2024 07:30", "1.3.2024 08:00"])) == "%d.%m.%Y %H:%M"
-    assert date_format_of(pa.array(["1.2", "3.4"])) is None

@@ -10,9 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tunefree.workflows.metrics import Scored
-from tunefree.workflows.reliability import class_reliability
-
 QUICK = ("--learner", "scinol2")
 
 
@@ -56,27 +53,3 @@ def test_a_rare_class_that_is_never_predicted(run, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "Class claim: actual and expected" in page and "is never predicted" in page
     assert "tenth of the rows, by probability of claim" in page
-
-
-def scored(codes, scores, weight=None, n_classes=2):
-    codes = np.asarray(codes)
-    weight = np.ones(len(codes)) if weight is None else np.asarray(weight, float)
-    return Scored(weight, {}, codes, np.zeros(len(codes), int), np.asarray(scores, float), n_classes=n_classes)
-
-
-def test_weights_stand_for_copies_and_odd_rows_are_borne():
-    rng = np.random.default_rng(2)
-    scores, weight = rng.random((300, 1)) * 0.3, rng.integers(0, 4, 300)
-    codes = (rng.random(300) < scores[:, 0]).astype(int)
-    [one] = class_reliability(scored(codes, scores, weight), ["no", "yes"])
-    [other] = class_reliability(scored(np.repeat(codes, weight), np.repeat(scores, weight, 0)), ["no", "yes"])
-    assert one.label == "yes" and one.share == pytest.approx(other.share) and one.ratio == pytest.approx(other.ratio)
-    assert [own.share for own in one.tenths] == pytest.approx([own.share for own in other.tenths])
-    [alone] = class_reliability(scored([0], [[0.2]]), ["no", "yes"])
-    assert (alone.label, alone.share, len(alone.tenths)) == ("no", 1.0, 1)
-    [unseen] = class_reliability(scored([2, 1, 2], [[0.2], [0.0], [0.9]]), ["no", "yes"])
-    assert (unseen.label, unseen.rows, unseen.probability) == ("yes", 1, 0.0)
-    assert class_reliability(scored([2, 2], [[0.2], [0.9]]), ["no", "yes"]) == []
-    assert class_reliability(scored([1, 0], [[0.2], [0.9]], [0.0, 0.0]), ["no", "yes"]) == []
-    many = class_reliability(scored([0, 1, 2, 2], np.full((4, 3), 1 / 3), n_classes=3), list("abc"))
-    assert [known.label for known in many] == ["b", "a", "c"]

@@ -37,8 +37,7 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert status == 0, err
     line = " ".join(out.split())
     match = re.search(
-        r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on",
-        line,
+        r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on", line
     )
     row, file, place, loss, rows, before = match.groups()
     assert file == str(data) and abs(int(place) - 1501) < 20 and row.replace(",", "") == place
@@ -54,15 +53,6 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 
 
-def test_independent_rows_are_told_nothing_of(run, tmp_path):
-    for seed in range(4):
-        for noise in (0.0, 0.001, 0.5):
-            data = write(tmp_path / "rows.csv", stream(1500, seed, noise=noise))
-            status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)
-            assert status == 0 and "loss rose" not in out + err, (seed, noise, err)
-    assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["drifts"] == []
-
-
 def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
     table = {name: list(values) for name, values in stream(change=1500).items()}
     first = write(tmp_path / "1.csv", {name: values[:1490] for name, values in table.items()})
@@ -73,18 +63,6 @@ def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
     assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
     more, whole = (model_files.load(tmp_path / name).rises.rises for name in ("more", "whole"))
     assert more == whole and len(whole) == 1
-
-
-def test_rows_of_a_group_count_as_one(run, tmp_path):
-    rng, n = np.random.default_rng(0), 4000
-    table = stream(n, noise=0.0)
-    table |= {"home": np.repeat(np.arange(n // 40), 40).astype(str)}
-    odd = np.repeat(rng.random(n // 40) < 0.2, 40)  # all rows of some homes are the other way round
-    table["y"] = np.where(odd, np.where(table["y"] == "yes", "no", "yes"), table["y"])
-    data = write(tmp_path / "visits.csv", table)
-    assert "loss rose" in run("train", data, "-t", "y", "-o", tmp_path / "m", "--ignore", "home", *QUICK)[1]
-    status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", "--group", "home")
-    assert status == 0 and "loss rose" not in out, err
 
 
 def dated(n=4000, change=2000):

@@ -8,18 +8,14 @@ import json
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
 from tunefree.stream import lines, sampling, tables
-from tunefree.stream.batch import BadRows
 from tunefree.stream.contract import Options
-from tunefree.stream.features import TableEncoder
 from tunefree.stream.notation import ColumnTypes
 
 LEARNER = ("--learner", "scinol2")
@@ -67,11 +63,7 @@ SPREAD = {
         "'unknown' is taken for a missing value (1 row",
     ),
     "a rare word among dates": (lambda k: "?" if k == 1 else "never" if k == 2 else dates(k), "moment", "'never'"),
-    "dashes among dates": (
-        lambda k: "-" if k % 9 == 2 else dates(k),
-        "moment",
-        "'-' is taken for a missing value (67",
-    ),
+    "dashes among dates": (lambda k: "-" if k % 9 == 2 else dates(k), "moment", "'-' is taken for a missing value (67"),
     "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
     "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", "numbers, but for 'a'"),
     "a word that is not rare": (
@@ -202,20 +194,6 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
 
 
-def test_targets_and_weights_in_other_notations(run, tmp_path):
-    files = {}
-    for style in ("plain", "german"):
-        rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k] + 1, style)}";"{price(X[k], style)}"' for k in range(N)]
-        files[style] = tmp_path / f"{style}.csv"
-        files[style].write_text("\n".join(["y;w;x", *rows]) + "\n")
-    for trained in files:
-        status, _, err = train(run, files[trained], tmp_path / "m", "--weight", "w")
-        assert status == 0 and "regression" in err, err
-        found = [run("evaluate", tmp_path / "m", file, "--json") for file in files.values()]
-        assert [status for status, *_ in found] == [0, 0], found
-        assert json.loads(found[0][1])["loss"] == pytest.approx(json.loads(found[1][1])["loss"], rel=1e-12)
-
-
 def answers_of(model, rows):
     """What a service of a model answers to rows."""
     with Service(Trained.load(model)) as service:
@@ -267,17 +245,3 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")
     assert trained.progress.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
-
-
-def test_shards_decide_alike_what_a_late_column_is():
-    def encoder_of(values):
-        encoder = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
-        encoder.encode(chunk_of({"x": [1.0] * len(values), "z": values}), True, BadRows())
-        return encoder
-
-    first, second, third = (encoder_of(values) for values in ([5.0], [6.0], ["word"]))
-    blank = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
-    blank.absorb(*first.state())
-    blank.absorb(*second.state())
-    with pytest.raises(DataError, match="column 'z': a category here, but a number in rows before"):
-        blank.absorb(*third.state())

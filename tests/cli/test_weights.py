@@ -41,22 +41,3 @@ def test_evaluate_uses_the_weights_of_the_model_and_says_so(run, weighted):
     assert (weighted / "r.html").read_text().count("weighted by") >= 2
     said = run("compare", data, "-t", "y", "--weight", "w", "--learner", "scinol2", "--learner", "nag")[1]
     assert re.search("rows +400 *\nweighted by +column 'w'", said)
-
-
-def test_a_file_without_the_weights_is_judged_with_equal_ones(run, weighted):
-    model = weighted / "m"
-    run("train", weighted / "w.csv", "-t", "y", "--weight", "w", "-o", model, *QUICK)
-    status, out, err = run("evaluate", model, weighted / "bare.csv")
-    assert status == 0 and "weighted" not in out
-    assert "note: column 'w': the column of weights is missing: rows count equally (400 rows, the first: " in err
-    assert "weighted_by" not in json.loads(run("evaluate", model, weighted / "bare.csv", "--json")[1])
-    assert run("predict", model, weighted / "bare.csv", "-o", weighted / "p.csv")[2].count("note") == 0
-    status, _, err = run("evaluate", model, weighted / "bare.csv", "--progressive")
-    assert status and "there is no weight column 'w'" in err
-
-
-def test_importances_of_vowpal_wabbit(run, tmp_path):
-    path = tmp_path / "rows.vw"
-    path.write_text("".join(f"{1 if k % 2 else -1} {1 + k % 3} | x:{k % 2}\n" for k in range(60)))
-    assert run("train", path, "-o", tmp_path / "m", *QUICK)[0] == 0
-    assert "weighted by           the importance in its line" in run("evaluate", tmp_path / "m", path)[1]

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from documentation.execution import PageError, census_files, executed
+from documentation.execution import census_files, executed
 from pyarrow import parquet
 
 ROOT = Path(__file__).parents[2]
@@ -54,24 +54,6 @@ def test_links_lead_somewhere(path):
         assert is_generated or not anchor or anchor in anchors(target), link
 
 
-def test_twenty_things_are_two_clicks_from_the_front_page():
-    front = (DOCS / "index.md").read_text()
-    rows = [
-        (what, link) for what, links in re.findall(r"^\| (.+?) \| (.+)$", front, re.M) for link in LINK.findall(links)
-    ]
-    assert len({what for what, _ in rows}) >= 20
-    one_click = {link.partition("#")[0] for _, link in rows}
-    two_clicks = one_click | {
-        str((DOCS / page).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
-        for page in one_click - set(GENERATED)
-        for link in LINK.findall((DOCS / page).read_text())
-        if link.partition("#")[0].endswith(".md")
-    }
-    assert {"everyday.md", "start.md", "guide/training.md", "results.md", "reference/commands.md"} <= one_click
-    assert {"architecture.md", "decisions.md", "reproduction.md"} <= two_clicks
-    assert "tunefree serve" in (DOCS / "guide/evaluation.md").read_text()
-
-
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for path in pages():
@@ -98,15 +80,6 @@ def test_the_functions_of_the_architecture_exist():
     for function, file in named:
         module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
         assert callable(attrgetter(function)(module)), function
-
-
-def test_a_block_that_does_not_run_is_named(tmp_path):
-    text = "Text.\n\n```python\nx = 6\nx * 7\n```\n"
-    assert executed(text, tmp_path) == text + "\n```text\n42\n```\n"
-    with pytest.raises(PageError, match="block 2: ZeroDivisionError"):
-        executed(text + "\n```python\nx / 0\n```\n", tmp_path)
-    with pytest.raises(PageError, match="cannot be read"):
-        executed("```console\n$ tunefree inspect no.model\n```\n", tmp_path)
 
 
 @pytest.mark.slow

@@ -37,9 +37,7 @@ LIKE_OTHERS = [
     KernelPiSTOLClassifier(preset="theory", average=False),
     IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
-OTHER_SETTINGS = [
-    IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double"),
-]
+OTHER_SETTINGS = [IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double")]
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
 # raises and what it accepts, through code that its settings do not change.
 OF_LEARNING = {

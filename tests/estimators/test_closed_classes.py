@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 
-import tunefree
 from tunefree import ScInOLClassifier, TuneFreeClassifier
 
 
@@ -44,9 +43,3 @@ def test_another_label_is_an_error_of_partial_fit(make):
         model.partial_fit(X[690:710], y[690:710], sample_weight=np.arange(20.0))  # the first row is not learned
     model.partial_fit(X[700:701], y[700:701], classes=["goo"])
     assert model.classes_.tolist() == ["goo", "no", "yes"]
-
-
-def test_a_saved_model_keeps_its_classes(tmp_path):
-    X, y = rows(odd=())
-    ScInOLClassifier().fit(X, y, classes=["no", "yes"]).save(tmp_path / "m", target="label")
-    assert tunefree.load(tmp_path / "m").trained_.plan.classes == ("no", "yes")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 import tunefree
-from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 
 rng = np.random.default_rng(0)
 N = 200
 FIRST, SECOND = rng.normal(size=N), np.where(rng.random(N) < 0.3, rng.normal(size=N), 0.0)
 WORDS = np.array(list("xyz"))[rng.integers(0, 3, N)]
 Y = (FIRST + 2 * SECOND > 0).astype(int)
-X = np.c_[FIRST, SECOND]
 FRAME = pd.DataFrame({"a": FIRST, "b": SECOND})
 MODELS = [TuneFreeClassifier, ScInOLClassifier]
 both = pytest.mark.parametrize("cls", MODELS)
@@ -74,40 +72,3 @@ def test_columns_that_come_later_are_learned(cls, begin, tmp_path):
     loaded = tunefree.load(tmp_path / "model")
     assert (loaded.predict(frame) == model.predict(frame)).all()
     model.partial_fit(first[:20], y[:20]).predict(first)  # without them again
-
-
-@both
-@pytest.mark.parametrize("of_type", [int, bool, np.int8])
-def test_labels_of_type_object_are_what_they_hold(cls, of_type):
-    labels = np.array([of_type(label) for label in Y], object)
-    model = cls().fit(X, labels, classes=np.array([of_type(0), of_type(1)], object))
-    assert (model.predict_proba(X) == cls().fit(X, Y).predict_proba(X)).all()
-    assert model.score(X, labels) > 0.9
-    assert {*map(type, model.predict(X[:9]).tolist())} <= {int, bool}
-
-
-def test_what_is_masked_is_missing():
-    mask = np.c_[FIRST > 1.0, SECOND > 1.0]
-    masked, gaps = np.ma.masked_array(X, mask), np.where(mask, np.nan, X)
-    model = TuneFreeClassifier().fit(masked, Y)
-    assert (model.predict_proba(masked) == TuneFreeClassifier().fit(gaps, Y).predict_proba(gaps)).all()
-    with pytest.raises(ValueError, match="NaN"):
-        ScInOLClassifier().fit(masked, Y)
-    for cls, y in ((ScInOLClassifier, Y), (ScInOLRegressor, FIRST)):
-        row = int(np.argmax(mask[:, 0]))
-        with pytest.raises(ValueError, match=rf"y\[{row}\] is missing"):
-            cls().fit(X, np.ma.masked_array(y, mask[:, 0]))
-        with pytest.raises(ValueError, match=rf"sample_weight\[{row}\] is nan"):
-            cls().fit(X, y, np.ma.masked_array(np.ones(N), mask[:, 0]))
-        assert cls().fit(np.ma.masked_array(X), y).predict(X).shape == (N,)
-
-
-@both
-def test_zeros_that_a_sparse_matrix_stores_are_zeros(cls):
-    rows = sparse.csr_array(X)
-    stored = sparse.csr_array((X.ravel(), np.tile([0, 1], N), np.arange(0, 2 * N + 1, 2)), shape=X.shape)
-    assert stored.nnz > rows.nnz
-    model = cls().fit(rows, Y)
-    assert (cls().fit(stored, Y).predict_proba(rows) == model.predict_proba(rows)).all()
-    assert (model.predict_proba(stored) == model.predict_proba(rows)).all()
-    assert stored.nnz == 2 * N

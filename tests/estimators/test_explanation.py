@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunefree import CurveDisplay, OnlineClassifier, OnlineRegressor, TuneFreeClassifier
+from tunefree import CurveDisplay, OnlineRegressor, TuneFreeClassifier
 from tunefree.core.errors import ModelError
 
 
@@ -42,18 +42,6 @@ def test_a_pool_has_no_weights(classifier):
     np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=1e-9)
 
 
-def test_classes_are_in_the_order_of_the_estimator():
-    X, _, y = data()
-    two = np.where(y == "bad", "bad", "good")
-    first = np.argsort(two == "bad", kind="stable")  # the model meets the second class first
-    model = OnlineClassifier("adagrad", view="steady").partial_fit(X[first[:9]], two[first[:9]])
-    model.partial_fit(X, two)
-    assert model._learned.model.classes == ["good", "bad"]
-    names, found = model.explain(X)
-    assert found.shape == (400, 6)
-    np.testing.assert_allclose(found.sum(axis=1), model.decision_function(X), atol=1e-9)
-
-
 @pytest.fixture
 def plt():
     matplotlib = pytest.importorskip("matplotlib")
@@ -62,16 +50,6 @@ def plt():
 
     yield plt
     plt.close("all")
-
-
-def test_the_strongest_columns_are_drawn(classifier, plt):
-    display = CurveDisplay.from_estimator(classifier, max_curves=3)
-    assert {axes.get_title("left") for axes in display.axes_} == {"x0", "x1", "x3"}
-    assert display.axes_[0].get_ylabel() == "log-odds"
-    assert all(sum(len(line.get_xdata()) > 2 for line in axes.lines) >= 3 for axes in display.axes_)  # each class
-    (legend,) = display.figure_.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["bad", "fair", "good"]
-    assert " ".join(display.figure_.get_supxlabel().split()).startswith("Lines and points: mean over 100 rows")
 
 
 def test_a_class_and_columns_can_be_chosen(classifier, plt):

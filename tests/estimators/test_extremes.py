@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pytest
 
-from tunefree import OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import OnlineRegressor
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -17,7 +16,6 @@ from tunefree.workflows.evaluation import evaluate
 MOST = np.finfo(np.float64).max
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
-SIZES = 10.0 ** RNG.uniform(-300, 300, 300)
 
 
 def all_of(model, rows, y):
@@ -28,23 +26,6 @@ def all_of(model, rows, y):
         predictions = model.fit(rows, y).predict(rows)
         told = [str(getattr(model, name, "")) for name in ("coef_", "feature_importances_", "progressive_loss_")]
     assert np.isfinite(predictions).all() and not any("nan" in text or "inf" in text for text in told)
-
-
-@pytest.mark.parametrize(
-    "y",
-    [np.where(X[:, 0] > 0, MOST, -MOST), np.where(X[:, 1] > 1, MOST, X[:, 0]), X[:, 0] * SIZES, np.full(300, MOST)],
-    ids=["two", "some", "all sizes", "one"],
-)
-@pytest.mark.parametrize("rows", [X, X * 1e-310, X * SIZES[:, None]], ids=["usual", "tiny", "all sizes"])
-@pytest.mark.slow
-def test_the_pool_of_numbers(rows, y):
-    all_of(TuneFreeRegressor(), rows, y)
-
-
-@pytest.mark.parametrize("rows", [X * 1e-310, np.where(X > 0, MOST, -MOST)], ids=["tiny", "huge"])
-@pytest.mark.slow
-def test_the_pool_of_classes(rows):
-    all_of(TuneFreeClassifier(), rows, X[:, 0] > 0)
 
 
 def test_a_kernel_and_a_median_of_the_largest_numbers():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-
 import numpy as np
 import pytest
 import sklearn
@@ -70,16 +67,6 @@ def test_the_model_does_not_depend_on_how_rows_are_ordered(cls):
     assert other.predict(X).tobytes() == fitted.predict(X).tobytes()
 
 
-@of_both
-def test_in_given_order_groups_come_as_they_are(cls, learned):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # groups come again
-        cls(shuffle=False).fit(X, Y, groups=PEOPLE)
-        cls().partial_fit(X, Y, groups=PEOPLE, sample_weight=PEOPLE != "person 3")
-    np.testing.assert_array_equal(learned[0], digests(PEOPLE))
-    np.testing.assert_array_equal(learned[1], digests(PEOPLE[PEOPLE != "person 3"]))
-
-
 def test_rows_of_a_known_group_are_no_evidence():
     """Twelve rows of each group are alike in their columns and labels: a memory of groups looks like knowledge."""
     rng = np.random.default_rng(0)
@@ -93,24 +80,6 @@ def test_rows_of_a_known_group_are_no_evidence():
     ]
     assert losses[0] < 0.95 * losses[1]
     assert losses[0] < 1.05 * np.log(2)
-
-
-@of_both
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (PEOPLE[:5], "groups has the shape (5,), expected (120,): give one label for each row"),
-        (PEOPLE[:, None], "groups has the shape (120, 1), expected (120,)"),
-        ([*PEOPLE[:7], None, *PEOPLE[8:]], "groups[7] is missing; give the row a label"),
-        (np.where(np.arange(120) == 9, np.nan, 1.0), "groups[9] is missing; give the row a label"),
-        (["a"] * 120, "groups[0] to groups[119] are all 'a'"),
-        (np.array([1, "a"] * 60, object), "groups has labels of several types"),
-    ],
-    ids=["few", "2D", "None", "NaN", "one", "types"],
-)
-def test_groups_that_are_none(cls, groups, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        cls().fit(X, Y, groups=groups)
 
 
 @of_both

@@ -12,19 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
-from sklearn.ensemble import VotingClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_predict
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from tunefree import PiSTOLClassifier, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.rows import dense
-from tunefree.estimators import validation
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 
@@ -113,17 +104,6 @@ def test_kinds_of_table_give_the_same_bits(cls, options):
 
 
 @of_both
-@pytest.mark.parametrize("in_sparse", [False, True])
-def test_rows_are_learned_in_blocks_without_a_trace(cls, in_sparse, monkeypatch):
-    X, y = table(100, n_classes=3)
-    X, y = sparse.csr_array(X) if in_sparse else X, np.where(np.arange(100) < 60, y % 2, y)  # class 2 comes late
-    fitted, streamed = cls().fit(X, y), cls().partial_fit(X, y)
-    monkeypatch.setattr(validation, "BLOCK", 16)
-    assert_same(fitted, cls().fit(X, y), X)
-    assert_same(streamed, cls().partial_fit(X, y), X)
-
-
-@of_both
 def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
     data, indices, pointers = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])
     X = sparse.csr_array((data, indices, pointers), shape=(2, 2))
@@ -154,16 +134,6 @@ def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
     copies = rng.permutation(np.repeat(np.arange(30), weight))
     rows = sparse.csr_array(X) if in_sparse else X
     assert_same(cls().fit(rows, y, weight), cls().fit(X[copies], y[copies]), X)
-
-
-def test_heavy_weights_do_not_make_endless_rounds():
-    X, y = table(1000)
-    weight = np.full(1000, 1e9)
-    weight[0] = 1e-3
-    rounds = validation.shuffled(validation.spread(X, y, weight), weight, np.random.RandomState(0))
-    assert len(rounds.row) <= 1000 + validation.FEW_ROUNDS
-    np.testing.assert_allclose(np.bincount(rounds.row, rounds.weight), weight)
-    np.testing.assert_allclose(np.bincount(rounds.row, rounds.counts), weight)
 
 
 @classifiers
@@ -253,22 +223,6 @@ def test_every_loss_gives_probabilities(cls, loss):
     assert log_loss(y[500:], probabilities, labels=model.classes_) < 0.7 * blind
 
 
-@classifiers
-def test_few_classes(cls):
-    X, y = table()
-    with pytest.raises(ValueError, match="number of classes has to be greater than one"):
-        cls().fit(X, np.ones(len(X)))
-    with pytest.raises(NotFittedError):
-        cls().predict(X)
-    with pytest.raises(NotFittedError):
-        cls().partial_fit(X, y, sample_weight=np.zeros(len(X))).predict(X)
-    model = cls().partial_fit(X, np.full(len(X), "only"))
-    assert set(model.predict(X)) == {"only"}
-    assert model.predict_proba(X).tolist() == [[1.0]] * len(X)
-    with pytest.raises(ValueError, match="another type"):
-        model.partial_fit(X, y)
-
-
 @of_both
 def test_intercept(cls):
     X = np.zeros((50, 1))
@@ -276,18 +230,3 @@ def test_intercept(cls):
     assert cls().fit(X, y).intercept_[0] > 0.2
     if cls in CLASSIFIERS:
         assert cls(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0]
-
-
-def test_with_the_tools_of_scikit_learn():
-    X, y = make_classification(200, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), ScInOLClassifier())
-    assert np.mean(cross_val_predict(pipeline, X, y, cv=3) == y) > 0.6
-    grid = GridSearchCV(PiSTOLClassifier(), {"coordinate": [True, False]}, cv=2, scoring="neg_log_loss").fit(X, y)
-    assert grid.best_params_["coordinate"] in (True, False)
-    for model in (
-        CalibratedClassifierCV(ScInOLClassifier(loss="hinge"), cv=2),
-        OneVsRestClassifier(PiSTOLClassifier()),
-        VotingClassifier([("one", ScInOLClassifier()), ("two", PiSTOLClassifier())], voting="soft"),
-    ):
-        assert model.fit(X, y).score(X, y) > 0.6
-        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

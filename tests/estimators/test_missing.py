@@ -57,16 +57,6 @@ def in_two(model, X, y):
     return model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
 
 
-def test_columns_of_pandas_that_may_be_null():
-    X, labels, _ = numbers()
-    plain = pd.DataFrame(X, columns=list("abc"))
-    model, other = (tunefree.OnlineClassifier().fit(rows, labels) for rows in (plain, plain.convert_dtypes()))
-    np.testing.assert_array_equal(model.predict(plain), other.predict(plain.convert_dtypes()))
-    whole = tunefree.TuneFreeClassifier().fit(np.nan_to_num(X), labels)
-    with pytest.warns(DataWarning, match="missing"):
-        assert (whole.predict(plain.convert_dtypes()) == whole.predict(X)).all()
-
-
 def test_a_gap_where_none_was_learned_is_told():
     X, labels, _ = numbers()
     whole = np.where(np.isnan(X), 0.5, X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from itertools import pairwise
 
@@ -14,11 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.core.errors import DataError
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 of_both = pytest.mark.parametrize("cls", BOTH)
@@ -73,16 +70,6 @@ def test_they_learn_what_no_linear_model_can(cls):
     assert fitted.score(X, targets(type(fitted), 1)) > 0.75
     assert cross_val_score(fitted, product()[0], targets(type(fitted)), cv=3).min() > 0.7
     assert (fitted.n_iter_, fitted.t_) == (1, 300)
-
-
-def test_the_selection_lists_members_awake_by_their_weights(fitted):
-    members, selection = fitted._learned.model.pool.members, fitted.selection_.to_pandas()
-    assert set(selection["member"]) <= {members.names[place] for place in members.places_awake}
-    assert list(selection) == ["member", "weight", "loss", "standard_error", "rows"]
-    assert selection["weight"].sum() == pytest.approx(1.0)
-    assert (np.diff(selection["weight"]) <= 0.0).all()
-    assert selection["rows"].max() <= 300
-    assert "of the mean that is corrected" in fitted._learned_html()
 
 
 @pytest.mark.parametrize("options", [{"n_jobs": 1}, {"verbose": True}], ids=str)
@@ -140,18 +127,6 @@ def test_classes_that_appear_later_do_so_at_their_row(seed, cut, labels):
 
 
 @of_both
-def test_warm_starts_go_on_with_the_pass(cls):
-    X, y = product()[0], targets(cls)
-    warm = cls(warm_start=True).fit(X, y)
-    assert_same(warm, cls().fit(X, y), X)
-    first = copy.deepcopy(warm)
-    warm.fit(product(1)[0], targets(cls, 1))
-    assert (warm.t_, warm.n_iter_) == (600, 1)
-    test = product(2)[0], targets(cls, 2)
-    assert warm.score(*test) > first.score(*test) - 0.02
-
-
-@of_both
 @pytest.mark.parametrize("in_sparse", [False, True])
 def test_the_order_of_weighted_rows_does_not_matter(cls, in_sparse):
     X, y = table(60, 3, 3)
@@ -195,33 +170,6 @@ def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_
     np.testing.assert_array_equal(said(copied, kinds[1](X)), said(one, X))
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("scale", "offset"), [(1e-300, 0.0), (1.0, 10.0), (1e300, -10.0)])
-def test_regression_targets_of_any_scale_and_offset(scale, offset):
-    X, _ = table(500)
-    y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + offset
-    fitted = TuneFreeRegressor().fit(X[:400], scale * y[:400])
-    predictions = fitted.predict(X[400:])
-    assert np.isfinite(predictions).all()
-    assert np.isfinite(fitted.selection_["weight"].to_numpy()).all()
-    assert np.abs(predictions / scale - y[400:]).mean() < 0.5 * np.abs(y - y.mean()).mean()
-
-
-def test_balanced_classes_weigh_the_same():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 2))
-    y = np.where(rng.random(2000) < 1.0 / (1.0 + np.exp(3.0 - X[:, 0])), "yes", "no")
-    weight = np.where(y == "yes", np.mean(y == "no"), np.mean(y == "yes"))
-    predicted = [
-        TuneFreeClassifier(class_weight=balanced).fit(X[:1000], y[:1000]).predict_proba(X[1000:])
-        for balanced in (None, "balanced")
-    ]
-    means = [np.average(probabilities[:, 1], weights=weight[1000:]) for probabilities in predicted]
-    assert means[0] < 0.25 and abs(means[1] - 0.5) < 0.1  # of the balanced rows, half are of either class
-    losses = [log_loss(y[1000:], probabilities, sample_weight=weight[1000:]) for probabilities in predicted]
-    assert losses[1] < 0.9 * losses[0]
-
-
 def gaps(n=100):
     """Numbers of which some are missing, the same in a table, and the columns' names."""
     rng = np.random.default_rng(0)
@@ -248,18 +196,3 @@ def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
         np.testing.assert_allclose(scores(of_array, X), scores(of_table, X), rtol=1e-9)
         of_array.partial_fit(X, y), of_table.partial_fit(frame, y)
     assert not hasattr(of_array.fit(full, y), "_encoder")
-
-
-@of_both
-def test_infinite_numbers_are_no_gaps(cls):
-    X, _, y = gaps()
-    full, bad = np.nan_to_num(X), X.copy()
-    bad[7, 1] = -np.inf
-    fitted = cls().fit(full, y)
-    for use in (lambda: cls().fit(bad, y), lambda: cls().partial_fit(bad, y), lambda: fitted.predict(bad)):
-        with pytest.raises(DataError, match="X, row 8, column 'x1': the number is infinite"):
-            use()
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
-        fitted.predict(X[:, :2])
-    with pytest.raises(ValueError, match="NaN"):
-        cls().fit(sparse.csr_array(X), y)

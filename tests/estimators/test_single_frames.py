@@ -82,16 +82,6 @@ def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.Monke
         assert outcome(model, row) == of_general_way(monkeypatch, copy.deepcopy(model), row)
 
 
-def test_frames_of_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
-    model = TuneFreeRegressor().fit(frame, frame["a"] - frame["c"])
-    rows = [frame[:1], frame[:1].astype(np.float32), frame[:1].astype(int), frame[:1].astype("Float64"), frame[:1] * 9]
-    rows += [frame[:1].astype(pd.SparseDtype(float)), frame[:1].replace(frame.iloc[0, 1], np.nan), frame[:1].to_numpy()]
-    for row in rows:
-        assert outcome(model, row) == of_general_way(monkeypatch, model, row)
-
-
 def test_rows_that_are_learned_between() -> None:
     """Categories that come later are known from then on."""
     frame, model = frame_of(N, 0), TuneFreeClassifier()

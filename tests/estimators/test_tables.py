@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +17,6 @@ from tunefree import (
     ScInOLRegressor,
     open_source,
 )
-from tunefree.core.errors import DataError
 from tunefree.estimators.tables import encoder_of, feature_names
 from tunefree.stream.batch import Refused
 from tunefree.training.training import train
@@ -77,17 +74,6 @@ def test_all_kinds_of_tables_are_the_same(shuffle):
         assert model.feature_names_in_.tolist() == list(table)
 
 
-def test_columns_are_found_by_name_in_any_order():
-    table, y = people()
-    model = ScInOLRegressor(**STREAM).fit(table, y == "rich")
-    expected = model.predict(table)
-    np.testing.assert_array_equal(model.predict(table[table.columns[::-1]].assign(other=1)), expected)
-    with pytest.raises(DataError, match="column 'job' missing"):
-        model.predict(table.drop(columns="job"))
-    with pytest.raises(DataError, match="fitted on a table, this is of type ndarray; pass a table with the columns"):
-        model.predict(table.to_numpy())
-
-
 def test_numbers_are_learned_as_an_array_of_them():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
@@ -120,19 +106,6 @@ def test_columns_are_what_they_are_said_to_be():
     for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
         encoder = encoder_of(ScInOLClassifier(text=texts, passes=1).fit(table, labels))
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
-
-
-def test_models_of_tables_are_pickled_and_fitted_again():
-    table, y = people()
-    model = ScInOLClassifier(passes=1, warm_start=True).fit(table, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
-    more, labels = people(100, seed=5)
-    more["job"] = "smith"
-    again.fit(more, labels)
-    assert "job=smith" in feature_names(again)
-    again.set_params(warm_start=False).fit(more[["age"]], labels)
-    assert again.n_features_in_ == 1
 
 
 # -- what is odd about columns

@@ -7,16 +7,11 @@ import pandas as pd
 import pytest
 from pyarrow import csv
 from scipy import sparse
-from sklearn.model_selection import cross_val_score
 from typer.testing import CliRunner
 
 import tunefree
 from tests.estimators.test_tables import arrow, people
-from tunefree import (
-    ScInOLClassifier,
-    ScInOLRegressor,
-    TuneFreeClassifier,
-)
+from tunefree import ScInOLClassifier, ScInOLRegressor
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError
 
@@ -63,28 +58,6 @@ def test_a_model_of_the_command_line_predicts_in_python(files):
     assert (files / "third").read_bytes() == (files / "again").read_bytes()
     command("predict", files / "again", files / "people.csv", "-o", files / "q.csv")
     assert (files / "q.csv").read_bytes() == (files / "p.csv").read_bytes()
-
-
-def test_classes_are_sorted_whatever_came_first(tmp_path):
-    X = pd.DataFrame({"x": [0.0, 1.0, 2.0] * 50})
-    for labels in (["c", "a", "b"], [3, 1, 2], ["b", "a", "b"]):
-        y = np.array(labels * 50)
-        order = np.argsort(y != labels[0], kind="stable")  # the model meets one class after the other
-        trained = tunefree.train(X.assign(y=y).iloc[order], target="y", task="classification", passes=5, **SCINOL)
-        assert trained.classes_.tolist() == sorted(set(labels))
-        assert trained.score(X, y) > 0.6
-        proba = trained.predict_proba(X)
-        assert (trained.classes_[proba.argmax(axis=1)] == trained.predict(X)).all()
-
-
-def test_what_is_loaded_is_fitted_anew_by_the_tools_of_scikit_learn(tmp_path):
-    """A model that were kept by `clone` and `fit` would score the rows that it has learned."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)  # there is nothing to learn
-    TuneFreeClassifier().fit(X, y).save(tmp_path / "m")
-    scores = cross_val_score(tunefree.load(tmp_path / "m"), X, y, cv=5)
-    assert scores.tolist() == cross_val_score(TuneFreeClassifier(), X, y, cv=5).tolist()
-    assert abs(scores.mean() - 0.5) < 0.1
 
 
 @pytest.mark.parametrize("as_array", [False, True])

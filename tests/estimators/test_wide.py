@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
@@ -104,13 +103,3 @@ def test_it_is_the_same_with_any_number_of_threads():
     X, y, X_new, _ = interacting(n=600, of_all=700)
     models = [TuneFreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
     assert models[0].predict_proba(X_new).tobytes() == models[1].predict_proba(X_new).tobytes()
-
-
-@pytest.mark.parametrize("n_columns", [1024, 1025])
-def test_a_table_of_so_many_columns_is_trained_saved_and_loaded(n_columns, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, n_columns))
-    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(n_columns)])
-    model = tunefree.train(frame.assign(y=np.where(X[:, 0] > 0.0, "yes", "no")), target="y")
-    model.save(tmp_path / "a.model")
-    assert tunefree.load(tmp_path / "a.model").predict_proba(frame).tobytes() == model.predict_proba(frame).tobytes()

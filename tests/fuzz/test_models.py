@@ -168,10 +168,7 @@ def broadcast(arrays, header):
             of_pool(["linear"], "members", "growth", "kinds"),
             "model.predictor.members.growth.kinds.0 is 'linear', not one of",
         ),
-        (
-            of_growth(["randomised"], "kinds"),
-            "trees of some kinds are grown that are not grown together",
-        ),
+        (of_growth(["randomised"], "kinds"), "trees of some kinds are grown that are not grown together"),
         (of_growth(["boosted"], "kinds"), "a generation is of a kind that is not grown"),
         (
             of_pool(0, "members", "growth", "n_ages"),

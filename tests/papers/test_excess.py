@@ -8,16 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.papers.excess import bregman, excess_error, excess_risk, excess_risk_by_bregman
+from tunefree.papers.excess import excess_error, excess_risk, excess_risk_by_bregman
 from tunefree.papers.links import link
 
-INVERTIBLE = [
-    losses.Logistic(),
-    losses.Square(),
-    losses.SquaredHinge(),
-    losses.Exponential(),
-    losses.SmoothedHinge(),
-]
+INVERTIBLE = [losses.Logistic(), losses.Square(), losses.SquaredHinge(), losses.Exponential(), losses.SmoothedHinge()]
 each_loss = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
 
 
@@ -29,20 +23,6 @@ def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
     direct = excess_risk(loss, predictions, true)
     assert excess_risk_by_bregman(loss, predictions, true) == pytest.approx(direct, rel=1e-8, abs=1e-10)
     assert direct >= -1e-12
-
-
-def test_the_logistic_divergence_is_kullback_and_leiblers():
-    a, b = 0.3, 0.8
-    expected = b * np.log(b / a) + (1 - b) * np.log((1 - b) / (1 - a))
-    assert bregman(losses.Logistic(), a, b) == pytest.approx(expected)
-
-
-@each_loss
-def test_the_bayes_rule_has_no_excess(loss):
-    probabilities = np.linspace(0.05, 0.95, 19)
-    best = [link(loss, mu) for mu in probabilities.tolist()]
-    assert excess_risk(loss, best, probabilities) == pytest.approx(0.0, abs=1e-14)
-    assert excess_error(np.array(best), probabilities) == 0.0
 
 
 def test_estimates_agree_with_sampled_labels():

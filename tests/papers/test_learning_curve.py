@@ -6,11 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
-from sklearn.neighbors import KNeighborsClassifier
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
@@ -88,24 +85,6 @@ def test_values_are_those_computed_by_hand():
     assert display.rate_line_ is None and "rate" not in texts(display)
 
 
-def test_classifiers_make_shares_of_errors():
-    X, y = CANCER
-    names = np.array(["malignant", "benign"])[y]
-    model = KNeighborsClassifier()
-    display = drawn(model, (X.tolist(), names.tolist()), least=0.01)
-    assert not hasattr(model, "classes_")
-    np.testing.assert_array_equal(display.errors, drawn(model, (sparse.csr_array(X), names)).errors)
-    counts = display.errors * math.ceil(0.25 * len(y))
-    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
-    np.testing.assert_allclose(display.line_.get_ydata(), display.errors.mean(axis=1) - 0.01)
-    assert "share of errors" in display.axes_.get_ylabel() and "0.01" in display.axes_.get_ylabel()
-
-
-def test_the_same_rows_are_drawn_again():
-    first, again, other = (drawn(KNeighborsClassifier(), random_state=seed).errors for seed in (1, 1, 2))
-    assert first.tobytes() == again.tobytes() != other.tobytes()
-
-
 @pytest.mark.parametrize(
     ("model", "data", "loss", "assumed"),
     [
@@ -132,34 +111,7 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
 
 
 def test_theory_is_silent_where_its_conditions_fail():
-    for settings in (
-        {"stop": 10},
-        {"loss": "exponential", "eta": 0.1},
-        {"loss": "hinge", "theta": 0.0},
-    ):
+    for settings in ({"stop": 10}, {"loss": "exponential", "eta": 0.1}, {"loss": "hinge", "theta": 0.0}):
         display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
         assert display.rate_line_ is None and "rate" not in texts(display)
     assert drawn(KernelPiSTOLClassifier(), sizes=[50, 400]).rate_line_ is None
-
-
-def test_a_rate_can_be_given():
-    display = drawn(KNeighborsClassifier(), rate=lambda n: 7.0 * n**-0.5)
-    assert slope(display.rate_line_) == pytest.approx(-0.5)
-    assert display.rate_line_.get_ydata()[-1] == pytest.approx(display.line_.get_ydata()[-1])
-    assert "rate given" in texts(display) and "up to a constant" in texts(display)
-    instead = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-n / 50))
-    assert np.log(instead.rate_line_.get_ydata()[[0, -1]]) @ [1, -1] == pytest.approx(240 / 50)
-    steep = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-2.5 * n))
-    assert np.isfinite(steep.rate_line_.get_ydata()).all() and steep.axes_.get_ylim()[1] < 2
-
-
-@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
-def test_units_do_not_matter(unit):
-    X, y = DIABETES
-    relative = drawn(DummyRegressor(), (X, y / 1024.0), sizes=[5, 300])
-    display = drawn(DummyRegressor(), (X, y / 1024.0 * unit), sizes=[5, 300], rate=lambda n: n**-1.0)
-    np.testing.assert_allclose(display.errors / unit, relative.errors, rtol=1e-9)
-    for values in (display.line_.get_ydata(), display.axes_.collections[0].get_paths()[0].vertices[:, 1]):
-        assert (np.isfinite(values) & (values > 0)).all()
-    assert np.ptp(display.axes_.collections[0].get_paths()[0].vertices[:, 1]) > 0.01 * unit
-    display.figure_.canvas.draw()

@@ -98,32 +98,6 @@ def test_all_algorithms_keep_the_contract(made):
         assert len(check(made, classes=3)) == 6
 
 
-def test_predictions_are_made_before_rows_are_learned():
-    X, y = data()
-    result = play(papers.ScInOL2(), X, y)
-    assert result.predictions[0] == 0.0 and result.losses[0] == pytest.approx(np.log(2.0))
-    loss = np.log1p(np.exp(-y * result.predictions))
-    np.testing.assert_allclose(result.losses, loss)
-    np.testing.assert_allclose(result.slopes, -y / (1 + np.exp(y * result.predictions)))
-    assert play(papers.ScInOL2(), X[:10], y[:10]).predictions.tolist() == result.predictions[:10].tolist()
-
-
-def test_the_average_is_that_of_the_functions_that_predicted():
-    X, y = data()
-    result = play(papers.OGD(), X, y)
-    means = np.mean([play(papers.OGD(), X[:t], y[:t]).weights for t in range(1, len(X))], axis=0)
-    np.testing.assert_allclose(result.average * len(X), means * (len(X) - 1))
-
-
-def test_labels_and_numbers_are_those_of_the_loss():
-    X, _ = data(n=6)
-    assert play(papers.OGD(), X, ["b", "a", "b", "a", "b", "a"]).y.tolist() == [1, -1, 1, -1, 1, -1]
-    assert play(papers.OGD(), X, [3, 4, 5, 3, 4, 5]).predictions.shape == (6, 3)
-    numbers = [0.5, 2.0, -1.0, 0.0, 7.0, 1.0]
-    result = play(papers.ScInOL2(), X, numbers, loss="absolute")
-    assert result.y.tolist() == numbers and result.losses[0] == 0.5
-
-
 @pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge", "square"])
 @pytest.mark.parametrize("radius", [0.5, 3.0, None])
 def test_the_best_comparator_is_the_best(loss, radius):

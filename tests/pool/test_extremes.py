@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import N_FEATURES, bytes_of, restored
-from tunefree.core.rows import dense, sparse, table
+from tunefree.core.rows import dense, sparse
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 
@@ -71,15 +71,6 @@ def test_columns_that_say_nothing_do_no_harm(task):
         assert loss(with_nothing[:, 0]) < max(1.5 * alone, 0.2), value
 
 
-@pytest.mark.parametrize(
-    ("loss", "level"), [*((loss, -1e12) for loss in LOSSES), ("square", 0.0), ("absolute", 4.0), ("huber:1", 1e-200)]
-)
-def test_a_constant_target_is_predicted(loss, level):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model, _ = fitted(dense(X), np.full(60, level), "regression", loss=loss)
-    np.testing.assert_allclose(model.predict(dense(X)), level, rtol=1e-12)
-
-
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_numbers_of_any_size_are_learned(task, scale):
@@ -121,13 +112,6 @@ def many_sparse_columns(n, width=2000, seed=0):
     return sparse(np.arange(0, 8 * n + 1, 8), features.ravel(), np.ones(8 * n)), y
 
 
-def test_rows_of_thousands_of_columns_have_no_trees():
-    X, y = many_sparse_columns(300)
-    model, losses = fitted(X, y.tolist(), n_features=2001)
-    assert model.pool.members.growth is None
-    assert losses[200:].mean() < 0.69
-
-
 def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
     narrow, few = many_sparse_columns(60, 20)
     wide, many = many_sparse_columns(60)
@@ -146,14 +130,6 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
         model.freeze()
         found.append(bytes_of(model))
     assert len(set(found)) == 1
-
-
-def test_words_alone_are_learned_by_the_members_for_texts():
-    words, y = many_sparse_columns(200, 50)
-    X = table(np.empty((200, 0)), [], np.empty((200, 0), np.int32), words)
-    model, losses = fitted(X, y.tolist(), n_features=51)
-    assert losses[100:].mean() < 0.69
-    assert {member.setting.learner for member in model.members} >= {"adagrad", "nag"}
 
 
 def test_thirty_classes_that_come_one_after_the_other():

@@ -108,12 +108,6 @@ def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
     assert bytes_of(model) == bytes_of(other)
 
 
-def test_digests_are_the_same_in_each_call_and_of_equal_labels():
-    assert np.array_equal(groups.digests([3, 1, 3])[[0, 1]], groups.digests(np.array([3.0, 1.0])))
-    assert np.array_equal(groups.digests(["b", "a"]), groups.digests(np.array(["b", "a"], object)))
-    assert len(set(groups.digests(np.arange(10_000)).tolist())) == 10_000
-
-
 def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     rng = np.random.default_rng(10)
     X, y = rng.normal(size=(3000, 4)), Labels.of([CLASSES[k] for k in rng.integers(0, 2, 3000)])
@@ -132,15 +126,6 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
     assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
     assert min(released[:4]) > 0
-
-
-def test_generations_remember_groups_of_any_size():
-    X, y, group = like_rows(12, 6, 50)
-    digests = groups.digests(group)
-    model = learned(X, np.tile([0, 1], 150), digests)
-    generations = [generation for *_, generation in model.pool.members.growth.generations()]
-    newest = [generation for generation in generations if generation.rows == len(y)]
-    assert newest and all(generation.knows(digests).all() for generation in newest)
 
 
 def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():

@@ -37,15 +37,6 @@ def test_times_a_number_predictions_are_the_same_but_for_rounding(kind, targets)
     np.testing.assert_allclose(times_another, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("targets", ["two", "numbers"])
-def test_constant_weights_are_no_weights(targets):
-    rows = stream("dense", targets, N)
-    expected = predictions(rows, "dense", targets)
-    for constant in (0.1, 5e-324, 1e308):
-        constantly_weighted = predictions(rows._replace(weight=np.full(N, constant)), "dense", targets)
-        np.testing.assert_allclose(constantly_weighted, expected, rtol=1e-9, atol=1e-9, err_msg=f"weights {constant}")
-
-
 @pytest.mark.parametrize(
     ("kind", "targets"),
     [("table", "two"), ("table", "three"), *((kind, "numbers") for kind in KINDS if kind != "late columns")],

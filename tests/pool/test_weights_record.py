@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
@@ -39,20 +38,6 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_array_equal(record.losses[:, 2, 0], steps)
     np.testing.assert_allclose((record.losses.sum(axis=0) + record.since)[:4], totals)
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
-
-
-def test_a_record_is_restored():
-    record, _ = filled(MOST + 7)
-    again = WeightsRecord(3)
-    again.take_over(*record.save_state())
-    for one in (record, again):
-        one.observe(np.ones((5, 4)), np.ones(5))
-        one.add(10**6, np.ones(3))
-    for name, array in record.save_state()[0].items():
-        np.testing.assert_array_equal(array, again.save_state()[0][name])
-
-    with pytest.raises(ModelError, match="weights has the shape"):
-        WeightsRecord(4).take_over(*record.save_state())
 
 
 def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():

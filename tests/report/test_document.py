@@ -90,11 +90,6 @@ def test_all_renderers_walk_all_blocks():
     }
 
 
-def test_a_key_is_not_used_twice():
-    with pytest.raises(ValueError, match="two blocks have the key 'rows'"):
-        record([Facts([Fact("rows", 1)]), Facts([Fact("rows", 2)])])
-
-
 def texts_of(blocks):
     """The texts of all facts and cells that people see."""
     for block in blocks:

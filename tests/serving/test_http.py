@@ -158,18 +158,7 @@ def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tm
 
 def test_two_trainings_of_one_file(file, run, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
-    train = [
-        sys.executable,
-        "-m",
-        "tunefree.cli",
-        "train",
-        "--from",
-        str(file),
-        "-o",
-        str(file),
-        "--format",
-        "json",
-    ]
+    train = [sys.executable, "-m", "tunefree.cli", "train", "--from", str(file), "-o", str(file), "--format", "json"]
     first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until((tmp_path / f".{file.name}.lock").exists)
     status, _, err = run("train", "-", "--from", file, "-o", file, "--format", "json")

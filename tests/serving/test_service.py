@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import time
 import weakref
 from contextlib import suppress
 
@@ -272,29 +271,6 @@ def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
     assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
 
 
-def test_names_that_never_end_take_no_memory(service):
-    one = service(admission=Admission(unknown_columns="ignore"))
-    [good] = rows(N, N + 1, "rich")
-    for start in range(0, 3000, 100):
-        one.predict([{**good, f"column {start + number}": 1} for number in range(100)])
-    ignored = one.state()["ignored_columns"]
-    assert len(ignored) == 1001 and sum(ignored.values()) == 3000 and ignored["(others)"] == 2000
-
-
-def test_unknown_columns_are_ignored_and_counted_if_asked(service):
-    one, other = service(admission=Admission(unknown_columns="ignore")), service()
-    traced = [{**row, "trace_id": "x", "deep": {"er": 1}} for row in rows(N, N + 20)]
-    assert one.learn(traced) == other.learn(rows(N, N + 20)) == {"learned": 20}
-    [answer] = one.predict([{"age": 3.0, "job": None, "trace_id": 1}])
-    assert answer["unknown_columns"] == ["trace_id"]
-    assert one.state()["ignored_columns"] == {"trace_id": 21, "deep.er": 20}
-    assert one.state()["columns"] == ["age", "job"]
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(one, unknown) == predicted(other, unknown)
-    one.predict([{**traced[0], "rich": None, "id": 4}])
-    assert one.label([{"id": 4, "rich": "no"}]) == {"learned": 1, "unknown": []}
-
-
 def test_rows_to_learn_bring_new_columns_if_asked(service):
     one = service(admission=Admission(unknown_columns="learn"))
     sent = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
@@ -390,21 +366,6 @@ def test_explanations_add_up_and_follow_learning(service, tmp_path):
         one.learn(rows(N, N + 100))
     with pytest.raises(ModelError, match="no class"):
         one.explain([row], "perhaps")
-
-
-def test_explanations_take_no_time_of_learning(service, tmp_path):
-    """They know what was published; learning is asked for a copy once, and not while it has no newer one."""
-    one = service(write_model(tmp_path / "m", learner="pool"))
-    asked, between = [], one.learner.between
-    one.learner.between = lambda function: asked.append(function) or between(function)
-    [row] = rows(N, N + 1, "rich")
-    answers = [one.explain([row]) for _ in range(5)]
-    assert len(asked) == 1 and answers == answers[:1] * 5
-    one.learner._publish_at = time.monotonic() + 3600.0
-    one.learn(rows(N, N + 100))
-    assert one.explain([row]) == answers[0] and len(asked) == 1
-    one.settle()
-    assert one.explain([row]) != answers[0] and len(asked) == 3  # settling asks, too
 
 
 def test_models_that_were_published_are_not_kept_by_errors(service):

@@ -10,7 +10,6 @@ import pytest
 from tests.serving.model import N, rows, write_model
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -60,15 +59,6 @@ def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
         else:
             keys = [{"prediction"}, {"prediction", "interval"}, set(), {"prediction", "quantiles"}][place % 4]
             assert [set(answer) for answer in of_request] == [keys] * 2
-
-
-def test_sets_have_labels_with_the_most_probable_first(tmp_path):
-    path = write_model(tmp_path / "m", learner="pool")
-    with Service(Trained.load(path)) as service:
-        unknown = rows(N, N + 50, "rich")
-        for answer in service.predict(unknown, asked_for({"set": "0.8,.5"})):
-            assert set(answer["set"]) == {"0.8", "0.5"} and set(answer["set"]["0.5"]) <= set(answer["set"]["0.8"])
-            assert not answer["set"]["0.8"] or answer["set"]["0.8"][0] == answer["prediction"]
 
 
 def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import zipfile
 
 import pytest
@@ -52,13 +50,3 @@ def test_reading_goes_on_in_the_middle_of_what_is_turned_into_utf_8(tmp_path):
     again = list(source.chunks(first.position))
     assert [chunk.table for chunk in again] == [chunk.table for chunk in rest]
     assert sum(chunk.table.num_rows for chunk in [first, *again]) == 400_000
-
-
-def test_json_svmlight_and_standard_input(tmp_path, monkeypatch):
-    (tmp_path / "t.jsonl").write_text('{"name": "José", "price": 1}\n', encoding="latin-1")
-    assert read(open_source(tmp_path / "t.jsonl", encoding="latin-1")) == {"name": ["José"], "price": [1.0]}
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("sep=;\n" + ROWS).encode("utf-16"))))
-    assert read(open_source("-")) == PLAIN
-    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
-        archive.writestr("t.svm", "1 1:2\n-1 1:3\n")
-    assert open_source(tmp_path / "t.zip").format == "svmlight"

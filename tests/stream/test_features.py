@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import entries_of, n_rows, part
+from tunefree.core.rows import n_rows
 from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
@@ -188,12 +188,6 @@ def encoder():
     return encoded(columns, target="y", weight="w")[0]
 
 
-def test_prediction_needs_neither_target_nor_weight_nor_order(encoder):
-    batch = encoder.encode(chunk_of({"new": [9], "job": ["b"], "age": [3]}), False, BadRows())
-    assert batch.target is None and batch.weight.tolist() == [1]
-    assert named_rows(encoder, batch) == [{"age": 3, "job=b": 1}]
-
-
 def test_an_unseen_category_is_nothing_known(encoder):
     before = encoder.state()
     batch = encoder.encode(chunk_of({"job": ["c"], "age": [3]}), False, BadRows())
@@ -256,28 +250,3 @@ def test_cast_finds_every_element_that_does_not_fit(values):
 
 
 # -- one row
-
-
-def test_frames_of_one_row_are_encoded_as_one_of_many():
-    rng, n = np.random.default_rng(0), 400
-    day = np.datetime64("2020-01-01")
-    columns = {
-        "number": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
-        "whole": rng.integers(0, 5, n),
-        "job": [None if draw < 0.1 else "abcdefgh"[int(8 * draw)] for draw in rng.random(n)],
-        "good": rng.random(n) < 0.5,
-        "day": day + rng.integers(0, 900, n),
-        "text": [" ".join(rng.choice(list("uvwxyz"), 6)) for _ in range(n)],
-    }
-    first, later = ({name: values[some] for name, values in columns.items()} for some in (slice(200), slice(200, n)))
-    later["job"] = ["new" if job == "a" else job for job in later["job"]]
-    encoder = TableEncoder.infer(chunk_of(first), text=["text"])
-    encoder.encode(chunk_of(first), True, BadRows())
-    many = encoder.encode(chunk_of(later), False, BadRows()).rows
-    for i in list(range(n - 200)) * 2:
-        alone = chunk_of({name: values[i : i + 1] for name, values in later.items()})
-        expected = entries_of(part(many, i, i + 1))
-        kept = entries_of(encoder.encode(alone, False, BadRows()).rows)
-        of_one, of_many = kept.values != 0.0, expected.values != 0.0
-        assert kept.indices[of_one].tolist() == expected.indices[of_many].tolist()
-        assert kept.values[of_one].tobytes() == expected.values[of_many].tobytes()

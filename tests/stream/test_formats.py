@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import tunefree
@@ -14,9 +13,8 @@ from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import Format, register
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.tables import read_tables
 
-from .tabular import numbers, records, skipped, text
+from .tabular import text
 
 LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
@@ -108,22 +106,6 @@ def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
     assert Trained.load(tmp_path / "m").kind == "table"
 
 
-def test_a_new_format_is_read_on_from_every_position(ltsv, tmp_path):
-    files = [text(tmp_path / f"{k}.ltsv", CONTENT) for k in range(2)]
-    chunks = list(read_tables(files, block_size=500))
-    assert numbers(chunks) == 2 * list(range(1, len(PEOPLE) + 1)) and len(chunks) > 10
-    for k, chunk in enumerate(chunks):
-        assert records(read_tables(files, start=chunk.position, block_size=500)) == records(chunks[k + 1 :])
-
-
-def test_bad_rows_of_a_new_format_are_named_or_skipped(ltsv, tmp_path):
-    file = text(tmp_path / "a.ltsv", "\n".join([*LINES, "age:33\tcook", "age:old\tjob:cook", LINES[0]]))
-    with pytest.raises(DataError, match=r"a.ltsv, row 301: a field has no label"):
-        list(read_tables([file], types={"age": pa.float64()}))
-    chunks, bad = skipped([file], types={"age": pa.float64()})
-    assert bad.count == 2 and numbers(chunks) == [*range(1, 301), 303]
-
-
 # -- lines with an encoder of their own
 
 
@@ -147,16 +129,6 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
 
 
 # -- what is registered
-
-
-def test_the_format_registered_last_is_asked_first(registry):
-    register(Format("one", "One", (".one",), lambda line: True, reader="one:READER"))
-    register(Format("two", "Two", (".one",), lambda line: line == "2", reader="two:READER"))
-    assert [formats.by_line(line).name for line in ("1", "2", "{")] == ["one", "two", "one"]
-    assert formats.by_extension("a.one").name == "two"
-    register(Format("two", "Second", (".two",), reader="two:READER"))
-    assert formats.by_extension("a.one").name == "one" and formats.by_line("2").name == "one"
-    assert formats.names().count("two") == 1 and "Second" in formats.titles() and "Two" not in formats.titles()
 
 
 def test_the_page_on_adding_a_format_runs_as_it_stands(registry):

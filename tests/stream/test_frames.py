@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.stream.batch import BadRows, Position
-from tunefree.stream.features import TableEncoder
+from tunefree.stream.batch import Position
 from tunefree.stream.frames import read_frame
 
 COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i": [1, 2, 3, 4, 5]}
@@ -86,18 +85,3 @@ def test_arrays_of_two_dimensions(n, d, chunk_rows, start):
     assert found == values[start:].tolist()
     assert all(chunk.table.schema.names == [f"x{k}" for k in range(d)] for chunk in chunks)
     assert [chunk.row for chunk in chunks] == list(range(start + 1, n + 1, chunk_rows))
-
-
-def test_arrays_keep_their_types():
-    table = next(read_frame(np.array([[True, False]]))).table
-    assert table.schema.types == [pa.bool_()] * 2
-    table = next(read_frame(np.array([["a", 1.5], [None, np.nan]], object))).table
-    assert table.to_pydict() == {"x0": ["a", None], "x1": [1.5, None]}
-
-
-def test_pandas_dates_and_time_zones():
-    frame = pd.DataFrame({"t": pd.date_range("2020-01-01 00:30", periods=2, tz="Europe/Berlin", freq="D")})
-    chunk = next(read_frame(frame))
-    encoder = TableEncoder.infer(chunk)
-    encoder.encode(chunk, True, BadRows())
-    assert "t[hour=0]" in encoder.names() and "t[year=2020]" in encoder.names()

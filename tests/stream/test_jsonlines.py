@@ -60,22 +60,6 @@ def test_what_is_no_object_where_objects_were_is_a_bad_row_and_null_is_none(tmp_
     assert [row["n.a.b"] for row in records(found)] == [1.0, None, 2.0]
 
 
-def test_json_files_may_lack_names_but_not_all(tmp_path):
-    files = [text(tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n'), text(tmp_path / "b.jsonl", '{"a": 3}\n')]
-    assert records(read_tables(files)) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}]
-    files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
-    with pytest.raises(DataError, match="column 'a': the column is missing"):
-        list(read_tables(files))
-
-
-@pytest.mark.parametrize("start", ["", '{"a": 1}\n', '{"a": 1}', '{"a": 1}\r\n', "\n"])
-@pytest.mark.parametrize("space", ["", " ", "  ", "\t", " \t \n"])
-def test_null_between_objects_is_a_bad_row(tmp_path, start, space):
-    file = text(tmp_path / "t.jsonl", f'{{"a": null, "s": "x null"}}\n{start}{space}null\n{{"a":\tnull,"s": "y"}}\n')
-    chunks, bad = skipped([file], types={"a": pa.float64(), "s": pa.string()})
-    assert bad.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
-
-
 @given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))
 def test_the_quick_look_for_null_between_objects_misses_none(data):
     found = "".join(data).encode()

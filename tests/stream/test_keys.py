@@ -1,11 +1,9 @@
 """The dictionary gives the ids that a Python dict gives, however batches are cut."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.core.errors import DataError
 from tunefree.stream import keys as dictionary
 
 KEYS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=200)
@@ -33,15 +31,6 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.ids_of(whole, backwards).tolist() == kept
 
 
-def test_growing_over_many_sizes():
-    array = np.random.default_rng(0).integers(0, 50_000, 200_000).astype(np.uint64) * np.uint64(2**44)
-    keys, ids = dictionary.lookup(dictionary.create(), array)
-    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    assert (ids == rank[inverse] + 1).all()
-    assert keys.count == len(first)
-
-
 def test_hashing_takes_constant_memory():
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
@@ -52,13 +41,6 @@ def test_hashing_takes_constant_memory():
     assert abs(counts - 100_000 / 1024).max() < 6 * np.sqrt(100_000 / 1024)
     other = dictionary.restore(dictionary.save(keys), first=3, bits=10)
     assert (dictionary.lookup(other, array, add=False)[1] == ids).all()
-
-
-def test_too_many_features(monkeypatch):
-    monkeypatch.setattr(dictionary, "LARGEST_ID", 600)
-    keys, _ = dictionary.lookup(dictionary.create(), np.arange(600, dtype=np.uint64))
-    with pytest.raises(DataError, match="more than 600 different features; hash"):
-        dictionary.lookup(keys, np.array([600], np.uint64))
 
 
 @given(st.lists(st.text(max_size=30), max_size=20), st.integers(0, 2**64 - 1))

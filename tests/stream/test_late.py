@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
-from tunefree.stream.frames import read_frame
-from tunefree.stream.lists import flattened
 from tunefree.stream.tables import read_tables
 
-from .tabular import chunk_of, encoded, named_rows, text
+from .tabular import named_rows, text
 
 LONG = "a text of more than forty characters, in which there are spaces"
 ROWS = [
@@ -133,41 +129,3 @@ def test_the_first_rows_of_a_further_file_decide_what_its_new_columns_are(tmp_pa
     encoder, rows = read(files)
     assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [("code", "category", 3)]
     assert rows[2:] == [{"x": 3.0, "code=7": 1.0}, {"x": 4.0, "code=8": 1.0}, {"x": 5.0, "code=A7": 1.0}]
-
-
-def test_later_columns_are_known_where_rows_are_predicted():
-    encoder, _ = encoded({"x": [1.0]})
-    encoder.encode(chunk_of({"x": [1.0], "n": [2.0], "s": ["red"]}), True, BadRows())
-    batch = encoder.encode(chunk_of({"n": [4.0, None], "x": [1.0, 1.0], "new": [1, 1]}), False, BadRows())
-    assert named_rows(encoder, batch) == [{"x": 1.0, "n": 4.0}, {"x": 1.0}]
-    assert [column.name for column in encoder.columns] == ["x", "n", "s"]
-    assert encoder.types() == {"x": pa.float64(), "n": pa.float64(), "s": pa.string()}
-
-
-def test_what_does_not_become_a_feature_later():
-    encoder, _ = encoded({"x": [1.0], "id": [7]}, target="id", ignore=["secret", "deep"])
-    later = {"x": [1.0], "id": [8], "secret": [1], "deep.er": [1], "blob": [b"x"], "empty": pa.array([None], pa.int8())}
-    encoder.encode(chunk_of(later), True, BadRows())
-    assert [column.name for column in encoder.columns] == ["x"]
-    assert encoder.further.left_out == {"blob": "binary"}
-    fixed, _ = encoded({"x": [1.0]}, grows=False)
-    fixed.encode(chunk_of({"x": [1.0], "n": [2.0]}), True, BadRows())
-    assert [column.name for column in fixed.columns] == ["x"]
-
-
-def test_structs_and_lists_of_the_first_rows():
-    table = pa.table({"a": [{"b": 1.5, "c": {"d": "x"}}, None], "tags": [["u", "v", "u"], None], "v": [[1, 2], [3]]})
-    (chunk,) = read_frame(table)
-    encoder = TableEncoder.infer(chunk)
-    rows = named_rows(encoder, encoder.encode(chunk, True, BadRows()))
-    assert encoder.names()[:4] == ["(constant)", "a.b", "v[0]", "v[1]"]
-    assert rows == [
-        {"a.b": 1.5, "a.c.d=x": 1.0, "tags=u": np.log2(3.0), "tags=v": 1.0, "v[0]": 1.0, "v[1]": 2.0},
-        {"a.b[missing]": 1.0, "a.c.d[missing]": 1.0, "tags[missing]": 1.0, "v[0]": 3.0},
-    ]
-    longer = chunk_of(flattened(pa.record_batch(table.drop_columns("v").to_pydict() | {"v": [[1, 0, 5], None]})))
-    batch = encoder.encode(longer, True, BadRows())
-    assert [row.get("v[2]") for row in named_rows(encoder, batch)] == [5.0, None]
-    infinite = {"a.b": [1.0], "a.c.d": ["x"], "tags": [["u"]], "v": [[np.inf]]}
-    with pytest.raises(DataError, match="column 'v'.*infinite"):
-        encoder.encode(chunk_of(infinite), True, BadRows())

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.files import TextFile
-from tunefree.stream.lines import SAMPLE, read_beginning, read_lines, whole_lines
-from tunefree.stream.source import open_source
+from tunefree.stream.lines import read_beginning, read_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -136,12 +135,6 @@ def test_compressed(tmp_path, monkeypatch, extension):
         assert together(read_lines(["-"])) == text
 
 
-@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz"])
-def test_compressed_in_parts(tmp_path, extension):
-    file = write(tmp_path, "a" + extension, compress(extension, b"a\nb") + compress(extension, b"c\n"))
-    assert together(read_lines([file])) == b"a\nbc\n"
-
-
 def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     standard_input(monkeypatch, b"x,y\n1,2\n3,4\n")
     assert read_beginning("-").header == b"x,y"
@@ -173,23 +166,3 @@ def test_a_line_too_long(tmp_path):
         list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
     lines = list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, delimiters=","))
     assert lines[0].data.tobytes() == b'"x\n' and together(lines) == b'"' + b"x\n" * 64
-
-
-def test_a_sample_ends_with_a_line_whatever_quotes_a_line_holds():
-    """Line ends were looked for from the end, with a count of all quotes before each: 100 seconds for these."""
-    sample = b'{"s": "a\\"b"}\n' + b'{"s": 1}\n' * (SAMPLE // 9)
-    assert whole_lines(sample[: SAMPLE - 2]) == sample[: sample.rindex(b"\n", 0, SAMPLE - 2) + 1]
-    rows = b'x,y\n"a,b"\n' + b"1,2\n" * (SAMPLE // 8) + b'"a,\n' + b"3,4\n" * (SAMPLE // 8)
-    assert whole_lines(rows[:SAMPLE], ",") == rows[: rows.index(b'"a,\n')]
-
-
-def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tmp_path, monkeypatch):
-    path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
-    with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise `max_line_bytes`"):
-        list(open_source(path, max_line_bytes=2_500_000).chunks())
-    assert sum(chunk.table.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
-    with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and"):
-        open_source(path, max_line_bytes=0)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
-    (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()
-    assert chunk.table.to_pydict()["y"] == ["é"]

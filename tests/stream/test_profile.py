@@ -8,11 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import ModelError
 from tunefree.stream import profile
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.features import TableEncoder
-from tunefree.stream.profile import Profile, tail
 
 N = 1200
 
@@ -135,35 +133,6 @@ def test_columns_that_come_later_are_missing_before():
     assert oddities(encoder, pa.record_batch({"a": [3.0], "b": ["X"]})) == [
         "column 'b': a category that training never saw: 'X', like 'x' (1 row, the first: a.csv, row 1)"
     ]
-
-
-def test_tails_bound_those_of_the_hypergeometric_distribution():
-    stats = pytest.importorskip("scipy.stats")
-    random = np.random.default_rng(3)
-    for rows, others in random.integers(1, 2000, (200, 2)).tolist():
-        count, other = int(random.integers(0, rows + 1)), int(random.integers(0, others + 1) * random.random() ** 3)
-        exact = stats.hypergeom.sf(count - 1, rows + others, count + other, rows)
-        assert tail(count, rows, other, others) >= exact * (1.0 - 1e-6)
-        if count * others > 2 * other * rows and exact > 1e-200:
-            assert tail(count, rows, other, others) <= 4.0 * exact
-
-
-def test_extremes_and_wide_tables():
-    batch = pa.record_batch({f"n{k}": [1e308, -1e308, 0.0] for k in range(3000)})
-    encoder = learned(batch)
-    assert oddities(encoder, batch) == []
-    assert encoder.profile.capacity * 3000 <= profile.MOST_NUMBERS
-    nothing = learned(pa.record_batch({"a": pa.array([None, None], pa.float64())}))
-    assert oddities(nothing, pa.record_batch({"a": [5.0]})) == []
-
-
-def test_damaged_files_are_refused():
-    arrays = learned(table(0)).state()[0]
-    n_columns = len(arrays["profile.ranges"])
-    assert Profile.restore(arrays, n_columns).save().keys() <= arrays.keys()
-    for name in ("counts", "ranges", "keys", "values"):
-        with pytest.raises(ModelError, match="does not fit"):
-            Profile.restore(arrays | {f"profile.{name}": arrays[f"profile.{name}"][:-1]}, n_columns)
 
 
 def test_what_is_new_has_the_features_of_an_average():

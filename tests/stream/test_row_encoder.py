@@ -13,7 +13,6 @@ import pytest
 from tunefree.stream.batch import BadRows, Refused
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.late import Further
 from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
 
 N = 300
@@ -134,23 +133,3 @@ def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     encoded(encoder, [long], Refused())
     assert all(len(remembered) <= MOST_REMEMBERED for remembered in row_encoder._known)
     assert not any(long["job"] in str(key) for key in row_encoder._known[1])
-
-
-def test_columns_that_came_later_are_remembered_too():
-    encoder, rng = encoder_of(objects(N, 0)), random.Random(1)
-    encoder.further = Further(ignored=[])
-
-    def later(row):
-        named = {"city": rng.choice(["rome", "oslo", None]), "height": rng.choice([0, 1.5, None]), "born": "2020-01-05"}
-        return {**row, **{name: value for name, value in named.items() if rng.random() < 0.6}}
-
-    encoder.encode(read_objects([later(row) for row in objects(N, 5)], encoder.types(), "example"), True, BadRows())
-    row_encoder, n_foreseen = RowEncoder(encoder), 0
-    for seed in range(6, 40):
-        rows = [later(row) for row in objects(3, seed)]
-        found = row_encoder.encode(rows)
-        if found is not None:
-            expected, n_foreseen = encoded(encoder, rows, Refused()), n_foreseen + 1
-            for one, other in zip(expected, found[0], strict=True):
-                assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
-    assert n_foreseen > 25 and len(found[0].values)

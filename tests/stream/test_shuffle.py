@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import tempfile
 from collections import Counter
 
@@ -130,13 +129,3 @@ def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buck
         assert (len(rows_of(found)), bad.count) == (3000, 1)
     with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
         raise KeyboardInterrupt
-
-
-def test_a_disk_without_room_is_told(buckets):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
-    try:
-        with pytest.raises(DataError, match="TMPDIR"), shuffled(open_source(people()), 0):
-            pass
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)

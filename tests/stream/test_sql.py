@@ -11,7 +11,6 @@ import pytest
 
 import tunefree
 from tunefree.core.errors import DataError
-from tunefree.stream.source import open_source
 
 ROWS = 3000
 QUERY = "SELECT * FROM people"
@@ -58,12 +57,3 @@ def test_whatever_a_source_raises_becomes_one_error(error, good):
     with pytest.raises(DataError, match=f"its source failed after row {2 * good} .*connection lost") as caught:
         tunefree.train(stream, target="rich", learner="scinol2")
     assert "at line 1" not in str(caught.value)
-
-
-def test_shuffling_a_stream_loses_none_of_its_rows(cursor):
-    assert open_source(rows(cursor).read_all()).rewindable
-    source = open_source(rows(cursor))
-    trained = tunefree.training.training.train(
-        source, tunefree.Plan(target="rich", learner="scinol2", shuffle=True, random_state=1)
-    )
-    assert trained.progress.progressive[0].rows == ROWS

@@ -14,13 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.files import expand
-from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.reading import begin
 
 from .tabular import numbers, records, text
 
@@ -132,19 +129,6 @@ def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, en
     assert numbers(chunks) == list(range(1, len(rows) + 1))
 
 
-@pytest.mark.parametrize("null", ["", "?", " ?", "NA", "NaN", "nan", "null", "N/A", "NULL", "None", '""'])
-def test_null_spellings_in_columns_of_every_type(tmp_path, null):
-    file = text(tmp_path / "t.csv", f"n,s,b,e\n1,x,true,1\n{null},{null},{null},1\n")
-    text_of_null = null.strip('"') or None
-    assert records(read_tables([file]))[1] == {"n": text_of_null, "s": text_of_null, "b": text_of_null, "e": "1"}
-    encoder = TableEncoder.infer(next(read_tables([file])), typed=False)
-    (chunk,), bad = read_tables([file]), BadRows()
-    encoder.encode(chunk, True, bad)
-    assert {"n[missing]", "s[missing]", "b[missing]"} <= {*encoder.names()}
-    assert [column.kind for column in encoder.columns] == ["number", "category", "boolean", "number"]
-    assert len(bad.tally.oddities()) == (null not in ("", "?", " ?", "NaN", "nan", '""'))
-
-
 def test_csv_oddities(tmp_path):
     plain = "a,b\n1,x\n2,y\n"
     expected = [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}]
@@ -163,12 +147,6 @@ def test_csv_oddities(tmp_path):
     assert records(read_tables([text(tmp_path / "t.csv", ",b\n0,1\n")])) == [{"unnamed 1": "0", "b": "1"}]
     assert records(read_tables([text(tmp_path / "t.csv", 'a\n5" pipe\nx\n')]))[0] == {"a": '5" pipe'}
     assert records(read_tables([text(tmp_path / "h.csv", '"a\nb",c\n1,2\n')])) == [{"a\nb": "1", "c": "2"}]
-
-
-def test_types_come_from_the_first_block_and_integers_may_become_fractions(tmp_path):
-    file = text(tmp_path / "u.csv", "i,u\n" + "1,\n" * 1_200_000 + "2.5,7\n")
-    *_, last = begin(open_source(file), Plan(), BadRows(), labelled=False).batches
-    assert last.rows.numbers[-1].tolist() == [2.5, 7.0]
 
 
 @pytest.mark.parametrize("extension", ["gz", "bz2", "zst", "xz"])

@@ -13,7 +13,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
-from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
+from tunefree.stream.tally import MOST_REASONS, OTHER, Tally
 from tunefree.training.training import train
 
 N = 1400
@@ -74,30 +74,3 @@ def test_memory_is_bounded():
     assert tally.count == 5000 == sum(reason.rows for reason in tally.reasons())
     assert len(tally.reasons()) == MOST_REASONS + 1 and tally.reasons()[-1].problem == OTHER
     assert all(len(reason.problem) + len(reason.column) <= 400 for reason in tally.reasons())
-
-
-@pytest.mark.parametrize(
-    ("problem", "reason"),
-    [
-        ("'it\\'s' is not a number", "… is not a number"),
-        ('"a\'b" is neither true nor false', "… is neither true nor false"),
-        ("{'a': [1, 2]} is not of one type", "… is not of one type"),
-        ("'very long... is not text", "… is not text"),
-        (
-            "the line is not JSON (a value: line 1 column 5 (char 4))",
-            "the line is not JSON (a value: line … column … (char …))",
-        ),
-    ],
-)
-def test_what_messages_have_in_common(problem, reason):
-    assert reason_of(problem) == reason
-
-
-def test_of_two_tallies_as_many_messages_are_kept_as_of_one():
-    errors = [DataError(f"{row} is odd", "a.csv", row) for row in range(8)]
-    whole, parts = Tally(), (Tally(), Tally())
-    for row, error in enumerate(errors):
-        whole.add(error)
-        parts[row >= 3].add(error)
-    parts[0].add_all(parts[1])
-    assert parts[0] == whole

@@ -171,17 +171,6 @@ def test_last_line_cut_short(last):
         encoded("1 | a\n" + last)
 
 
-def test_labels_may_be_missing_at_prediction():
-    encoder = VWEncoder()
-    encoded("1 | a b\n", encoder=encoder)
-    some = encoded("| a\n-1 2 | b c\n", learning=False, encoder=encoder)
-    assert some.target.to_pylist() == [None, -1.0]
-    assert by_name(encoder, some) == [{"a": 1}, {"b": 1}]
-    assert encoded("| a\n'tag | b\n", learning=False, encoder=encoder).target is None
-    with pytest.raises(DataError, match="the row has no label"):
-        encoder.encode(chunk("| a\n"), False, BadRows(), labelled=True)
-
-
 @given(st.lists(rows(), max_size=8), st.integers(1, 60))
 def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     path = tmp_path_factory.mktemp("vw") / "a.vw"
@@ -200,7 +189,3 @@ def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
         arrays, header = encoder.state()
         results.append((entries, labels, tags, {name: array.tobytes() for name, array in arrays.items()}, header))
     assert results[0] == results[1]
-
-
-def test_sums_stay_finite():
-    assert encoded("1 | a:1e308 a:1e308 a:1e308").rows.values.tolist() == [np.finfo(float).max]

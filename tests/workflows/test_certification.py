@@ -5,12 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tunefree import OnlineRegressor
-from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
@@ -54,32 +51,6 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 
-def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
-    rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(200, 2)), 3.0 * rng.exponential(size=200)
-    y = X[:, 0] + 0.1 * rng.normal(size=200)
-    model = OnlineRegressor(passes=1).fit(X, y, sample_weight=weight)
-    found = proved_by(model.trained_)
-    assert found["loss"] == model.progressive_loss_
-    assert found["lower_bounds"][3.0] <= np.average((y - X[:, 0]) ** 2, weights=weight)
-
-
-def test_no_theorem_is_told_of_several_passes(tmp_path):
-    """The learner's sums are of all passes, whose regret against small weights is far below that of the first."""
-    rng = np.random.default_rng(0)
-    columns = {f"x{j}": rng.normal(size=60) for j in range(40)} | {"label": rng.choice(["no", "yes"], 60)}
-    (tmp_path / "weights.csv").write_text("feature,weight\nx0,0\n")
-    for passes in (1, 8):
-        plan = Plan(target="label", learner="scinol2", passes=passes)
-        trained = train(open_source(columns), plan)
-        trained.save(tmp_path / "model")
-        weights = proved_by(Trained.load(tmp_path / "model"), tmp_path / "weights.csv")["weights"]
-        regret = trained.progress.progressive[0].mean_loss() - np.log(2.0)
-        assert regret <= weights["regret_at_most"]
-        assert regret <= weights.get("theorem", np.inf)
-        assert ("theorem" in weights) == (passes == 1)
-
-
 def test_the_theorem_knows_features_that_were_met_once(tmp_path):
     """They have no statistics of their own; the comparator has learned them by heart."""
     rng = np.random.default_rng(0)
@@ -109,19 +80,6 @@ def test_risk_and_mixing_on_the_census_data():
     assert mixing["rows"] == 8000 and mixing["loss"] <= mixing["loss_at_most"]
 
 
-def test_three_classes(tmp_path):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(900, 2))
-    label = np.array(["x", "y", "z"])[np.argmax(X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(900, 3)), axis=1)]
-    trained = train(open_source({"a": X[:, 0], "b": X[:, 1], "label": label}), Plan(target="label"))
-    (tmp_path / "weights.csv").write_text("feature,x,y,z\na,0,0,0\n")
-    found = proved_by(trained, tmp_path / "weights.csv")
-    assert found["weights"]["loss_at_least"] <= np.log(3)
-    (tmp_path / "weights.csv").write_text("feature,weight\na,0\n")
-    with pytest.raises(DataError, match="write feature, x, y, z"):
-        proved_by(trained, tmp_path / "weights.csv")
-
-
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
@@ -130,12 +88,3 @@ def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool.contexts[0].frozen.losses, pool.contexts[0].frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
     said = choice_of_rows_to_come(pool)  # better by one standard error only
     assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
-
-
-def test_regression_is_certified_in_the_targets_units():
-    table = numbers()
-    target = 1e6 + 1e4 * (table["a"] - 0.5 * table["b"]) + 100 * np.random.default_rng(3).normal(size=3000)
-    trained = train(open_source({"a": table["a"], "b": table["b"], "y": pa.array(target)}), Plan(target="y"))
-    found = proved_by(trained)
-    best = np.linalg.lstsq(np.column_stack([np.ones(3000), table["a"], table["b"]]), target, rcond=None)
-    assert found["lower_bounds"][30.0] <= best[1][0] / 3000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -89,22 +87,3 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):
         open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
     )
     assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)
-
-
-@pytest.mark.parametrize("table", [rows(1200, (1, 2, 3)), rows(1000, (700,)), rows(1200, ())])
-def test_classes_that_are_not_rare(table):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tunefree.train(table, target="label", learner="scinol2")
-
-
-def test_rows_of_rare_classes_are_saved(tmp_path):
-    csv.write_csv(pa.table(rows()), tmp_path / "odd.csv")
-    source, plan = open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2")
-    trained = train(source, plan)
-    trained.save(tmp_path / "m")
-    occurrences = Trained.load(tmp_path / "m").progress.occurrences
-    assert occurrences == trained.progress.occurrences
-    known = dict(zip(trained.model.classes, occurrences, strict=True))
-    assert sum(seen.rows for seen in occurrences) == 1200 and known["goo"].rows == 1
-    assert {label: len(seen.first) for label, seen in known.items()} == {"goo": 1, "no": 0, "yes": 0}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,13 +9,12 @@ from pyarrow import parquet
 
 from tests.workflows.test_training import people
 from tunefree.core.errors import ModelError
-from tunefree.learners import ALL
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.pool.model import Model
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import blank
 from tunefree.training.training import train
-from tunefree.workflows.comparison import RATES, Contestant, compare, has_rate
+from tunefree.workflows.comparison import Contestant, compare
 
 FEW = ["scinol2", "adagrad", POOL]
 
@@ -69,18 +66,6 @@ def test_curves_do_not_depend_on_where_batches_are_cut():
     assert so_far.recent == pytest.approx(np.average(row_losses[before.rows :], weights=weight[before.rows :]))
 
 
-def test_a_sweep_costs_what_its_passes_cost():
-    compared = compare(open_source(people(300)), Plan(target="rich", ignore=("pay",)), FEW)
-    seconds = {contestant.name: contestant.seconds for contestant in compared.contestants}
-    sweeps = compared.sweeps()
-    assert all(figure > 0.0 for figure in seconds.values())
-    assert sweeps["learners"] == (2, seconds["scinol2"] + seconds["adagrad"])
-    assert sweeps["learners_and_rates"] == (1 + RATES, seconds["scinol2"] + RATES * seconds["adagrad"])
-    assert sweeps[POOL] == (1, seconds[POOL])
-    assert {name for name in ALL if has_rate(name)} >= {"adagrad", "nag"} and has_rate("ogd") and has_rate("adam")
-    assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton"))
-
-
 def test_who_cannot_take_part_is_left_out(for_classes_only):
     compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), [for_classes_only, "scinol2"])
     assert ([contestant.name for contestant in compared.contestants], list(compared.left_out)) == (
@@ -93,18 +78,3 @@ def test_who_cannot_take_part_is_left_out(for_classes_only):
     assert "logistic" in hinge.left_out[POOL]
     with pytest.raises(ModelError, match="no learner is left.*classes only"):
         compare(open_source(people(100)), Plan(target="pay"), [for_classes_only])
-
-
-def test_json_on_the_command_line(run, data):
-    status, out, err = run("compare", data, "-t", "rich", "--ignore", "pay", "--json", "-q")
-    figures = json.loads(out)
-    assert (status, err) == (0, "")
-    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", [])
-    losses = [learner["log_loss"] for learner in figures["learners"]]
-    assert losses == sorted(losses)
-    assert {learner["learner"] for learner in figures["learners"]} == {*ALL, POOL}
-    for learner in figures["learners"]:
-        last = figures["curves"][learner["learner"]][-1]
-        assert last == {**last, "rows": 2000, "loss": learner["log_loss"]}
-    assert sum(figures["pool"].values()) == pytest.approx(1.0)
-    assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}

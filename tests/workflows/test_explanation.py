@@ -7,7 +7,6 @@ import pytest
 from pyarrow import csv, parquet
 
 from tests.explanation.models import features, margins_of, rows_of, trained
-from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
@@ -50,21 +49,6 @@ def test_contributions_add_up_to_the_margin_that_is_explained(target, tmp_path):
     )
 
 
-@pytest.mark.parametrize(("target", "label", "other"), [("rich", "no", "yes"), ("mood", "fair", "good")])
-def test_a_class_can_be_asked_for(target, label, other, tmp_path):
-    table, data, _ = written(target, tmp_path / "why.csv", label)
-    model = trained(target).model
-    assert set(table["class"].to_pylist()) == {label}
-    margins = margins_of(model, rows_of(trained(target), data))
-    expected = margins[:, model.classes.index(label)] if target == "mood" else -margins[:, 0]
-    np.testing.assert_allclose(table["margin"], expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-    opposite, _, _ = written(target, tmp_path / "other.csv", other)
-    assert not np.allclose(opposite["margin"], table["margin"])
-    with pytest.raises(ModelError, match="no class 'great'"):
-        written(target, tmp_path / "none.csv", "great")
-    assert not (tmp_path / "none.csv").exists()
-
-
 def test_all_but_the_strongest_terms_are_added_up(tmp_path):
     table, _, _ = written("rich", tmp_path / "why.csv")
     some, _, _ = written("rich", tmp_path / "some.csv", top=2)
@@ -76,13 +60,3 @@ def test_all_but_the_strongest_terms_are_added_up(tmp_path):
     assert some["margin"].equals(table["margin"])
     every, _, _ = written("rich", tmp_path / "every.csv", top=1000)
     assert every.equals(table)
-
-
-def test_bad_rows_are_counted_once(tmp_path):
-    bad = BadRows(skip=True)
-    (tmp_path / "d.csv").write_text("age,income,flag,job,day\n30,1,0,cook,2021-02-03\nold,1,0,cook,2021-02-03\n")
-    told = explanation.write(trained("rich"), open_source(tmp_path / "d.csv"), str(tmp_path / "why.csv"), bad, None, 2)
-    assert (told[0], bad.count) == (1, 1)
-    assert csv.read_csv(tmp_path / "why.csv")["row"].to_pylist() == [1]
-    with pytest.raises(DataError, match="no rows"):
-        explanation.sample_of(trained("rich"), open_source({"age": []}))

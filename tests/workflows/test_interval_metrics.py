@@ -56,11 +56,3 @@ def _intervals(trained, rows, coverages):
     batch = next(iter(trained.encoder.encode(chunk, False, BadRows(), False) for chunk in open_source(rows).chunks()))
     bounds = target_intervals(trained.model, batch.rows, trained.model.predict(batch.rows), np.array(coverages))
     return [bounds[:, k].T for k in range(len(coverages))]
-
-
-def test_counts_are_compared_with_intervals_of_their_exposures():
-    plan = Plan(target="y", loss="poisson", exposure="years")
-    trained = train(open_source(table(N, 0, True)), plan).trained_
-    found = evaluate(trained, open_source(table(N_NEW, 1, True)), BadRows(), interval=0.9)
-    assert 0.88 < found.measures[COVERAGE].value <= 1.0
-    assert found.measures[WIDTH].value > 0.0

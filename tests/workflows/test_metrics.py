@@ -48,15 +48,6 @@ def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
     assert not confusion[-1].any()
 
 
-def test_classes_that_were_never_seen_are_errors_and_not_ranked():
-    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    scored = of_classes(probabilities, np.array([0, 1, 2]), np.ones(3))
-    found = Metrics(scored).of(scored.weight)
-    assert found["auc"] == 1.0
-    assert (found["error"], found["balanced_error"]) == pytest.approx((1 / 3, 1 / 3))
-    assert Metrics(scored).confusion(scored.weight).tolist() == [[1, 0], [0, 1], [1, 0]]
-
-
 def test_numbers_have_r2_and_rows_of_one_class_no_area():
     rng = np.random.default_rng(0)
     y, p, weight = rng.normal(size=50), rng.normal(size=50), rng.exponential(size=50)

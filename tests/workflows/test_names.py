@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ import tunefree
 import tunefree.distributed
 from tunefree import Plan
 from tunefree.core.errors import ModelError
-from tunefree.training import class_weights
 from tunefree.training.class_weights import class_factors
 
 OF_ALL = {"target": "rich", "learner": "scinol2"}
@@ -62,24 +59,6 @@ def test_weights_find_labels_that_are_no_strings(labels, weights):
     assert tunefree.train(rows, class_weight=weights, task="classification", **OF_ALL).classes_.tolist() == labels
 
 
-def test_what_is_told_of_weights_does_not_depend_on_batches():
-    """A model that goes on has the sums of one that saw all rows at once, but for the order of its batches."""
-    source, plan = tunefree.open_source(table()), Plan(class_weight={"yes": 5}, **OF_ALL)
-    sums = []
-    for chunk_rows in (400, 130):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            parts = [
-                {name: column[k : k + chunk_rows] for name, column in table().items()}
-                for k in range(0, 400, chunk_rows)
-            ]
-            trained = tunefree.training.training.train(tunefree.open_source(parts[0]), plan)
-            for part in parts[1:]:
-                trained = tunefree.training.training.learn_more(trained, tunefree.open_source(part), trained.plan)
-        sums.append([(seen.rows, seen.weight, seen.predicted) for seen in trained.progress.occurrences])
-    assert sums[0] == sums[1] and source.rewindable
-
-
 def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):
     model, text = tmp_path / "m", file.read_text()
     assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")[0] == 0
@@ -91,16 +70,3 @@ def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, fil
     (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
     status, _, err = run("evaluate", model, tmp_path / "all.csv")
     assert status == 2 and "no row has a label that the model knows" in err
-
-
-def test_a_label_that_may_yet_come_is_not_taken_for_a_misspelt_one():
-    """class 112 may come after class 12, yess not after yes."""
-    rows = table()
-    rows["rich"] = np.where(np.arange(400) == 399, "112", np.where(rows["rich"] == "yes", "12", "13"))
-    source = tunefree.open_source({name: column[:399] for name, column in rows.items()})
-    with pytest.raises(ModelError, match="there is no class '112'; did you mean '12'"):
-        tunefree.train(source, class_weight={"112": 3}, **OF_ALL)
-    class_weights.check(Plan(class_weight={"112": 3}), "classification", ["12", "13"], complete=False)
-    with pytest.raises(ModelError):
-        class_weights.check(Plan(class_weight={"yess": 3}), "classification", ["no", "yes"], complete=False)
-    assert "112" in tunefree.train(rows, class_weight={"112": 3}, **OF_ALL).classes_

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from pyarrow import csv
 
-import tunefree
 from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
@@ -73,19 +71,3 @@ def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
         train(open_source(days), PLAN, [Stop(stop)], tmp_path / "c", 50)
     train(open_source(days), PLAN, None, tmp_path / "c", 50, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_trees_see_numbers_that_came_later(tmp_path):
-    rng, files = np.random.default_rng(0), [tmp_path / f"{k}.jsonl" for k in range(2)]
-    numbers = rng.normal(size=(1200, 2))
-    targets = numbers.prod(axis=1) + 0.3 * rng.normal(size=1200)
-    rows = [{"a": a, "c": c, "y": y} for (a, c), y in zip(numbers.tolist(), targets.tolist(), strict=True)]
-    files[0].write_text("".join(json.dumps({"a": row["a"], "y": row["y"]}) + "\n" for row in rows[:100]))
-    files[1].write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
-    model = tunefree.train(list(map(str, files)), target="y")
-    new = rng.normal(size=(1000, 2))
-    predictions = model.predict({"a": new[:, 0], "c": new[:, 1]})
-    assert np.sqrt(np.mean((predictions - new.prod(axis=1)) ** 2)) < 0.4  # linear models have 1.0
-    names, contributions = model.explain({"a": new[:100, 0], "c": new[:100, 1]})
-    assert names == ["(constant)", "a", "c"]
-    assert np.allclose(contributions.sum(axis=1), predictions[:100])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tunefree import Plan, open_source
-from tunefree.model.targets import RunningMean, RunningMetrics
-from tunefree.model_files.progress import Progress
+from tunefree.model.targets import RunningMean
 from tunefree.training.callbacks import Callback
 from tunefree.training.training import train
 from tunefree.workflows.comparison import compare
@@ -45,14 +44,6 @@ def test_years():
     assert contestant.metrics.mean_loss() < 1.1 * np.var(table["year"])
 
 
-def test_rows_of_weight_0_teach_no_mean():
-    table = years() | {"h": np.append(np.zeros(3), np.ones(N - 3))}
-    kept = Kept()
-    trained = train(open_source(table), Plan(target="year", learner="scinol2", weight="h"), [kept])
-    assert np.isnan(kept.losses).sum() == 4
-    assert trained.progress.progressive[0].weight == N - 4
-
-
 def test_the_mean_does_not_depend_on_batches():
     rng = np.random.default_rng(0)
     targets, weight = rng.normal(size=200), rng.integers(0, 3, 200).astype(float)
@@ -62,11 +53,3 @@ def test_the_mean_does_not_depend_on_batches():
     np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
     assert whole == cut
     assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
-
-
-@pytest.mark.parametrize("rows", [1, 63, 64, 65, 128])
-def test_a_history_ends_with_all_rows_once(rows):
-    progress = Progress(progressive=[RunningMetrics()])
-    progress.add(np.ones(rows), np.ones(rows), np.zeros(rows))
-    counts = progress.history().column("rows").to_pylist()
-    assert counts[-1] == rows and counts == sorted(set(counts))

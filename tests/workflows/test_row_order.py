@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -69,20 +68,6 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
-    parquet.write_table(pa.table(people(400)).drop_columns("pay"), tmp_path / "d.parquet")
-    options = ("-t", "rich", "--shuffle", *QUICK)
-    assert run("train", tmp_path / "d.parquet", "-o", tmp_path / "0", *options)[0] == 0
-    plan, models = Plan(target="rich", shuffle=True, learner="scinol2"), [(tmp_path / "0").read_bytes()]
-    for seed in (0, 8):
-        train(open_source(tmp_path / "d.parquet"), replace(plan, random_state=seed)).save(tmp_path / "m")
-        models.append((tmp_path / "m").read_bytes())
-    assert models[0] == models[1] != models[2]
-    (tmp_path / "m").unlink()
-    status, _, err = run("train", tmp_path / "d.parquet", "-o", tmp_path / "m", *options, "-t", "fame")
-    assert status == 2 and "'fame'" in err and "tunefree-shuffle" not in err
 
 
 def sorted_rows():

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 
@@ -27,7 +26,7 @@ from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training.batches import held_out_rows
-from tunefree.training.targets import labels_of, task_of
+from tunefree.training.targets import task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
@@ -57,15 +56,6 @@ def test_classification_and_regression_are_told_apart():
     assert task_of(pa.array(np.arange(1000.0))).task == "regression"
 
 
-def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
-    labels = labels_of(pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["a", "b", "c"])))
-    assert [labels.values[code] for code in labels.codes] == ["c", "a", "c"]
-    assert set(labels.values) == {"a", "c"}
-    assert labels_of(pa.array([2.0, 1.0])).values == [2, 1]
-    twice = labels_of(pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", "b", "a"])))
-    assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
-
-
 @pytest.mark.parametrize("learner", ["pool", *ALL])
 def test_every_learner_learns_a_table(learner):
     table = people()
@@ -75,13 +65,6 @@ def test_every_learner_learns_a_table(learner):
     assert trained.model.classes == ["no", "yes"]
     rarer = min(people()["rich"].count(label) for label in ("no", "yes")) / 2000
     assert evaluate(trained, source, BadRows()).metrics.mean_error() < 0.75 * rarer
-
-
-def test_regression_of_any_offset():
-    source = open_source(people())
-    trained = train(source, Plan(target="pay", ignore=("rich",)))
-    spread = np.std(people()["pay"])
-    assert evaluate(trained, source, BadRows()).measures["root_mean_squared_error"].value < 0.2 * spread
 
 
 def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch):
@@ -110,14 +93,6 @@ def test_held_out_rows_are_not_learned():
     assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
 
 
-@pytest.mark.parametrize("share", ["0.4", "0.3", "0.15", "0.01", "0.35", "0.333", "0.123456789", "0.0001"])
-def test_of_every_stretch_of_rows_the_share_asked_for_is_held_out(share):
-    found = held_out_rows(Plan(holdout=float(share)).holdout_share, 0, 10_000)
-    count = np.concatenate([[0], np.cumsum(found)])
-    expected = [int(Fraction(share) * i) for i in range(len(count))]  # exact arithmetic
-    assert count.tolist() == expected
-
-
 @pytest.mark.parametrize("share", [0.4, 0.3, 0.15, 1 / 3, 0.123456789])
 def test_rows_held_out_do_not_depend_on_batches_nor_on_the_length_of_the_stream(share):
     share = Plan(holdout=share).holdout_share
@@ -127,16 +102,6 @@ def test_rows_held_out_do_not_depend_on_batches_nor_on_the_length_of_the_stream(
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
     late = share.denominator * 10**6
     np.testing.assert_array_equal(held_out_rows(share, late, 500), whole)
-
-
-def test_weights_count_as_repetitions_of_the_loss():
-    table = people(500)
-    table["h"] = [2.0] * 250 + [0.0] * 250
-    trained = train(open_source(table), Plan(target="rich", ignore=("pay",), weight="h"))
-    half = {name: column[:250] for name, column in people(500).items()}
-    expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), weight="h"))
-    for one, other in zip(trained.model.linear.weights(), expected.model.linear.weights(), strict=True):
-        np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
 
 def test_saved_and_loaded_models_predict_the_same(tmp_path):

@@ -52,15 +52,6 @@ def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_pat
     assert [own.progress.skipped for own in models] == [0, 0]
 
 
-def test_a_beginning_without_labels(tmp_path):
-    lines = ["age,y", *(f"{20 + i % 50}," for i in range(100)), *(f"{20 + i % 50},{LABELS[i]}" for i in range(N))]
-    (tmp_path / "d.csv").write_text("\n".join(lines))
-    plan = Plan(target="y", learner="scinol2", unlabelled="skip")
-    trained = train(open_source(tmp_path / "d.csv"), plan)
-    assert (trained.progress.unlabelled, trained.progress.progressive[0].rows) == (100, N)
-    assert trained.model.classes == ["no", "yes"]
-
-
 def test_the_count_is_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
     source = open_source(write(tmp_path, "csv", False, "given"))

@@ -13,12 +13,7 @@ from tunefree.papers.early_stopping import gram
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.kernel.usual import LINEAR, Gaussian, Laplacian, Polynomial
 
-KERNELS = {
-    "linear": LINEAR,
-    "rbf": Gaussian(0.3),
-    "laplacian": Laplacian(0.2),
-    "poly": Polynomial(3, 0.1, 1.0),
-}
+KERNELS = {"linear": LINEAR, "rbf": Gaussian(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(3, 0.1, 1.0)}
 by_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 

@@ -84,17 +84,6 @@ def test_nothing_depends_on_units(exponent):
     assert np.isfinite(model.coef_).all() and np.isfinite(list(model.path_[-1])).all()
 
 
-def test_weights_give_the_predictions():
-    X, y, X_test, _ = halves(WINE)
-    model = Classifier(max_iter=60).fit(X, y)
-    np.testing.assert_allclose(X_test @ model.coef_.T + model.intercept_, model.decision_function(X_test), rtol=1e-8)
-    X, y, X_test, _ = halves(DIABETES)
-    model = Regressor(max_iter=60).fit(X, y)
-    np.testing.assert_allclose(X_test @ model.coef_ + model.intercept_, model.predict(X_test), rtol=1e-8)
-    with pytest.raises(AttributeError, match="coef_"):
-        model.dual_coef_  # noqa: B018
-
-
 def test_dense_and_sparse_rows_are_learned_alike():
     X, y, X_test, _ = halves(CANCER)
     X, X_test = X * (np.median(X, axis=0) < X), X_test * (X_test > np.median(X, axis=0))
@@ -191,18 +180,6 @@ def test_the_holdout_depends_on_the_random_state_alone():
     np.testing.assert_allclose(other.coef_, models[0].coef_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_class_weights_are_sample_weights(kernel):
-    X, y, X_test, _ = halves(CANCER)
-    settings = of_kernel(kernel) | {"max_iter": 30}
-    one = Classifier(class_weight={0: 3.0}, **settings).fit(X, y)
-    two = Classifier(**settings).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
-    np.testing.assert_allclose(one.decision_function(X_test), two.decision_function(X_test), rtol=1e-9)
-    balanced = Classifier(class_weight="balanced", **settings).fit(X, y)
-    by_hand = Classifier(class_weight={c: len(y) / (2 * (y == c).sum()) for c in (0, 1)}, **settings).fit(X, y)
-    np.testing.assert_allclose(balanced.decision_function(X_test), by_hand.decision_function(X_test), rtol=1e-9)
-
-
 def test_widths_of_kernels():
     X, y, _, _ = halves(CANCER)
     model = Classifier(kernel="rbf", max_iter=3).fit(X, y)
@@ -214,16 +191,6 @@ def test_widths_of_kernels():
     assert model.dual_coef_.shape[0] == 1
     with pytest.raises(AttributeError, match="dual_coef_"):
         model.coef_  # noqa: B018
-
-
-def test_regression_paths_are_in_units_of_the_target():
-    X, y, _, _ = halves(DIABETES)
-    model = Regressor(loss="absolute", validation_fraction=0.0, stop=50).fit(X, y)
-    errors = np.abs(model.predict(X) - y).mean()
-    assert model.path_.training_loss[-1] == pytest.approx(errors)
-    assert model.path_.training_error[-1] == pytest.approx(errors)
-    squares = Regressor(validation_fraction=0.0, stop=50).fit(X, y)
-    assert squares.path_.training_loss[-1] == pytest.approx(((squares.predict(X) - y) ** 2).mean())
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian", "poly", "linear"])
@@ -271,12 +238,3 @@ def test_no_bit_depends_on_the_number_of_threads():
         for threads in ("1", "2")
     ]
     assert printed[0] == printed[1] and len(printed[0].split()) == 4
-
-
-def test_the_theory_of_three_classes_is_that_of_the_softmax():
-    """Its slopes are 1/2-Lipschitz; steps of 4 / kappa^2 were those of two classes."""
-    rng = np.random.default_rng(0)
-    X = 10.0 * rng.normal(size=(90, 2))
-    model = Classifier(eta="theory", kernel="linear", stop=5, validation_fraction=0.0).fit(X, np.arange(90) % 3)
-    shown = (X - X.mean(0)) / X.std(0)
-    assert model.eta_ * (shown**2).sum(1).max() == pytest.approx(2.0, rel=1e-6)

@@ -17,7 +17,6 @@ from tunefree.papers.early_stopping.stopping_times import (
     largest_step,
     optimisation_bound,
     stopping_time,
-    usual_theta,
 )
 from tunefree.papers.growth import growth
 
@@ -100,16 +99,6 @@ def test_the_printed_formulas(power, place, beta, tau, zeta):
         gamma = 2 / (1 - theta) / ((1 + inner) * variance + capacity)
         alpha = beta / (beta * variance + (1 - theta) / (theta * (1 + q) - q) * (variance / 2 + capacity / 2))
     assert (found.exponent, found.rate) == (pytest.approx(gamma, rel=1e-9), pytest.approx(alpha, rel=1e-9))
-
-
-def test_the_usual_steps_stop_earliest_at_the_best_rate():
-    for loss in (HINGE, CUBE):
-        best = stopping_time(1000, loss, theta=usual_theta(loss))
-        for theta in np.linspace(usual_theta(loss), 0.99, 7):
-            other = stopping_time(1000, loss, theta=float(theta))
-            assert other.rate == pytest.approx(best.rate) and other.exponent >= best.exponent * (1 - 1e-12)
-    assert usual_theta(SQUARE) == 0.0
-    assert usual_theta(CUBE) == 0.75
 
 
 def test_largest_steps_by_hand():

@@ -14,7 +14,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
-from tunefree.papers.kernel.usual import LINEAR, Gaussian
+from tunefree.papers.kernel.usual import Gaussian
 from tunefree.papers.subgradient import RECORD, Problem, Rows, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)
@@ -123,34 +123,6 @@ def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs
         np.testing.assert_allclose(run.last(t), expected[t - 1], rtol=1e-10, atol=1e-12)
         norm = np.sqrt((expected[t - 1] * (K @ expected[t - 1])).sum())
         assert run.records["norm"][t - 1] == pytest.approx(norm, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge()])
-def test_a_linear_kernel_learns_what_weights_learn(loss):
-    X, y, weight = data()
-    X = np.column_stack([X, np.ones(len(X))])
-    linear = problem(X[:, :-1], y, weight, loss)
-    runs = [path_of(p, 0.3, 0.5, 30) for p in (linear, problem(X, y, weight, loss, LINEAR))]
-    for name in RECORD.names:
-        np.testing.assert_allclose(runs[0].records[name], runs[1].records[name], rtol=1e-8, atol=1e-10, err_msg=name)
-
-
-def test_the_path_says_what_the_coefficients_say():
-    X, y, weight = data()
-    loss = losses.Hinge()
-    run = path_of(problem(X, y, weight, loss), 0.8, 0.5, 40)
-    for t in (1, 7, 40):
-        record = run.records[t - 1]
-        for kind, w in (("", run.last(t)), ("average_", run.average(t))):
-            for rows, name in ((slice(15, None), "training"), (slice(0, 15), "validation")):
-                margins = X[rows] @ w[:-1, 0] + w[-1, 0]
-                row_losses = np.maximum(0, 1 - y[rows] * margins)
-                wrong = (margins > 0) != (y[rows] > 0)
-                assert record[f"{kind}{name}_loss"] == pytest.approx(share(weight[rows]) @ row_losses, rel=1e-9)
-                assert record[f"{kind}{name}_error"] == pytest.approx(share(weight[rows]) @ wrong, rel=1e-9)
-    least = int(run.records["training_loss"][:33].argmin())
-    np.testing.assert_array_equal(run.best(33), run.last(least + 1))
-    assert run.records["step"] == pytest.approx(0.8 / np.sqrt(np.arange(1, 41)))
 
 
 @settings(max_examples=15)

@@ -51,15 +51,6 @@ def test_categories_and_missing_values_are_features(small):
     assert classes == {5.0: 0, 6.0: 1}
 
 
-def test_numbers_may_be_divided_and_first_levels_left_out(small, monkeypatch):
-    monkeypatch.setitem(data.ALL, "Other", data.ALL["Small"]._replace(unit=2.0, drops_first=True))
-    prepared = data.prepare("Other", small)
-    assert prepared.n_features == 1 + 1 + 2 + 2  # constant, age, a and b, two soils
-    found = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
-    assert found[0.5] == {0: 1.0, 1: 0.5, 2: 1.0, 4: 1.0}
-    assert found[1.5] == {0: 1.0, 1: 1.5}  # the missing value, the first of the alphabet
-
-
 def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
     values = np.zeros((9, 4))
     values[3, 2] = 5.0

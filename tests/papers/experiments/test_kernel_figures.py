@@ -38,14 +38,6 @@ def test_risks_and_errors_of_the_strips():
     assert sgd_fig2.measure(np.zeros(3), x, 0.4)[1] == pytest.approx(0.5, abs=0.01)
 
 
-def test_gaussians_have_the_error_of_the_formula():
-    sample = path_fig1.gaussians(200_000, np.random.default_rng(0))
-    weights = np.array([1.0, -0.3])
-    wrong = np.mean(np.where(sample.x @ weights > 0, 1.0, -1.0) != sample.y)
-    assert path_fig1.exact_error(weights) == pytest.approx(wrong, abs=2e-3)
-    assert path_fig1.bayes_error() < path_fig1.exact_error(weights) and path_fig1.exact_error(np.zeros(2)) == 0.5
-
-
 def test_paths_are_those_of_algorithm_1():
     random = np.random.default_rng(0)
     train, test = path_fig1.gaussians(50, random), path_fig1.gaussians(40, random)

@@ -102,13 +102,6 @@ def test_compiled_code_computes_the_same_values(name, kind):
     np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
 
 
-@by_kernel
-def test_the_square_of_a_ladder_is_the_next_step(name):
-    X, kernel, wider = drawn(8, 40), kernel_of(name, 2.0 * GAMMA), kernel_of(name, GAMMA)
-    is_square = np.allclose(wider.tile(X, X) ** 2, kernel.tile(X, X), rtol=1e-9)
-    assert is_square == kernel.is_ladder
-
-
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
     X = drawn(13, 400)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)

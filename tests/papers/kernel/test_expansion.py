@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.papers.kernel.contracts import Rows, by_row, drawn, gram, naive_slope, taught, teach
+from tests.papers.kernel.contracts import Rows, drawn, gram, naive_slope, taught, teach
 from tests.strategies import KINDS, as_dense
-from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import KernelConfig
-from tunefree.papers.kernel.points import BLOCK
 
 DOUBLE = KernelConfig("rbf", 0.5)
 WIDTHS = (1.0, 4.0, 0.5)
@@ -86,17 +84,6 @@ def function_before(t, data, values, margins):
     return g / M**2 * np.sqrt(0.25 * T) / alpha * np.exp(squares / (2 * alpha))
 
 
-def test_rows_without_a_coefficient_are_not_stored():
-    rng = np.random.default_rng(1)
-    X = np.concatenate([rng.normal(size=(200, 2)) - 4.0, rng.normal(size=(200, 2)) + 4.0])[rng.permutation(400)]
-    data = drawn(1, 400, weighted=False)._replace(X=X, y=np.sign(X[:, 0]))
-    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.05))
-    bank.expansion.close()
-    assert 0 < bank.expansion.support.points.size < 60
-    assert (bank.expansion.support.coefficients != 0.0).any(axis=(0, 1)).all()
-    assert (np.sign(bank.predict(as_dense(X))[0, :, 0]) == data.y).all()
-
-
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("kind", ["against", "multinomial"])
 def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
@@ -118,17 +105,3 @@ def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
     np.testing.assert_array_equal(after[:, :, :3], learned)
     assert not after[:, :, 3].any()
     assert np.isfinite(teach(bank, as_dense(three.X), three)).all()
-
-
-def test_the_open_block_is_part_of_the_functions():
-    data = drawn(9, BLOCK + 60, weighted=False)
-    block = as_dense(data.X)
-    bank, _ = taught(data, part(block, 0, 100), kernel_config=DOUBLE)
-    expected = by_row(bank, block)[0]
-    assert bank.expansion.support.points.size == 0 and bank.expansion.block.points.size == 100
-    found = bank.predict(block)[0]
-    np.testing.assert_allclose(found, gram(data.X, data.X, "rbf", 0.5) @ expected, rtol=1e-9, atol=1e-12)
-    bank.expansion.close()
-    bank._read = None
-    assert bank.expansion.support.points.size > 0 and bank.expansion.block.points.size == 0
-    np.testing.assert_allclose(bank.predict(block)[0], found, rtol=1e-9, atol=1e-12)

@@ -80,16 +80,6 @@ def test_cuts_and_saving_change_no_byte(n, tmp_path):
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
 
 
-@pytest.mark.parametrize("cuts", [(130,), (100, 190, 270)])
-def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
-    """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
-    X, y = rings(300)
-    (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
-    assert whole.predictor.mixture.base.rounds[0] == 300
-    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
-    assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
-
-
 @pytest.mark.parametrize("frozen", [64, 400])
 def test_classes_that_appear_late_change_no_prediction(frozen):
     X, y = rings(600, n_classes=4)
@@ -110,16 +100,6 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.n_outputs == 4
-
-
-def test_regression_learns_curves():
-    X, _ = rings(1500)
-    y = 1e3 * np.sin(2.0 * X @ AXES[0]) + 1e5
-    made = Model("regression", "kernel-pistol", view="steady", n_features=5)
-    with frozen_after(256):
-        made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
-    errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
-    assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

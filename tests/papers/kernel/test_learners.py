@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.contracts import uncompile
-from tests.papers.kernel.contracts import (
-    OBJECTIVES,
-    by_row,
-    drawn,
-    gram,
-    naive_slope,
-    taught,
-)
+from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, gram, naive_slope, taught
 from tests.strategies import KINDS, as_dense
 from tunefree.core import rows
 from tunefree.losses.objectives import measured
@@ -81,21 +74,6 @@ def test_many_points_agree_with_the_paper():
     assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
-def test_several_widths_at_once_equal_each_alone(kernel, kind):
-    data = drawn(1, 400, kind=kind)
-    widths = (0.25, 4.0, 1.0, 16.0)
-    choice = KernelConfig(kernel, 0.25)
-    together, predictions = taught(data, widths=widths, kernel_config=choice)
-    block = as_dense(data.X)
-    for m, width in enumerate(widths):
-        alone, expected = taught(data, widths=(width,), kernel_config=choice)
-        assert_near(predictions[m], expected[0], TOLERANCE)
-        assert_near(by_row(together, block)[m], by_row(alone, block)[0], TOLERANCE)
-        assert_near(together.predict(block)[m], alone.predict(block)[0], TOLERANCE)
-
-
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
 def test_dense_sparse_and_table_rows_are_learned_alike(kernel):
     data = drawn(2, 300, kind="against")
@@ -121,16 +99,6 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
     one, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
     other, expected = taught(data, as_dense(X))
     assert_near(predictions, expected, TOLERANCE)
-
-
-def test_rows_of_weight_0_are_predicted_not_learned():
-    data = drawn(7, 300)
-    kept = data.weight > 0
-    without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
-    one, with_zeros = taught(data, kernel_config=KernelConfig("rbf", 0.5))
-    other, alone = taught(without, kernel_config=KernelConfig("rbf", 0.5))
-    assert_near(with_zeros[:, kept], alone, TOLERANCE)
-    assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE)
 
 
 def test_uncompiled_gives_the_same_numbers(monkeypatch):
