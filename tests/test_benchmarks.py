@@ -1,7 +1,5 @@
 """Benchmarks run: each script in benchmarks/, with the few rows of --quick. Their types are checked by `make check`."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,10 +1,7 @@
 """river's own checks, and that rows one at a time are what rows in batches are."""
 
-from __future__ import annotations
-
 import copy
 import math
-from datetime import date
 from functools import partial
 from itertools import islice
 
@@ -166,29 +163,12 @@ def test_intervals_and_sets_of_the_next_row_cover_as_asked():
 
 
 CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]
-LABELS = [("x", 3), (("x", 1), ("y", 2)), (0, "other"), (date(2020, 1, 1), date(2021, 1, 1)), (np.int64(4), 2.5)]
 
 
 def learn_signs(model, labels, n):
     for z in np.random.default_rng(0).normal(size=n).tolist():
         model.learn_one({"z": z}, labels[int(z > 0)])
     return model
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("n_each", [1, 60])
-def test_labels_are_predicted_as_they_were_given(cls, labels, n_each):
-    model = cls()
-    for _ in range(60 // n_each):
-        learn_signs(model, labels, n_each)
-        model.predict_one({"z": 1.0})
-    learn_signs(model, labels, 60)
-    assert model.predict_one({"z": 3.0}) == labels[1]
-    assert model.predict_one({"z": -3.0}) == labels[0]
-    table = model.predict_proba_many(pd.DataFrame({"z": [3.0, -3.0]}))
-    assert set(table.columns) == set(labels)
-    assert table.idxmax(axis=1).tolist() == [labels[1], labels[0]]
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

@@ -1,7 +1,5 @@
 """What files hold beside numbers, dates and quotes: words for nulls, first lines, delimiters, lists, labels."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quotes at each place of a CSV file: each row is read, or counted and named."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

@@ -1,7 +1,5 @@
 """`tunefree columns`, and what `tunefree train` says of columns before it learns, as a user types it."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dirty files on the command line: what is recognised is told, and read the same way when the model predicts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Commands that end early: interrupted, or with an output that takes no more."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What `tunefree evaluate` and `tunefree predict` can be asked for."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """Explanations add up to what the model predicts, on every door; their files carry the margin and the id."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

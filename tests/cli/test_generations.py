@@ -1,7 +1,5 @@
 """The pool on the command line: options have effects or are refused, commands tell the truth."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The examples in the help of commands, run as they stand there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Names of columns, classes, categories and files are shown as they are, whatever a console makes of such texts."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,9 +1,5 @@
 """`tunefree predict` writes intervals, quantiles and sets, and `certify` how often the next row was covered."""
 
-from __future__ import annotations
-
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -50,17 +46,3 @@ def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):
     np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
     np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
     np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
-
-
-def test_sets_are_lists_of_labels(rows, model, run, tmp_path):
-    out = tmp_path / "out.csv"
-    options = "--set", ".9", "--conditional", "class"
-    status, _, err = run("predict", model("classes"), rows / "classes.csv", "-o", out, *options)
-    assert status == 0, err
-    table, read = csv.read_csv(out), csv.read_csv(rows / "classes.csv")
-    sets = [json.loads(text) for text in table["set[0.9]"].to_pylist()]
-    estimator = load(model("classes"))
-    expected = estimator.predict_set(read.drop_columns("y"), conditional="class", as_labels=True)
-    assert [sorted(of_row) for of_row in sets] == [sorted(of_row.tolist()) for of_row in expected]
-    predicted = table["prediction"].to_pylist()
-    assert all(not of_row or of_row[0] == label for of_row, label in zip(sets, predicted, strict=True))

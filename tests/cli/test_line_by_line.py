@@ -1,7 +1,5 @@
 """Answers line by line: rows of standard input are predicted as they come."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """A model that was fitted in Python is one of files, commands and servers, and comes back to Python."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,19 +166,3 @@ def test_groups_and_exposures_go_with_the_model(role, name, run, tmp_path, monke
         assert service.learn(rows[:3].to_dict("records"))["learned"] == 3
         with pytest.raises(DataError, match=f"'{name}': "):
             service.learn(rows[:3].drop(columns=name).to_dict("records"))
-
-
-@pytest.mark.parametrize("name", ["pool", "single learner"])
-def test_a_model_of_one_class_answers(name, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Classifier, _, parameters = KINDS[name]
-    Classifier(**parameters).partial_fit(FRAME, pd.Series(["yes"] * N, name="goal")).save("py.model")
-    FRAME.to_csv("rows.csv", index=False)
-    assert run("predict", "py.model", "rows.csv", "--top", 2, "-o", "top.csv")[0] == 0
-    assert set(pd.read_csv("top.csv")["probability 1"]) == {1.0}
-    if name == "pool":
-        assert run("predict", "py.model", "rows.csv", "--set", ".9", "-o", "sets.csv")[0] == 0
-        assert set(pd.read_csv("sets.csv")["set[0.9]"]) <= {'["yes"]', "[]"}
-    with Service(*opened(Path("py.model"), Path("store"))) as service:
-        answers = service.predict(FRAME[:2].to_dict("records"))
-        assert answers == [{"prediction": "yes", "probabilities": {"yes": 1.0}}] * 2

@@ -1,7 +1,5 @@
 """Files as people have them: notations of numbers and dates, and what is said of columns instead of being guessed."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """Rows that are predicted although they differ from those that were learned: what a user is told, at each door."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

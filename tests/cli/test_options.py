@@ -1,7 +1,5 @@
 """Options of the command line: they come from the records of parameters, as do docstrings, checks and headers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Outputs that would destroy an input, or cannot be written: refused before anything is read."""
 
-from __future__ import annotations
-
 import os
 import sys
 

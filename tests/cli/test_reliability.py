@@ -1,7 +1,5 @@
 """A rare class: its probabilities against its rows, and one line where it is never predicted."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Streams that change are told, with the row and the losses; independent rows are not."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -87,20 +85,6 @@ def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
     assert rise["changed"][1]["bin"] == "x" and rise["changed"][1]["share_before"] == 1.0
     assert "Where the loss rose" in run("inspect", model)[1]
     assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
-
-
-def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):
-    table = {name: list(values) for name, values in dated().items()}
-    parts = [{name: values[a:b] for name, values in table.items()} for a, b in ((0, 2025), (2025, 4000))]
-    first, second = (write(tmp_path / f"{k}.csv", part) for k, part in enumerate(parts))
-    assert run("train", first, "-t", "y", "-o", tmp_path / "begun", *QUICK)[0] == 0
-    assert "too few rows to compare columns, " in run("inspect", tmp_path / "begun")[1].replace("\n", " ")
-    assert run("train", second, "--from", tmp_path / "begun", "-o", tmp_path / "more")[0] == 0
-    assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
-    more, whole = (tunefree.load(tmp_path / name).drifts_ for name in ("more", "whole"))
-    for rises in (more, whole):
-        del rises[0]["file"], rises[0]["row_in_file"]  # which the first part of the training forgot, or not
-    assert more == whole and whole[0]["rows_compared"][1] == 512
 
 
 def test_an_exit_code_on_request(run, tmp_path):

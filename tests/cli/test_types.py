@@ -1,7 +1,5 @@
 """Columns that are not what they seem at first, and files that write numbers otherwise than those of training."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -13,10 +11,8 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
-from tunefree.serving.service import Service
 from tunefree.stream import lines, sampling, tables
 from tunefree.stream.contract import Options
-from tunefree.stream.notation import ColumnTypes
 
 LEARNER = ("--learner", "scinol2")
 N = 600
@@ -192,32 +188,6 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     of_thousands, notes = predictions(run, model, alone, "--decimal", ",", "--thousands", ".")
     alone.write_text("price;tax\n1868;2\n2411;3\n")
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
-
-
-def answers_of(model, rows):
-    """What a service of a model answers to rows."""
-    with Service(Trained.load(model)) as service:
-        return service.predict(rows)
-
-
-def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):
-    expected, model, data = [], tmp_path / "m", tmp_path / "d.csv"
-    for style in ("plain", "german"):
-        assert train(run, prices(data, style, "-" if style == "german" else ""), model)[0] == 0
-        answers = answers_of(model, [{"price": 1868.5, "tax": 2}, {"price": None, "tax": 2.5}])
-        expected.append([answer["probabilities"] for answer in answers])
-    assert expected[0] == expected[1]
-    written = [{"price": "1.868,5", "tax": "2 €"}, {"price": "-", "tax": 2.5}]
-    assert [answer["probabilities"] for answer in answers_of(model, written)] == expected[1]
-    with pytest.raises(DataError, match="'old' is not a"):
-        answers_of(model, [{"price": "old", "tax": 2}])
-    assert train(run, prices(data, "plain"), model)[0] == 0
-    with pytest.raises(DataError, match="'1.868,5' is not a number"):
-        answers_of(model, written)
-    written[1] = {"price": "gone", "tax": 2.5}
-    with Service(Trained.load(model), column_types=ColumnTypes(",", ".", na_values=["gone"])) as service:
-        assert [answer["probabilities"] for answer in service.predict(written)] == expected[0]
-        assert service.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
 
 
 def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):

@@ -228,18 +228,6 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     loading.load(ADD)
 
 
-def test_a_user_without_a_home_compiles_in_each_process(tmp_path, monkeypatch):
-    write_package(tmp_path, monkeypatch)
-    for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-
-    def no_home() -> None:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(loading.Path, "home", no_home)
-    assert loading.cache_folder() is None and loading.load(ADD).address
-
-
 def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
     write_package(folder, monkeypatch)
     for name in ("old-1.code", "left.part", "other.txt"):

@@ -1,7 +1,5 @@
 """For each part of a model copies, files, bytes and the small model follow from what it declares."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """Signals wait until what is being learned is whole."""
 
-from __future__ import annotations
-
 import signal
 import threading
 

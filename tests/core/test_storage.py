@@ -1,7 +1,5 @@
 """Files that are whole or not there, and damage that shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -103,18 +101,6 @@ def test_saving_copies_one_array_at_a_time(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 3 * arrays["0"].nbytes
     finally:
         tracemalloc.stop()
-
-
-def test_arrays_with_gaps_are_brought_together_piece_by_piece(tmp_path, monkeypatch):
-    wide = np.random.default_rng(0).normal(size=(50, 6))
-    arrays = {"gaps": wide[:, 1:4], "backwards": wide[::-1], "number": np.array(2.0), "nothing": wide[:0, ::2]}
-    storage.save(tmp_path / "whole", arrays, {})
-    monkeypatch.setattr(storage, "_PIECE", 100)
-    storage.save(tmp_path / "pieces", arrays, {})
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
-    found, _ = storage.load(tmp_path / "pieces")
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
 
 
 def test_pipes_and_devices_are_written_through(tmp_path):

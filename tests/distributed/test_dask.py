@@ -1,7 +1,5 @@
 """On Dask: the same bytes whatever the workers, from files and from collections."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,14 +1,12 @@
 """Learning over shards: it is as good as one machine, and depends on the shards alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.distributed import encoded, joining, phases, shard_pass
+from tunefree.distributed import encoded, phases, shard_pass
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.local_rows import Beginning
 from tunefree.model_files.plan import Plan
@@ -234,20 +232,3 @@ def test_evidence_of_shards_adds_up(task):
     if task == "regression":
         assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)
-
-
-def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
-    def statistics(weight, weights, units, differences):
-        weights = np.array(weights)
-        sums = {"of features, mean.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(1, weight, weights, units if units is None else np.array(units), sums, 0.5)
-
-    one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
-    two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
-    both = one.plus(two)
-    means = both.sums["of features, mean.bets"][:, 0] / both.weights
-    np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
-    np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
-    assert both.sums["centres"][0] / both.weight == 1.0
-    silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
-    assert two.plus(silent).sums["of features, mean.bets"].tolist() == two.sums["of features, mean.bets"].tolist()

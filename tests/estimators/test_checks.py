@@ -5,8 +5,6 @@ scikit-learn do; so it does not pass the checks that these give the same model. 
 ``tests/pool/test_contexts.py``.
 """
 
-from __future__ import annotations
-
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 

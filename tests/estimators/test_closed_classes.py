@@ -1,7 +1,5 @@
 """Classes that are named in `fit` and `partial_fit`, and warnings of classes of very few rows."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

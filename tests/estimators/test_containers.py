@@ -1,7 +1,5 @@
 """Rows and labels in the containers that users have: what peers take is taken, the rest is one clear error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,11 +1,9 @@
 """Contributions to the predictions of estimators, and their picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tunefree import CurveDisplay, OnlineRegressor, TuneFreeClassifier
+from tunefree import CurveDisplay, TuneFreeClassifier
 from tunefree.core.errors import ModelError
 
 
@@ -31,15 +29,6 @@ def test_contributions_add_up(classifier):
     np.testing.assert_allclose(found.sum(axis=1), margins, rtol=0, atol=1e-9 * np.abs(margins).max())
     importances = classifier.feature_importances_
     assert importances.sum() == pytest.approx(1.0) and importances[[0, 1, 3]].min() > importances[[2, 4]].max()
-
-
-def test_a_pool_has_no_weights(classifier):
-    for name in ("coef_", "intercept_"):
-        with pytest.raises(AttributeError, match="feature_importances_"):
-            getattr(classifier, name)
-    X, margin, _ = data()
-    model = OnlineRegressor("newton").fit(X, margin)
-    np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=1e-9)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Fits of finite numbers, however large or small: no warning, finite predictions, and what is told of them prints."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

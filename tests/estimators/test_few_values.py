@@ -1,7 +1,5 @@
 """Tables of few values: rows that are alike are no copies, and copies are not taken for such rows."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

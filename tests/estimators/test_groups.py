@@ -1,7 +1,5 @@
 """Groups of rows that belong together: in which order they are learned, and what is evidence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sklearn
@@ -11,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.estimators import validation
 from tunefree.pool.groups import digests
 from tunefree.pool.model import Model
 
@@ -48,15 +45,6 @@ def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned):
     first, second = map(runs, learned)
     assert sorted(first) == sorted(second) == sorted(set(digests(PEOPLE).tolist()))
     assert first != second
-
-
-@of_both
-def test_blocks_end_where_groups_do(cls, learned, monkeypatch):
-    monkeypatch.setattr(validation, "BLOCK", 16)
-    cls().fit(X, Y, groups=PEOPLE)
-    assert len(learned) > 3
-    of_blocks = [set(groups.tolist()) for groups in learned]
-    assert sum(map(len, of_blocks)) == len(set.union(*of_blocks)) == len(set(PEOPLE))
 
 
 @of_both

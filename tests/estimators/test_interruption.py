@@ -1,7 +1,5 @@
 """An estimator that is interrupted while it learns goes on from whole rows, or says that it must be fitted anew."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

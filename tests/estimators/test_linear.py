@@ -1,7 +1,5 @@
 """The linear estimators beyond scikit-learn's own checks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -181,21 +179,6 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     np.testing.assert_allclose(weighted.progressive_loss_, np.average(row_losses, weights=weight[1:]))
 
 
-@classifiers
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_class_weights_are_sample_weights(cls, shuffle):
-    X, y = table(90, n_classes=3)
-    X, y = X[y != 2], y[y != 2]
-    options = {"passes": 2, "shuffle": shuffle}
-    by_dict = cls(class_weight={0: 2.0, 1: 0.5}, **options).fit(X, y)
-    assert_same(by_dict, cls(**options).fit(X, y, np.where(y == 0, 2.0, 0.5)), X)
-    share = len(y) / (2 * np.bincount(y))
-    balanced = cls(class_weight="balanced", **options)
-    assert_same(balanced.fit(X, y), cls(class_weight=dict(enumerate(share)), **options).fit(X, y), X)
-    with pytest.raises(ValueError, match="partial_fit does not see"):
-        balanced.partial_fit(X, y)
-
-
 @of_both
 def test_refitting_forgets_and_warm_start_goes_on(cls):
     X, y = table()
@@ -221,12 +204,3 @@ def test_every_loss_gives_probabilities(cls, loss):
     _, counts = np.unique(y, return_counts=True)
     blind = -np.log(counts / len(y)) @ (counts / len(y))
     assert log_loss(y[500:], probabilities, labels=model.classes_) < 0.7 * blind
-
-
-@of_both
-def test_intercept(cls):
-    X = np.zeros((50, 1))
-    y = np.r_[np.zeros(10), np.ones(40)]
-    assert cls().fit(X, y).intercept_[0] > 0.2
-    if cls in CLASSIFIERS:
-        assert cls(fit_intercept=False).fit(X, y).intercept_.tolist() == [0.0]

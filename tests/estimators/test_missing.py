@@ -1,7 +1,5 @@
 """Missing values in arrays and tables: NaN, None and pandas.NA mean the same, at every door of Python."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimators that are saved and loaded: the same class with the same parameters, which goes on to the bit."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from itertools import product
@@ -16,7 +14,6 @@ import tunefree
 from tests.fuzz import raw
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.estimators import model_file
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -151,12 +148,6 @@ def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
     raw.save(tmp_path / "lie", arrays, header)
     with pytest.raises(ModelError, match=problem):
         tunefree.load(tmp_path / "lie")
-
-
-def test_all_estimators_have_a_name_in_files():
-    named = {name for name in tunefree.PUBLIC.search() if name.endswith(("Classifier", "Regressor"))}
-    assert named == {name for name in model_file.ESTIMATORS.search() if name.endswith(("Classifier", "Regressor"))}
-    assert all(model_file.ESTIMATORS[name] is getattr(tunefree, name) for name in named)
 
 
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):

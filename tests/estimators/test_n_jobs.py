@@ -1,7 +1,5 @@
 """Threads of estimators: as many as scikit-learn's rules say, and the same model whatever their number."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """Every learner as an estimator, by its name."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes

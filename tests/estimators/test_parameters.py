@@ -1,7 +1,5 @@
 """Estimators are groups of parameters: one record says what a parameter means, and what it may be."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pool as scikit-learn estimators: in what order, of which rows, and that nothing else matters."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A frame of one row: what is predicted, and what is said of it, is what it is among others."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Tables of any columns in Python: what `tunefree train` makes of them, estimators make of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

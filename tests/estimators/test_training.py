@@ -1,7 +1,5 @@
 """Model files in Python and back: what the command line trains, Python predicts, and the other way round."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Wide rows: trees see embeddings and one-hot columns of sparse rows; losses beside those of LightGBM's default."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,15 +1,12 @@
 """Contributions of columns add up to what a model predicts, and are those of the columns that matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from tests.explanation.models import assert_adds_up, features, rows_of, trained
 from tunefree.core.rows import dense, sparse
-from tunefree.explanation.decomposition import Decomposition, Line
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
-from tunefree.explanation.members import Member, Part
 from tunefree.explanation.permutation import LaterRows
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -147,13 +144,6 @@ def test_rows_that_count_come_after_the_trees():
     np.testing.assert_array_equal(later.matrix, kept["columns"][1024:])
 
 
-def test_where_rows_are_known_all_later_ones_count():
-    data = {"x": [0.0, 1.0, 2.0] * 200, "y": ["a", "b", "a"] * 200}
-    later = LaterRows.of(train(open_source(data), Plan(target="y")).model.pool)
-    assert later.learned == 512 and len(later.targets) == 600 - 512
-    assert next(later.rises([np.array([0])]))[0] > 0.3
-
-
 def test_importance_of_a_class_is_that_of_its_loss():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 900))
@@ -164,24 +154,3 @@ def test_importance_of_a_class_is_that_of_its_loss():
     of_none = dict(zip(*importance(decomposition, classes.index("none"))[1:3], strict=True))
     of_all = dict(zip(*importance(decomposition)[1:3], strict=True))
     assert of_all["b"] > 0.2 and of_none["b"] < 0.1 * of_none["a"]
-
-
-class Wave:
-    """In the place of a mixture: b sin(40 a) of two members a and b."""
-
-    def margins(self, members):
-        a, b = members[:, :, 0].T
-        return (b * np.sin(40.0 * a))[:, None]
-
-    def linearised(self, members):
-        a, b = members[:, :, 0].T
-        derivatives = np.stack([40.0 * b * np.cos(40.0 * a), np.sin(40.0 * a)], axis=1)
-        return self.margins(members), lambda: derivatives[:, None, :, None]
-
-
-def test_lines_are_halved_where_the_mixture_bends_sharply():
-    parts = [Part(np.zeros(1), np.ones((1, 1, 1))) for _ in range(2)]
-    of_a, of_b = Line(Wave(), [0, 1], parts, [Member(place, [place], 0, 1, 0) for place in range(2)]).integrals()
-    integral = (1.0 - np.cos(40.0)) / 40.0  # of sin(40 t) from 0 to 1
-    assert of_b.item() == pytest.approx(integral, abs=1e-5)
-    assert of_a.item() == pytest.approx(np.sin(40.0) - integral, abs=1e-5)

@@ -1,7 +1,5 @@
 """Whatever a model file says, with a right checksum, it is refused or it predicts."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

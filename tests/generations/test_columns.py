@@ -1,7 +1,5 @@
 """Columns that trees see, bundles of features, and the rows that are kept of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

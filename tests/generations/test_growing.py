@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, numbers, problem
-from tunefree.generations import growing, linear
+from tunefree.generations import growing
 from tunefree.generations.linear import STRENGTHS
 from tunefree.generations.problem import Problem
 from tunefree.losses import Square
@@ -82,12 +82,6 @@ def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
         assert (predicted == predicted[0]).all()
 
 
-def test_rare_classes_keep_a_share_of_randomised_trees():
-    rows = problem("two")
-    predicted = margins("randomised", rows)
-    assert np.abs(predicted).max() <= np.log(2.0 * N + 1.0) + 1e-9
-
-
 @each_kind
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
@@ -111,19 +105,6 @@ def test_linear_models_are_those_of_their_penalty(strength):
     shares = 1.0 / (1.0 + np.exp(-model.apply(X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
-
-
-@pytest.mark.parametrize("task", ["two", "three"])
-def test_many_weights_are_found_by_another_method(task, monkeypatch):
-    rows, losses = problem(task), []
-    X = linear.design(rows.columns, *linear._features(rows))
-    for most in (linear.MOST_OF_NEWTON, 0):  # Newton's method, and L-BFGS
-        monkeypatch.setattr(linear, "MOST_OF_NEWTON", most)
-        path = growing.grow("linear", rows, 0).weights
-        penalties = [np.r_[1e-10, np.full(X.shape[1] - 1, 1.0 / strength)] for strength in STRENGTHS]
-        pairs = zip(penalties, path, strict=True)
-        losses.append([linear._log_loss(X, rows, *pair).value for pair in pairs])
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", TREES)

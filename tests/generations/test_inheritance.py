@@ -1,7 +1,5 @@
 """Settings that generations inherit: later rows change them where these are sure, within a budget of work."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that generations are grown on: fewer of a sample, and a sample of rows that were learned elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Quantiles of scores cover as often as they say, and levels that follow a stream keep their bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the learners with rates promise beyond the contract: the bounds of their papers, and Adam's missed steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

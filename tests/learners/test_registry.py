@@ -1,7 +1,5 @@
 """The registry of learners: names without costs, and learners added from outside."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import naive

@@ -3,8 +3,6 @@
 Slopes and curvatures are derivatives, constants are bounds, and everything is finite.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Objectives: what they say of their targets and predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

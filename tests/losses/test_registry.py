@@ -1,7 +1,5 @@
 """The registry of losses: names without costs, and losses added from outside."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """Losses of counts and amounts: their deviances are scikit-learn's, and an offset is a rate with a weight."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `tunefree certify` and reports say of generations is true of the rows that were learned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

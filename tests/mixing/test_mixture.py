@@ -14,7 +14,6 @@ from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tunefree import losses
 from tunefree.compiled import functions
 from tunefree.core.errors import ModelError
-from tunefree.mixing import corrections
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -199,27 +198,3 @@ def test_a_loss_from_outside_is_learned_once_it_has_a_name(monkeypatch):
     squares, of_mixture = Mixture(N_MEMBERS, 0, losses.Square()), mixture.account
     squares.learn(members, y, weight)
     assert 0.0 < of_mixture.losses[1] < squares.account.losses[1] and np.ptp(mixture.base.weights) > 0.01
-
-
-def test_corrections_keep_what_they_know_of_members_where_classes_become_many():
-    """The 65th class is the first without biases."""
-    n_classes, n = 64, 400
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(n, 1, n_classes))
-    members = log_softmax(3.0 * truth + rng.normal(size=(n, N_MEMBERS, n_classes)))
-    y = np.array([rng.choice(n_classes, p=row) for row in np.exp(log_softmax(truth[:, 0]))], float)
-    mixture = Mixture(N_MEMBERS, n_classes)
-    mixture.learn(members, y, np.ones(n))
-    before = [corrections.weights_of(state) for state in mixture.corrections]
-    mixture.add_class()
-    after = [corrections.weights_of(state) for state in mixture.corrections]
-    for known, kept in zip(before, after, strict=True):
-        np.testing.assert_array_equal(kept, known[: N_MEMBERS + 1])
-        assert (np.abs(kept) > 0.01).all()
-    new = rng.normal(size=(n, N_MEMBERS, 1)) - 6.0
-    later = log_softmax(np.concatenate([members, new], axis=2))
-    again = Mixture(N_MEMBERS, n_classes + 1)
-    again.take_over(*mixture.save_state())
-    again.corrections = corrections.Corrections.create(again.n_features)  # as if they had begun anew
-    losses = [-one.learn(later, y, np.ones(n))[np.arange(n), y.astype(int)].mean() for one in (mixture, again)]
-    assert losses[0] < losses[1] - 0.01

@@ -1,7 +1,5 @@
 """Probabilities of margins that are no log-odds."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows whose features, columns and classes grow: training ends, and the model is used and resumed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

@@ -1,7 +1,5 @@
 """A class that comes late begins as it would be had it been declared from the start."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tunefree.compiled import functions
 from tunefree.core.rows import part, reach, sparse, table
-from tunefree.learners import newton
 from tunefree.model import meetings, record
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
@@ -107,16 +106,6 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
     assert once.n_slots < once.n_features
 
 
-def test_a_learner_that_keeps_nothing_of_later_features_predicts_rows_alone_as_together(monkeypatch):
-    monkeypatch.setattr(newton, "MOST_NUMBERS", 3 * 4**2)  # for the matrices of three classes: four features each
-    X, y, weight = streams(7)
-    everything, _ = learned(X, y, weight, learner="newton", replays=False, view="raw")
-    once, _ = learned(X, y, weight, learner="newton", view="raw")
-    alone = np.concatenate([once.predict(part(X, i, i + 1)) for i in range(N)])
-    np.testing.assert_array_equal(alone, once.predict(X))
-    np.testing.assert_array_equal(alone, everything.predict(X))
-
-
 @pytest.mark.parametrize("learner", ["scinol1", "pistol"])
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
@@ -196,19 +185,6 @@ def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
     for own in (model, again):
         own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
     same(model, again)
-
-
-def test_in_a_second_pass_all_features_are_learned():
-    X, y, weight = streams(10)
-    models = [learned(X, y, weight, replays=replays)[0] for replays in (False, True)]
-    losses = []
-    for own in models:
-        own.begin_pass()
-        losses.append(own.learn(X, Labels.of([f"c{c}" for c in y]), weight, weight, again=True)[1])
-    np.testing.assert_allclose(*losses, rtol=1e-12, atol=1e-12)
-    for everything, once in zip(*(own.mean_weights() for own in models), strict=True):
-        np.testing.assert_allclose(once, everything, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(*(own.certificate().pulls for own in models), rtol=1e-9, atol=1e-12)
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():

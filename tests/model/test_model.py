@@ -1,7 +1,5 @@
 """The model while it is learned: saved and restored, pickled, and grown by classes that come late."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

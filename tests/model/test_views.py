@@ -15,7 +15,7 @@ from tunefree.core import rows, storage
 from tunefree.core.rows import n_rows, part
 from tunefree.model import views
 from tunefree.model.targets import Labels
-from tunefree.model.views import Centred, Level, Steady, transform_rows
+from tunefree.model.views import Centred, Steady, transform_rows
 from tunefree.pool.model import Model
 
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
@@ -85,15 +85,6 @@ def test_steady_numbers_are_distances_from_a_centre(X):
         np.testing.assert_allclose(seen[:, c], expected, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(view.centres[c], centre, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
         np.testing.assert_allclose(view.distances[c], distance, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
-
-
-@given(X=columns(exponents=3))
-def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
-    view = Level.create(X.shape[1])
-    seen = shown(view, rows.dense(X)).numbers
-    expected, unit = naive.level(X)
-    np.testing.assert_allclose(seen, expected, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(view.unit, unit, rtol=1e-9)
 
 
 @given(X=columns())

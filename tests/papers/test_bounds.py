@@ -1,7 +1,5 @@
 """Regret is never above the bound of a theorem, on random streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The papers come in by the doors of strangers: the product imports nothing of them, and finds them by their names."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path

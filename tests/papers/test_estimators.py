@@ -96,16 +96,6 @@ def test_the_packages_own_estimators_have_the_bound_of_their_theorem(name):
         model.bound(u[:2])
 
 
-def test_kernel_pistol_has_its_bound_where_there_is_one_width():
-    X, y = rows_of_norm_1()
-    model = tunefree.KernelPiSTOLClassifier(preset="theory", gamma=0.5, view="raw", shuffle=False).fit(X, y)
-    result = play(papers.PiSTOL(b=2.0, kernel="gaussian", gamma=0.5), X, y, "smoothed-hinge")
-    assert result.regret("best", radius=2.0) <= model.bound(2.0).value <= result.bound("best", radius=2.0).value
-    assert "one learner" in str(tunefree.KernelPiSTOLClassifier(preset="theory").fit(X, y).bound(2.0))
-    assert "2.25 L" in str(tunefree.KernelPiSTOLClassifier(gamma=0.5).fit(X, y).bound(2.0))
-    assert "one pass" in str(model.set_params(passes=2).fit(X, y).bound(2.0))
-
-
 def test_progressive_losses_of_a_stream_count_the_rows_that_are_kept_back():
     X, y = rows_of_norm_1(60)
     model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory")

@@ -1,7 +1,5 @@
 """Excess risk and error where the Bayes rule is known: the identity (3), and agreement with sampled labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Learning curves: what is drawn is what was measured, and the rate has the slope that theory says."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import KernelPiSTOLClassifier, LearningCurveDisplay, losses
+from tunefree import LearningCurveDisplay, losses
 from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -108,10 +106,3 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
     assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
     assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label
     assert display.rate_line_.get_linestyle() == "--" and len(lines_of(display)) == 2
-
-
-def test_theory_is_silent_where_its_conditions_fail():
-    for settings in ({"stop": 10}, {"loss": "exponential", "eta": 0.1}, {"loss": "hinge", "theta": 0.0}):
-        display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
-        assert display.rate_line_ is None and "rate" not in texts(display)
-    assert drawn(KernelPiSTOLClassifier(), sizes=[50, 400]).rate_line_ is None

@@ -1,7 +1,5 @@
 """What Orabona 2014 says for finite T holds in simulation, and falls at the rates that the paper prints."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The protocol: play, comparators, contract tests of a stranger's learner, and the display of regret."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -114,19 +112,6 @@ def test_the_best_comparator_is_the_best(loss, radius):
         options={"ftol": 1e-12, "maxiter": 500},
     )
     assert best.losses.sum() <= other.fun + 1e-4
-
-
-def test_the_best_function_of_a_kernel_is_found():
-    X, y = data(4, 40)
-    result = play(papers.PiSTOL(kernel="gaussian", gamma=0.5), X, y)
-    best = result.comparator("best", 2.0)
-    assert best.norms[0] == pytest.approx(2.0, rel=1e-4)
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        c = best.weights[:, 0] + 0.1 * random.normal(size=40)
-        c *= 2.0 / np.sqrt(c @ result.gram @ c)
-        assert result.comparator(c).losses.sum() >= best.losses.sum() - 1e-3
-    assert 0.0 < result.regret(best) <= result.bound(best).value
 
 
 def test_regret_over_rows_has_the_bound_beside_it():

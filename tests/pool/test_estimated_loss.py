@@ -1,7 +1,5 @@
 """The loss to expect of new rows: where the learning curve of the pass ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes

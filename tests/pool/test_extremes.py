@@ -1,7 +1,5 @@
 """Few rows, odd rows, many columns, classes and losses: the model learns what there is, and all stays finite."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

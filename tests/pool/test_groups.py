@@ -1,7 +1,5 @@
 """Groups: what is predicted of them, what is evidence, and what decides how a pool predicts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.pool.rows import bytes_of

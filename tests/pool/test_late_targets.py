@@ -1,13 +1,10 @@
 """Targets that come late: a row that was predicted before it is learned is evidence as it was predicted then."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
 from tunefree.model.targets import Labels
-from tunefree.pool import waiting as of_waiting
 from tunefree.pool.model import Model
 from tunefree.pool.waiting import MOST_ROWS, Waiting
 
@@ -73,17 +70,3 @@ def test_late_classes_make_what_waits_worthless():
     assert model.pool.waiting.rows
     model.learn(rows, Labels.of(["perhaps"] * N), np.ones(N))
     assert not model.pool.waiting.rows
-
-
-def test_rows_that_wait_take_no_more_memory_than_is_counted(monkeypatch):
-    monkeypatch.setattr(of_waiting, "MOST_BYTES", 1000)
-    waiting, predictions = Waiting(), np.arange(300.0).reshape(30, 2, 5)  # 80 bytes a row
-    for start in (0, 4, 8):
-        waiting.keep(np.arange(start, 30, dtype=np.uint64), predictions[start:])
-        assert list(waiting.rows) == [*range(18, 30)]
-        assert waiting.nbytes == 12 * 80 == sum(of_row.nbytes for of_row in waiting.rows.values())
-    later = np.zeros((30, 2, 5))
-    waiting.put_back(np.arange(30, dtype=np.uint64), later)
-    np.testing.assert_array_equal(later[18:], predictions[18:])
-    assert not later[:18].any()
-    assert waiting.nbytes == 0

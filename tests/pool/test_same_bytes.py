@@ -1,7 +1,5 @@
 """Nothing depends on how rows come in batches, on threads, or on being saved."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

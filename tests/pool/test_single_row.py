@@ -1,7 +1,5 @@
 """One row of the pool: the bits of many rows, whatever the task, the columns, and what was learned between."""
 
-from __future__ import annotations
-
 import copy
 import threading
 
@@ -12,7 +10,6 @@ from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
 from tunefree.pool.published import published
-from tunefree.pool.single_row import LIKE, SingleRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
 
 N_NEW = 40
@@ -187,14 +184,3 @@ def test_threads_predict_the_same() -> None:
     for worker in workers:
         worker.join()
     assert all(written.tobytes() == together.tobytes() for written in alone)
-
-
-def test_arrays_are_made_for_more_than_a_few_rows() -> None:
-    model, X = learned(2, rows_of(100, 1)), rows_of(LIKE + 1, 2)
-    for i in range(LIKE):
-        model.predict(part(X, i, i + 1))
-        assert model.pool.single_rows._row is None
-    model.predict(part(X, LIKE, LIKE + 1))
-    assert model.pool.single_rows._row is not None
-    assert copy.deepcopy(model.pool.single_rows)._row is None
-    assert SingleRows().predict(model.pool, part(X, 0, 1)) is None

@@ -1,7 +1,5 @@
 """Weights are relative, a row of weight 0 is not there, and copies of rows are no evidence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The record of weights over the rows: what is kept, what is dropped, and the same however rows come."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

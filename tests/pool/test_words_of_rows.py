@@ -1,7 +1,5 @@
 """Rows of tables with words: an observation is all of a row, also the words that trees do not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

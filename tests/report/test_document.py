@@ -1,7 +1,5 @@
 """Blocks: all three renderers walk all of them, and write the same numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reports as pages: every number is the one that a command prints, and the page is whole."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

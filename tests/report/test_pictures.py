@@ -1,7 +1,5 @@
 """Pictures: what is drawn is there, twice the same bytes, and without matplotlib the remedy is told."""
 
-from __future__ import annotations
-
 import html
 import re
 from functools import cache
@@ -16,7 +14,6 @@ from tests.explanation.models import trained
 from tests.workflows.test_training import people
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
-from tunefree.explanation.dependence import Axis, Curve
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import Labels
@@ -132,29 +129,6 @@ def test_no_words_of_curves_cover_each_other(target):
     for axes, panel in zip(display.axes_, display.picture.curves, strict=True):
         heights = [bar.get_height() for bar in axes.patches]  # of the density of the rows
         assert max(heights) == STRIP if panel.axis.is_numeric else not heights
-
-
-@pytest.mark.parametrize(
-    ("labels", "n_outputs"),
-    [(["I1", "IF", "VS"], 3), (["Married-civ-spouse", "Never-married and more", "(missing)"], 1)],
-)
-@pytest.mark.parametrize(
-    "ends", [(-3600, 1100), (-0.9, 0.85), (1.5, 2.0), (-2e-7, 1e-7), (-123456.0, -5.0), (0.0, 0.0)]
-)
-def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
-    pytest.importorskip("matplotlib").use("agg")
-    from matplotlib.figure import Figure
-
-    from tunefree.plotting.dependence import draw_points
-
-    heights = np.outer([ends[0], ends[1], 0.0], np.linspace(1.0, 0.5, n_outputs))
-    axis = Axis("clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(0))
-    figure = Figure(figsize=(2.4, 1.75), layout="constrained", dpi=200)
-    draw_points(figure.subplots(), Curve(axis, 1234.5, heights, heights, heights, None))
-    figure.axes[0].tick_params(labelsize=6.5)
-    pairs = combinations(words_of(figure), 2)
-    assert [(a, b) for (a, place), (b, other) in pairs if place.overlaps(other)] == []
-    assert 1 <= len(figure.axes[0].get_xticks()) <= 5
 
 
 def test_the_weights_of_generations_are_a_figure_of_reports():

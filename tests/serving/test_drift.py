@@ -1,7 +1,5 @@
 """A service says where the loss rose, when, and which columns changed most."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

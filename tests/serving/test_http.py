@@ -1,7 +1,5 @@
 """HTTP with real processes: what is answered, to whom, and what clients that mean ill can do."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

@@ -1,7 +1,5 @@
 """A model in operation by itself: what it predicts and learns, and which rows it takes."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading
@@ -12,7 +10,7 @@ import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.waiting import NEVER
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
@@ -271,20 +269,6 @@ def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
     assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
 
 
-def test_rows_to_learn_bring_new_columns_if_asked(service):
-    one = service(admission=Admission(unknown_columns="learn"))
-    sent = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
-    with pytest.raises(DataError, match="'a' is not"):
-        one.learn([sent[0], {**sent[1], "deep": {"er": [1, "a"]}}])
-    assert one.state()["columns"] == ["age", "job"]
-    one.predict(sent[:1])
-    assert one.state()["columns"] == ["age", "job"]
-    one.learn(sent)
-    one.settle()
-    assert one.state()["columns"] == ["age", "job", "city", "deep.er"]
-    assert one.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
-
-
 def test_what_a_new_column_is_depends_on_no_request_beside_it(service):
     """The next process learns them in other groups."""
     one, values = service(admission=Admission(unknown_columns="learn")), (1, "a", "b", 2, 3, 4)
@@ -354,18 +338,6 @@ def _request(sent):
     from tunefree.serving.requests import Request
 
     return Request(sent)
-
-
-def test_explanations_add_up_and_follow_learning(service, tmp_path):
-    one = service(write_model(tmp_path / "m", learner="pool"))
-    for _ in range(2):
-        [row] = rows(N, N + 1, "rich")
-        [explained] = one.explain([row])
-        assert explained["class"] == "yes" and set(explained["contributions"]) == {"(constant)", "age", "job"}
-        assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"], abs=1e-5)
-        one.learn(rows(N, N + 100))
-    with pytest.raises(ModelError, match="no class"):
-        one.explain([row], "perhaps")
 
 
 def test_models_that_were_published_are_not_kept_by_errors(service):

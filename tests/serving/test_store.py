@@ -1,7 +1,5 @@
 """The store of a model in operation: versions, the journal, one writer, and ends at any moment."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Intervals, quantiles and sets in the answers of a service, for requests that ask for them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

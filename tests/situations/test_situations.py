@@ -1,7 +1,5 @@
 """The bars are kept. The quick situations of the chosen half run with the other tests, all the others are slow."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.situations.catalogue import ALL, CHOSEN, HALVES

@@ -1,7 +1,5 @@
 """Helpers of the tests of tables."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of

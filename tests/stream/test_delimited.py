@@ -1,24 +1,16 @@
 """CSV: which rows are refused, wherever blocks are cut."""
 
-from __future__ import annotations
-
-import gzip
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import Category, Number
 from tunefree.stream.contract import Options
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.features import TableEncoder
-from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.reading import begin
 
 from .tabular import numbers, records, skipped, text
 
@@ -66,16 +58,6 @@ def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, probl
         list(read_tables([file], block_size=block))
     assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
     assert "`on_bad_row='skip'`" in str(caught.value)
-
-
-def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
-    file = tmp_path / "t.csv.gz"  # which cannot be read from anywhere
-    file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1_200_000 + b"word\n"))
-    source, bad = open_source(file), BadRows()
-    reading = begin(source, Plan(), bad, labelled=False)
-    with pytest.raises(DataError, match="'word' is not a number") as caught:
-        list(reading.batches)
-    assert (caught.value.row, caught.value.column) == (1_200_001, "x")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

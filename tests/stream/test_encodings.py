@@ -1,7 +1,5 @@
 """Texts as people have them: encodings, zip archives, Excel's line with the delimiter."""
 
-from __future__ import annotations
-
 import zipfile
 
 import pytest

@@ -1,7 +1,5 @@
 """Ids of features: hashing, storage, and independence of where a stream is cut."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 
@@ -18,15 +16,6 @@ from tunefree.stream.features import TableEncoder
 from .tabular import chunk_of, encoded, raw_rows
 
 # -- hashing
-
-
-def test_features_that_share_a_hash_are_added_up():
-    columns = {f"c{k}": [f"{k}{i}" for i in range(40)] for k in range(6)} | {"t": ["one two three two"] * 40}
-    encoder, batch = encoded(columns, hash_bits=3, text=["t"])
-    exact, precise = encoded(columns, text=["t"])
-    for shared, apart in zip(raw_rows(batch), raw_rows(precise), strict=True):
-        assert len({j for j, _ in shared}) == len(shared) < len(apart)
-        assert sum(v for j, v in shared if j) >= 6
 
 
 @given(

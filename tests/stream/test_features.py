@@ -1,7 +1,5 @@
 """Columns become rows by type; nothing depends on where a stream is cut."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import numpy as np
@@ -84,19 +82,6 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
     }
 
 
-def test_calendar_fields_follow_the_time_zone():
-    values = pa.array([dt.datetime(2020, 1, 1, 0, 30)], pa.timestamp("us")).cast(pa.timestamp("us", "America/New_York"))
-    encoder, batch = encoded({"t": values})
-    assert named_rows(encoder, batch) == [{"t[year=2019]": 1, "t[month=12]": 1, "t[weekday=2]": 1, "t[hour=19]": 1}]
-
-
-def test_dates_have_no_hour_and_may_become_timestamps():
-    encoder, batch = encoded({"d": pa.array([dt.date(2020, 1, 1)])})
-    assert "d[hour=0]" not in encoder.names()
-    later = encoder.encode(chunk_of({"d": pa.array([dt.datetime(2020, 1, 2, 12)])}), True, BadRows())
-    assert named_rows(encoder, later)[0]["d[days]"] == 1.5
-
-
 @pytest.mark.parametrize(
     "written",
     [
@@ -109,17 +94,6 @@ def test_strings_of_iso_dates_are_dates(written):
     encoder, batch = encoded({"d": [written[0], "?", written[1]]})
     first, second, third = named_rows(encoder, batch)
     assert second == {"d[missing]": 1} and third["d[days]"] == 2 and first["d[year=2020]"] == 1
-
-
-def test_elapsed_time_counts_from_the_first_of_the_stream_not_of_the_chunk():
-    encoder, _ = encoded({"d": pa.array([None, dt.date(2020, 1, 1)])})
-    batch = encoder.encode(chunk_of({"d": pa.array([dt.date(2020, 1, 11)])}), True, BadRows())
-    assert named_rows(encoder, batch)[0]["d[days]"] == 10
-
-
-def test_times_of_day():
-    encoder, batch = encoded({"t": pa.array([dt.time(7, 30)]), "s": ["23:15"]})
-    assert named_rows(encoder, batch) == [{"t[hours]": 7.5, "t[hour=7]": 1, "s[hours]": 23.25, "s[hour=23]": 1}]
 
 
 # -- texts

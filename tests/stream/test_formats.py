@@ -1,7 +1,5 @@
 """The registry of formats, and formats that are not in the package."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

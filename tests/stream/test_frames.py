@@ -1,7 +1,5 @@
 """Tables in memory as chunks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

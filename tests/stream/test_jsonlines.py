@@ -1,7 +1,5 @@
 """JSON lines: what is read, and which lines are refused."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet

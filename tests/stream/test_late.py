@@ -1,7 +1,5 @@
 """Columns that first come later in a stream, and columns of structs and lists."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -101,17 +99,6 @@ def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
     assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
 
 
-def test_a_bad_line_hides_no_new_column(tmp_path, narrow):
-    rows = [*map(json.dumps, ROWS), '{"x": "no number", "hidden": 1}', '{"x": 1, "n": "x"}', '{"x": 1, "v": [1, "a"]}']
-    rows += ['{"x": 1, "o": 5}', '{"x": 1, "mixed": [1, "a"]}', '{"x": 7, "z": 2}']
-    file, bad = text(tmp_path / "t.jsonl", "\n".join(rows) + "\n"), BadRows(skip=True)
-    encoder, found = read([file], bad)
-    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.count == 5
-    assert "hidden" not in [column.name for column in encoder.columns]
-    for k, problem in enumerate(("'no number' is not a number", "'x' is not a number", "'a' is not a number")):
-        assert problem in bad.first[k]
-
-
 def test_later_files_may_have_further_columns(tmp_path):
     files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "n,x,s\n,3,\n5,4,red\n6,5,\n")]
     files.append(text(tmp_path / "c.csv", "x,s\n6,7\n"))
@@ -122,10 +109,3 @@ def test_later_files_may_have_further_columns(tmp_path):
         ("n", "number", 4),
         ("s", "category", 4),
     ]
-
-
-def test_the_first_rows_of_a_further_file_decide_what_its_new_columns_are(tmp_path):
-    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "x,code\n3,7\n4,8\n5,A7\n")]
-    encoder, rows = read(files)
-    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [("code", "category", 3)]
-    assert rows[2:] == [{"x": 3.0, "code=7": 1.0}, {"x": 4.0, "code=8": 1.0}, {"x": 5.0, "code=A7": 1.0}]

@@ -1,7 +1,5 @@
 """Which features belong to which part of which column."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from tests.stream.tabular import encoded

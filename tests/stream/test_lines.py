@@ -146,16 +146,6 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
         list(read_lines(["-"]))
 
 
-def test_standard_input_goes_on_from_a_place(monkeypatch):
-    standard_input(monkeypatch, b"one\ntwo\nthree\n")
-    stream = read_lines(["-"], block_size=4)
-    position = next(stream).position
-    del stream
-    assert together(read_lines(["-"], position)) == b"two\nthree\n"
-    standard_input(monkeypatch, b"one\ntwo\nthree\n")  # a new process
-    assert together(read_lines(["-"], position)) == b"two\nthree\n"
-
-
 def test_a_line_too_long(tmp_path):
     def limited(folder, name, data):
         return TextFile(write(folder, name, data), longest_line=64)

@@ -1,7 +1,5 @@
 """Lines that a stranger may have written cost their row, or end in one line that says where they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """What training saw of each column, and what is odd about rows that are predicted."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -99,16 +97,6 @@ def test_what_is_odd_is_told():
     )
     assert line.startswith("column 'day': outside what training saw, 2024-01-01 to 2024-10-26, by more than its width")
     assert "such as 1970-01-01" in line
-
-
-def test_many_unseen_categories_take_bounded_memory():
-    encoder, bad = learned(table(0)), BadRows()
-    for chunk in pieces(replaced(table(1, 3000), "c0", [f"x{k}" for k in range(3000)]), 500):
-        encoder.encode(chunk, False, bad)
-    assert len(bad.comparison.unseen[10].by_value) == profile.MOST_CATEGORIES
-    bad.compare()
-    assert "more than 1,000 categories" in str(bad.tally.oddities()[0])
-    assert bad.tally.oddities()[0].rows == 3000
 
 
 def test_shards_that_are_joined_have_the_profile_of_all_rows():

@@ -1,7 +1,5 @@
 """Rows of remembered values are those of the encoder of tables, and what is odd about them is the same."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import random
@@ -94,21 +92,6 @@ def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(name, value):
     if found is not None:
         expected = encoded(encoder, [row], Refused())
         assert all(map(np.array_equal, expected, found[0]))
-
-
-def test_what_is_not_foreseen_is_left_to_the_encoder():
-    rows = objects(N, 0)
-    encoder = encoder_of(rows)
-    known = {**rows[0], "age": 1}
-    assert RowEncoder(encoder).encode([known]) is not None
-    for row in ({**known, "job": "never seen"}, {key: known[key] for key in known if key != "job"}):
-        assert RowEncoder(encoder).encode([known, row]) is None
-    assert not RowEncoder(encoder_of(rows, hash_bits=8)).names
-    encoder.na_values = ("1",)
-    assert not RowEncoder(encoder).names
-    limited = encoder_of(rows)
-    limited.ids.limit(1000)
-    assert RowEncoder(encoder_of(rows)).names and not RowEncoder(limited).names
 
 
 def test_values_are_kept_while_features_keep_their_ids_and_bounded():

@@ -1,7 +1,5 @@
 """Sources in a random order: the same rows, every order, and nothing left on the disk."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rows of a query: SQLite through ADBC, and sources that fail on the way."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import adbc_driver_sqlite.dbapi as sqlite

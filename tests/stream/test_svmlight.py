@@ -157,12 +157,6 @@ def test_bad_rows(row, message):
     assert bad.count == 1
 
 
-@pytest.mark.parametrize("last", ["1 5", "1 5:", "1 5:1e", "1 5:-", "-"])
-def test_last_line_cut_short(last):
-    with pytest.raises(DataError, match="row 2"):
-        encoded("1 1:1\n" + last)
-
-
 def test_a_long_number_in_a_bad_row_moves_no_other():
     long = "0.12345678901234567890123"
     text = f"1 1:{long}\n{long} 2:1e999 3:{long}1\n1 4:{long}2\n"

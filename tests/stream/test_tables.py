@@ -1,8 +1,5 @@
 """Files of every tabular format: what is read, from where, and what is refused."""
 
-from __future__ import annotations
-
-import gzip
 import io
 from pathlib import Path
 
@@ -147,22 +144,6 @@ def test_csv_oddities(tmp_path):
     assert records(read_tables([text(tmp_path / "t.csv", ",b\n0,1\n")])) == [{"unnamed 1": "0", "b": "1"}]
     assert records(read_tables([text(tmp_path / "t.csv", 'a\n5" pipe\nx\n')]))[0] == {"a": '5" pipe'}
     assert records(read_tables([text(tmp_path / "h.csv", '"a\nb",c\n1,2\n')])) == [{"a\nb": "1", "c": "2"}]
-
-
-@pytest.mark.parametrize("extension", ["gz", "bz2", "zst", "xz"])
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
-def test_compressed_texts(tmp_path, name, extension):
-    WRITERS[name](TABLE, tmp_path / name)
-    content = (tmp_path / name).read_bytes()
-    methods = {"gz": gzip.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}
-    import bz2
-    import lzma
-
-    methods |= {"bz2": bz2.compress, "xz": lzma.compress}
-    file = text(tmp_path / f"{name}.{extension}", methods[extension](content))
-    chunks = list(read_tables([file], block_size=40))
-    assert records(chunks) == as_read(name)
-    assert records(read_tables([file], start=chunks[0].position, block_size=40)) == records(chunks[1:])
 
 
 # -- which files

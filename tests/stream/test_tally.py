@@ -1,7 +1,5 @@
 """Rows that cannot be used are counted by reason, in bounded memory, whatever the order in which rows are read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Columns of text are what columns of typed values are: one function decides, for features, targets, later columns."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

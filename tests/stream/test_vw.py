@@ -165,12 +165,6 @@ def test_bad_rows(row, message):
     assert bad.count == 1
 
 
-@pytest.mark.parametrize("last", ["1 | a:", "1 | a:1e", "1", "1 2"])
-def test_last_line_cut_short(last):
-    with pytest.raises(DataError, match="row 2"):
-        encoded("1 | a\n" + last)
-
-
 @given(st.lists(rows(), max_size=8), st.integers(1, 60))
 def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     path = tmp_path_factory.mktemp("vw") / "a.vw"

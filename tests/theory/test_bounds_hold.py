@@ -4,8 +4,6 @@ Every bound is on the regret of a learner against a comparator: that of the lear
 computed from the slopes. ``target`` steers the search towards streams on which the regret comes near the bound.
 """
 
-from __future__ import annotations
-
 from importlib.resources import as_file, files
 
 import numpy as np

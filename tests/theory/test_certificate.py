@@ -1,7 +1,5 @@
 """The theorems hold: on random streams, and on the census data against batch logistic regression."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +14,6 @@ from tunefree.losses.objectives import Objective
 from tunefree.model.targets import Labels
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
-from tunefree.papers.pistol_bound import log_phi
 from tunefree.pool.model import Model
 from tunefree.theory.bounds import paper_bound
 
@@ -120,9 +117,3 @@ def softmax_loss(X, y, u):
     margins = np.c_[np.ones(len(X)), X] @ u[:3]
     code = np.searchsorted(["a", "b", "c"], y)
     return (np.logaddexp.reduce(margins, axis=1) - margins[np.arange(len(X)), code]).sum()
-
-
-def test_phi_of_the_proof():
-    assert np.exp(log_phi(0.25)) == pytest.approx(1.07, abs=0.05)
-    assert log_phi(4 / 9) > 709  # why it is kept as a logarithm
-    assert log_phi(0.5) == np.inf

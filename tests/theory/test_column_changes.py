@@ -1,7 +1,5 @@
 """Which columns changed between two samples: how seldom the tests are wrong, and what they name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The test of exchangeability: its level, what it finds, and that it does not depend on batches."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 

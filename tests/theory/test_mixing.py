@@ -1,7 +1,5 @@
 """No mixture loses more than its theorem says: streams at random, of growing scales, and that Hypothesis drives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,7 +15,7 @@ from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.scinol import scinol2_bound
 from tunefree.theory.bounds import paper_bound
-from tunefree.theory.mixing import interval_cost, mixing_excess
+from tunefree.theory.mixing import mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
 OF_NUMBERS = [kind for kind in LOSSES if kind not in OF_RATES]
@@ -120,23 +118,6 @@ def test_rows_without_weights_have_no_gap_and_the_bound_is_that_of_the_theorem(k
         assert mixture.account.gap < 1e-10 and mixture.account.units.tolist() == [1.0, 0.0, 1.0]
         excess = mixing_excess(mixture.account, 400.0)
         assert math.log(3) < excess <= math.log(3) + 2 / 3 * math.log(400) + 1e-9
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-def test_an_interval_after_large_losses_has_these_skipped_in_full(kind):
-    members, y, _ = stream(kind, 300, 8)
-    members[:10], y[:10] = 100.0 * members[:10], 100.0 * y[:10]
-    mixture = Mixture(N_MEMBERS, *of_kind(kind))
-    mixed = mixture.learn(members, y, np.ones(300))
-    account, losses = mixture.account, [loss_of(kind, *row) for row in zip(y, mixed, strict=True)]
-    start, excess = int(account.start[0]), mixing_excess(mixture.account, 300.0)
-    assert 10 < start <= 300 and float(account.skipped[0]) == pytest.approx(sum(losses[: start - 1]), rel=1e-9)
-    assert excess == pytest.approx(
-        sum(losses[: start - 1])
-        + float(account.gap[0])
-        + float(account.units[0]) * interval_cost(start, 300)
-        + float(account.units[1]) * math.log(900)
-    )
 
 
 @pytest.mark.parametrize("kind", OF_CLASSES)

@@ -1,7 +1,5 @@
 """The test of rising losses: how seldom it is wrong, what it sees, and that it does not depend on batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

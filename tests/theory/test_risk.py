@@ -1,7 +1,5 @@
 """The bound on the risk covers as often as it says, wherever one stops, and is not much wider than it must be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

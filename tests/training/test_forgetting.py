@@ -1,7 +1,5 @@
 """Streams of categories and words without end, under a memory limit: some are forgotten, the same in any batches."""
 
-from __future__ import annotations
-
 import re
 import signal
 

@@ -1,7 +1,5 @@
 """One pass: whatever door rows come through, the same rows in the same order make the same model."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of a pipe are learned as they come, and the model does not depend on when they came."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """A training that is asked to end: what was learned is saved, and goes on with the rest of the stream to the byte."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`tunefree certify`: what one pass proves, from the command line."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np
@@ -49,23 +47,6 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     for bound_radius, bound in found["lower_bounds"].items():
         assert bound_radius < radius or bound <= mean
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
-
-
-def test_the_theorem_knows_features_that_were_met_once(tmp_path):
-    """They have no statistics of their own; the comparator has learned them by heart."""
-    rng = np.random.default_rng(0)
-    words, label = rng.integers(0, 5000, 3000), rng.choice([-1, 1], 3000)
-    columns = {"word": [f"w{word}" for word in words], "label": np.where(label > 0, "yes", "no")}
-    trained = train(open_source(columns), Plan(target="label", learner="scinol2", categorical=("word",)))
-    assert trained.model.linear.meetings.n_without_slot > 0
-    found, counts = np.unique(words, return_counts=True)
-    by_heart = {word: 5.0 * label[words == word][0] for word in found[counts == 1][:500]}
-    lines = [f"word=w{word},{weight}\n" for word, weight in by_heart.items()]
-    (tmp_path / "weights.csv").write_text("feature,weight\n" + "".join(lines))
-    known = proved_by(trained, tmp_path / "weights.csv")
-    margins = np.array([by_heart.get(word, 0.0) for word in words.tolist()])
-    regret = known["loss"] - np.logaddexp(0.0, -label * margins).mean()
-    assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
 
 
 def test_risk_and_mixing_on_the_census_data():

@@ -1,7 +1,5 @@
 """Weights of classes on the command line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

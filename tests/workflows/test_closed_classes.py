@@ -1,14 +1,11 @@
 """Classes that are named beforehand, and classes of very few rows, on the command line and in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
 import tunefree
-from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
@@ -59,19 +56,6 @@ def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):
         "train", odd_file, "--from", folder / "a", "-o", folder / "b", "--classes", "no", "--classes", "goo"
     )
     assert status == 2 and "--classes" in err
-
-
-@pytest.mark.parametrize("learner", ["pool", "scinol2"])
-def test_classes_of_a_training_in_python(learner):
-    table = rows()
-    with pytest.raises(DataError, match="row 701.*'goo' is not among the classes"):
-        tunefree.train(table, target="label", learner=learner, classes=["no", "yes"])
-    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], on_bad_row="skip")
-    assert model.classes_.tolist() == ["no", "yes"]
-    codes = {"x": table["x"], "code": np.arange(1200) % 2}
-    assert tunefree.train(codes, target="code", classes=[2, 1, 0]).classes_.tolist() == [0, 1, 2]
-    flags = {"x": table["x"], "flag": table["x"] > 0}
-    assert tunefree.train(flags, target="flag", classes=[True, False]).classes_.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("odd", "places"), [((700,), "row 701"), ((700, 900), "rows 701 and 901")])

@@ -1,7 +1,5 @@
 """Samples of rows before and after a rise: the same however rows are cut, saved and restored, in bounded memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tunefree.core.part import restored

@@ -1,14 +1,11 @@
 """Learners compared on one pass: the figures are those of `train`, whatever the batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from tests.workflows.test_training import people
-from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.pool.model import Model
 from tunefree.stream.source import open_source
@@ -64,17 +61,3 @@ def test_curves_do_not_depend_on_where_batches_are_cut():
     so_far, before = contestants[0].curve[-1], contestants[0].curve[-2]
     assert so_far.loss == pytest.approx(np.average(row_losses, weights=weight))
     assert so_far.recent == pytest.approx(np.average(row_losses[before.rows :], weights=weight[before.rows :]))
-
-
-def test_who_cannot_take_part_is_left_out(for_classes_only):
-    compared = compare(open_source(people(100)), Plan(target="pay", ignore=("rich",)), [for_classes_only, "scinol2"])
-    assert ([contestant.name for contestant in compared.contestants], list(compared.left_out)) == (
-        ["scinol2"],
-        [for_classes_only],
-    )
-    assert "classes only" in compared.left_out[for_classes_only]
-    assert compared.leaders() == {}
-    hinge = compare(open_source(people(100)), Plan(target="rich", loss="hinge"), FEW)
-    assert "logistic" in hinge.left_out[POOL]
-    with pytest.raises(ModelError, match="no learner is left.*classes only"):
-        compare(open_source(people(100)), Plan(target="pay"), [for_classes_only])

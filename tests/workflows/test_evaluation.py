@@ -1,7 +1,5 @@
 """How far probabilities are to be believed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Explanations of predictions as tables: contributions that add up, of the class asked for, of the strongest terms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pyarrow import csv, parquet
@@ -47,16 +45,3 @@ def test_contributions_add_up_to_the_margin_that_is_explained(target, tmp_path):
     np.testing.assert_allclose(
         numbers(table, len(plain) - 1).sum(axis=1), explained, atol=1e-9 * np.abs(explained).max()
     )
-
-
-def test_all_but_the_strongest_terms_are_added_up(tmp_path):
-    table, _, _ = written("rich", tmp_path / "why.csv")
-    some, _, _ = written("rich", tmp_path / "some.csv", top=2)
-    sizes = {name: np.abs(table[name]).mean() for name in table.column_names[4:]}
-    strongest = sorted(sizes, key=sizes.get)[:-3:-1]
-    assert some.column_names == [*PLAIN, *strongest, "(other)"]
-    others = sum(table[name].to_numpy() for name in sizes if name not in strongest)
-    np.testing.assert_allclose(some["(other)"], others, atol=1e-9)
-    assert some["margin"].equals(table["margin"])
-    every, _, _ = written("rich", tmp_path / "every.csv", top=1000)
-    assert every.equals(table)

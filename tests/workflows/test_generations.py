@@ -1,7 +1,5 @@
 """Training of generations: killed and resumed, gone on with, in bounded memory, and files that were made to mislead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Rows of one group: read but not learned, handed over together, kept together over checkpoints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What evaluation measures of intervals: coverage, width and the interval score."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

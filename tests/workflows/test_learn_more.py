@@ -1,7 +1,5 @@
 """Models that go on with further rows, and checkpoints of data that have changed since."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 

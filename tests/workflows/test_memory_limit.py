@@ -1,7 +1,5 @@
 """A limit of what a model may take: told, parts put to sleep, an error at last; always before the memory is taken."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

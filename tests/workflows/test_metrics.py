@@ -1,7 +1,5 @@
 """Metrics are scikit-learn's, and their intervals hold the truth as often as they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

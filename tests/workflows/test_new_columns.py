@@ -1,7 +1,5 @@
 """Columns that come later: in the command line, in Python, in checkpoints, and in models that go on."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The progressive loss of numbers counts predictions, and not that nothing was known before the first row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sorted files: they are noticed, their errors are not taken for those of new rows, and `--shuffle` helps."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from importlib.resources import files
@@ -94,22 +92,3 @@ def test_the_order_of_a_table_in_memory_is_drawn_as_by_fit():
     with pytest.warns(UserWarning, match="sorted by the target.*Train with `shuffle=True`"):
         kept = tunefree.train(rows, target="y", learner="scinol2", shuffle=False)
     assert score(kept, rows) < 0.7 and not kept.get_params()["shuffle"]
-
-
-def test_the_order_of_files_streams_groups_and_plans_is_kept(tmp_path):
-    rows = sorted_rows()
-    parquet.write_table(rows, tmp_path / "rows.parquet")
-    grouped = rows.append_column("g", pa.array(np.arange(600) // 2))
-    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
-    quick = {"target": "y", "learner": "scinol2"}
-    for data, options in (
-        (tmp_path / "rows.parquet", quick),
-        (reader, quick),
-        (rows, {"plan": Plan(**quick)}),
-        (grouped, {"target": "y", "group": "g"}),
-    ):
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            model = tunefree.train(data, **options)
-        assert not model.trained_.plan.shuffle
-        assert "group" in options or any("sorted by the target" in str(line.message) for line in told)

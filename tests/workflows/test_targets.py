@@ -1,7 +1,5 @@
 """What a target of whole numbers suggests, on the frequencies of real ones."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,14 +1,11 @@
 """From sources to models: tasks, classes along the stream, held-out rows, checkpoints."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
 import time
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +22,6 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.batches import held_out_rows
 from tunefree.training.targets import task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
@@ -91,17 +87,6 @@ def test_held_out_rows_are_not_learned():
     np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
     assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
-
-
-@pytest.mark.parametrize("share", [0.4, 0.3, 0.15, 1 / 3, 0.123456789])
-def test_rows_held_out_do_not_depend_on_batches_nor_on_the_length_of_the_stream(share):
-    share = Plan(holdout=share).holdout_share
-    whole = held_out_rows(share, 0, 500)
-    cuts = [0, 1, 2, 7, 64, 65, 300, 500]
-    pieces = [held_out_rows(share, start, stop - start) for start, stop in pairwise(cuts)]
-    np.testing.assert_array_equal(np.concatenate(pieces), whole)
-    late = share.denominator * 10**6
-    np.testing.assert_array_equal(held_out_rows(share, late, 500), whole)
 
 
 def test_saved_and_loaded_models_predict_the_same(tmp_path):

@@ -1,7 +1,5 @@
 """Rows without a label in a stream to learn from: errors, or skipped and counted."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

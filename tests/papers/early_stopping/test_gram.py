@@ -1,7 +1,5 @@
 """Gram products: the same as with the whole matrix, whatever is kept, dense or sparse, and to the bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Iterative regularization as estimators: the path, the stop, looking back, pictures."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -12,13 +10,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.metrics import log_loss
-from sklearn.preprocessing import StandardScaler
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import losses
 from tunefree.papers.early_stopping import preparation
-from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -136,16 +131,6 @@ def test_the_error_of_rows_learned_is_within_the_bound(estimator, output):
     assert stopped.bound(0.0).value is None or stopped.bound(1e3).value > stopped.bound(0.0).value
 
 
-def test_the_stop_of_the_theory():
-    X, y, _, _ = halves(CANCER)
-    model = Classifier(loss="hinge", stop="theory", validation_fraction=0.0).fit(X, y)
-    assert model.n_iter_ == len(model.path_) == stopping_time(len(y), losses.Hinge()).iterations
-    assert np.isnan(model.path_.validation_loss).all()
-    assumed = {"beta": 0.5, "tau": 0.5, "zeta": 1.0}
-    model = Classifier(stop="theory", validation_fraction=0.0, assumptions=assumed).fit(X, y)
-    assert model.n_iter_ == stopping_time(len(y), losses.Logistic(), **assumed).iterations
-
-
 def test_rows_held_out_are_a_share_of_each_class_and_equal_rows_stay_together():
     X, y, _, _ = halves(CANCER)
     again = np.repeat(np.arange(len(y)), 1 + np.arange(len(y)) % 3)
@@ -178,19 +163,6 @@ def test_the_holdout_depends_on_the_random_state_alone():
     shuffled = np.random.default_rng(1).permutation(len(y))
     other = Classifier(max_iter=20).fit(X[shuffled], y[shuffled])
     np.testing.assert_allclose(other.coef_, models[0].coef_, rtol=1e-8)
-
-
-def test_widths_of_kernels():
-    X, y, _, _ = halves(CANCER)
-    model = Classifier(kernel="rbf", max_iter=3).fit(X, y)
-    Z = StandardScaler().fit_transform(X)
-    apart = np.sqrt(((Z[y == 0][:, None] - Z[y == 1]) ** 2).sum(axis=2))
-    assert model.gamma_ == pytest.approx(0.5 / np.median(apart) ** 2, rel=0.1)
-    model = Classifier(kernel="laplacian", gamma=0.03, max_iter=3).fit(X, y)
-    assert model.gamma_ == 0.03
-    assert model.dual_coef_.shape[0] == 1
-    with pytest.raises(AttributeError, match="dual_coef_"):
-        model.coef_  # noqa: B018
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian", "poly", "linear"])

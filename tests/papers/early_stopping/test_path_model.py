@@ -1,7 +1,5 @@
 """Estimators of iterative regularization that are saved and come back: not a bit differs, nothing needless is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

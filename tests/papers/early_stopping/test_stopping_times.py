@@ -1,7 +1,5 @@
 """Stopping times and rates against numbers worked out by hand from the paper's formulas; bounds against true errors."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The subgradient method against ten-line loops: iterates, averages, the best one, norms, and looking back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -13,7 +11,7 @@ from tunefree import losses
 from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
-from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
+from tunefree.papers.early_stopping.stopping_times import lemma_bound
 from tunefree.papers.kernel.usual import Gaussian
 from tunefree.papers.subgradient import RECORD, Problem, Rows, descend, steps_of, wrong_classes
 
@@ -75,16 +73,6 @@ def twin(K, y, weight, loss, n_outputs, eta, theta, T):
     return found
 
 
-def twin_weights(X, y, weight, loss, n_outputs, eta, theta, T):
-    """Equation (1) with weights, the constant last."""
-    Phi = np.column_stack([X, np.ones(len(X))])
-    w, found = np.zeros((Phi.shape[1], n_outputs)), []
-    for t in range(1, T + 1):
-        found.append(w)
-        w = w - eta * t**-theta * Phi.T @ (share(weight)[:, None] * slopes_of(loss, y, Phi @ w))
-    return found
-
-
 SETTINGS = [
     (losses.Logistic(), Objective("classification", losses.Logistic()), 2, 1, 0.0),
     (losses.Hinge(), Objective("classification", losses.Hinge()), 2, 1, 0.5),
@@ -97,20 +85,6 @@ by_setting = pytest.mark.parametrize(
     SETTINGS,
     ids=["logistic", "hinge", "smoothed against all", "hinge against all", "multinomial"],
 )
-
-
-@by_setting
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, form):
-    X, y, weight = data(classes=classes)
-    run = path_of(problem(form(X), y, weight, loss, None, n_outputs, objective), 0.4, theta, 25)
-    expected = twin_weights(X[15:], y[15:], weight[15:], loss, n_outputs, 0.4, theta, 25)
-    for t in (1, 2, 10, 25):
-        np.testing.assert_allclose(run.last(t), expected[t - 1], rtol=1e-10, atol=1e-12)
-        steps = 0.4 * np.arange(1, t + 1) ** -theta
-        mean = np.tensordot(steps, expected[:t], axes=1) / steps.sum()
-        np.testing.assert_allclose(run.average(t), mean, rtol=1e-12, atol=1e-12)
-        assert run.records["norm"][t - 1] == pytest.approx(np.linalg.norm(expected[t - 1]), rel=1e-10)
 
 
 @by_setting
@@ -156,16 +130,6 @@ def test_the_largest_eigenvalue_is_met_from_above(space):
     true = np.linalg.eigvalsh(roots[:, None] * K * roots).max()
     found = largest_eigenvalue(p)
     assert true <= found <= 1.1 * true * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SmoothedHinge(), losses.SquaredHinge(), losses.Square()])
-def test_steps_for_smooth_losses_descend(loss):
-    X, y, weight = data(n=200)
-    p = problem(X, y, weight, loss)
-    run = path_of(p, step_size(p, loss, 0.0, "auto"), 0.0, 100)
-    assert descends(run.records) and (np.diff(run.records["training_loss"]) <= 1e-12).all()
-    assert step_size(p, loss, 0.0, "theory") <= step_size(p, loss, 0.0, "auto")
-    assert not descends(path_of(p, 50 * step_size(p, loss, 0.0, "auto"), 0.0, 20).records)
 
 
 def test_the_lemmas_are_told_where_they_hold():

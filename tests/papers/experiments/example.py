@@ -1,7 +1,5 @@
 """The parts of an experiment, apart from its tests: processes that compute them import no more than they need."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns become features as the papers make them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Parts are computed once, kept, and taken up again; what is written is whole; messages say what is missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

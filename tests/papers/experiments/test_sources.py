@@ -1,7 +1,5 @@
 """Results in the cache are those of the present code and data."""
 
-from __future__ import annotations
-
 from tunefree.papers.experiments import sources
 from tunefree.papers.experiments.experiment import Store
 

@@ -1,7 +1,5 @@
 """Kernel learners that learn together: nothing depends on cuts or threads, rows wait, and any finite row is borne."""
 
-from __future__ import annotations
-
 import copy
 import os
 
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, teach
-from tests.strategies import KINDS, as_dense, as_sparse
+from tests.strategies import KINDS, as_dense
 from tunefree.core import storage, threads
 from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
@@ -77,19 +75,6 @@ def test_rows_wait_until_there_are_enough():
     assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
-def test_rows_that_wait_are_not_the_callers():
-    data, X = drawn(7, 300), drawn(7, 300).X.copy()
-    bank, other = (bank_of(data, kernel_config=KernelConfig()) for _ in range(2))
-    with frozen_after(200):
-        for start in range(0, 300, 100):
-            buffer = X[start : start + 100].copy()
-            here = data._replace(y=data.y[start : start + 100], weight=data.weight[start : start + 100])
-            teach(bank, as_dense(buffer), here)
-            buffer[:] = 1e6  # used again for something else
-        teach(other, as_dense(X), data)
-    assert saved(bank) == saved(other)
-
-
 @pytest.mark.parametrize(
     ("kind", "n", "objective"),
     [*((kind, 400, "binary") for kind in sorted(KINDS)), *(("table", n, "against") for n in (1, 100, 300, 400, 684))],
@@ -142,15 +127,3 @@ def test_extreme_rows_give_finite_predictions(case, kind, view, double):
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, frozen:]).all()
         assert all(np.isfinite(array).all() for array in bank.save_state()[0].values() if array.dtype.kind == "f")
-
-
-def test_sparse_rows_may_have_new_features_at_any_time():
-    rng = np.random.default_rng(17)
-    data = drawn(17, 600)
-    X = np.c_[data.X, np.zeros((600, 20))]
-    X[300:, 4:] = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.1)
-    bank, shown, _ = learned(data, as_sparse(X), frozen=400)
-    other, expected, _ = learned(data, as_dense(X), frozen=400, view="raw")
-    raw, found, _ = learned(data, as_sparse(X), frozen=400, view="raw")
-    assert np.isfinite(shown[:, 400:]).all()
-    np.testing.assert_allclose(found[:, 400:], expected[:, 400:], rtol=1e-3, atol=1e-3)

@@ -1,8 +1,6 @@
 """Certificates and the theorem of PiSTOL in a kernel's space hold where the norm grows, for numbers, and after classes
 that come late."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Kernel learners as a model: asleep at first, then the widths are mixed, and saved."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

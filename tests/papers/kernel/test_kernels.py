@@ -1,7 +1,5 @@
 """Kernels by their names, and the median rule for their widths."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How kernels of several widths are mixed: what sleepers and failures do to it, and that cuts do not matter."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

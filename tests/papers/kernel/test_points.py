@@ -1,7 +1,5 @@
 """Rows as points of a kernel's space, how points are kept, and sums of kernel values over a support."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
