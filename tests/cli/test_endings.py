@@ -119,13 +119,12 @@ main()
 """
 
 
-@pytest.mark.parametrize("thread", ["reading", "none"])
 @pytest.mark.parametrize(
-    ("words", "status", "end"),
+    ("thread", "words", "status", "end"),
     [
-        (["inspect", "no.model"], 2, "tunefree: no.model: "),
-        (["train", "--hash-bit", "3"], 2, ""),
-        (["--version"], 0, ""),
+        ("reading", ["inspect", "no.model"], 2, "tunefree: no.model: "),
+        ("reading", ["--version"], 0, ""),
+        ("none", ["train", "--hash-bit", "3"], 2, ""),
     ],
 )
 def test_threads_of_arrow_that_read_on_do_not_abort_the_end(thread, words, status, end):

@@ -58,6 +58,7 @@ def test_every_page_is_in_the_navigation():
         assert str(path.relative_to(DOCS)) in navigation
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
     """In its quick form: no page is executed."""
     pytest.importorskip("material")

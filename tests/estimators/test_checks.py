@@ -56,7 +56,7 @@ VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check; quick a
 def is_quick(estimator, check):
     """Whether `make test` runs a check."""
     name, is_variant = check.func.__name__, VARIANTS_OF_INPUT & set(check.keywords)
-    if estimator in OTHER_SETTINGS:
+    if estimator in OTHER_SETTINGS or isinstance(estimator, (TuneFreeRegressor, IterativeRegularizationClassifier)):
         return name in OF_LEARNING and not is_variant
     if is_variant:
         return isinstance(estimator, ScInOLClassifier)

@@ -89,7 +89,9 @@ def test_a_stream_of_zeros_has_a_rate_near_zero_in_the_unit_of_the_exposure(esti
         assert model.predict(X[:2]) == pytest.approx(0.5 / (weight + 0.5), rel=1e-6)
 
 
-@pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])
+@pytest.mark.parametrize(
+    "loss", ["poisson", *(pytest.param(loss, marks=pytest.mark.slow) for loss in ("tweedie:1.5", "gamma"))]
+)
 def test_predictions_are_as_large_in_total_as_the_targets(loss):
     X, y, exposure, _ = counts()
     y = y + 0.5 if loss == "gamma" else y

@@ -40,7 +40,9 @@ def learned(X, y, classes, batch=1000, scale=1.0, model=None):
     return model, np.concatenate(losses)
 
 
-@pytest.mark.parametrize(("n_before", "shares"), [(1000, (0.0,)), (5000, (0.0, 0.1))])
+@pytest.mark.parametrize(
+    ("n_before", "shares"), [(1000, (0.0,)), pytest.param(5000, (0.0, 0.1), marks=pytest.mark.slow)]
+)
 def test_a_late_class_is_predicted_as_a_declared_one(n_before, shares):
     X, y = stream(n_before, 3000)
     begun = [pickle.dumps(learned(X[:n_before], y[:n_before], classes)[0]) for classes in (TWO, THREE)]

@@ -53,8 +53,9 @@ def check(model: Model, X: Block) -> None:
     assert model.pool.single_rows._row is not None
 
 
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
-@pytest.mark.parametrize("n", [20, 700, LATEST_LINEAR_ROWS + 100], ids=["few", "some", "linear models sleep"])
+@pytest.mark.parametrize(
+    ("n_classes", "n"), [(0, 20), (2, 20), (3, 20), (0, 700), (2, 700), (3, 700), (2, LATEST_LINEAR_ROWS + 100)]
+)
 def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
     model = learned(n_classes, rows_of(n, 1))
     check(model, rows_of(N_NEW, 2))
@@ -84,7 +85,9 @@ def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
     assert alone.pool.single_rows._row is not None
 
 
-@pytest.mark.parametrize(("n_classes", "loss"), [(0, "square"), (0, "poisson"), (2, None), (3, None)])
+@pytest.mark.parametrize(
+    ("n_classes", "loss"), [(0, "square"), pytest.param(0, "poisson", marks=pytest.mark.slow), (2, None), (3, None)]
+)
 def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learned_them_together(
     n_classes: int, loss: str | None
 ) -> None:

@@ -52,7 +52,7 @@ def test_the_first_group_judges_no_member():
 
 
 @pytest.mark.all_trees
-@pytest.mark.parametrize("loss", ["absolute", "huber:1"])
+@pytest.mark.parametrize("loss", ["absolute", pytest.param("huber:1", marks=pytest.mark.slow)])
 def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, monkeypatch):
     monkeypatch.setattr(inheritance, "BUDGET", 0.0)  # rows without outliers would afford smaller steps
     errors = []

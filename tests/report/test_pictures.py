@@ -103,7 +103,7 @@ def picture(target):
     return explanation.picture_of(model, explanation.terms_of(model))
 
 
-@pytest.mark.parametrize("target", ["rich", "pay"])
+@pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_curves_are_drawn(tmp_path, target):
     pytest.importorskip("matplotlib")
     drawn = picture(target)

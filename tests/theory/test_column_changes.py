@@ -21,7 +21,10 @@ def changes(before, after, kinds=KINDS):
     return compared(before, after, range(before.shape[1]), kinds).changes
 
 
-@pytest.mark.parametrize("sizes", [(512, 512), (512, FEWEST), (60, 300)])
+@pytest.mark.parametrize(
+    "sizes",
+    [(512, FEWEST), pytest.param((512, 512), marks=pytest.mark.slow), pytest.param((60, 300), marks=pytest.mark.slow)],
+)
 def test_samples_of_the_same_rows_differ_by_chance_as_seldom_as_stated(sizes):
     rng = np.random.default_rng(0)
     false_alarms = sum(bool(changes(rows(rng, sizes[0]), rows(rng, sizes[1]))) for _ in range(300))

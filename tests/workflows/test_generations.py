@@ -23,11 +23,11 @@ from tunefree.workflows.evaluation import evaluate
 
 PLAN = Plan(target="rich", ignore=("pay",))
 N = 600
-OTHER_FORMATS = ("csv", "jsonl", "svm")
+OTHER_FORMATS = ("csv", "jsonl", "svm", "vw")
 
 
-# The pool with each format; quickly with a table and a file of lines, since test_training.py resumes each format.
-@pytest.mark.parametrize("suffix", ["parquet", "vw", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHER_FORMATS)])
+# The pool with each format; quickly with a table, since test_training.py resumes each format.
+@pytest.mark.parametrize("suffix", ["parquet", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHER_FORMATS)])
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
     monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
