@@ -66,7 +66,7 @@ def test_after_an_error_anywhere_it_goes_on_or_must_be_fitted_anew(name):
     model, rows, targets = begun(name)
     calls_of(copy.deepcopy(model), rows[100:], targets[100:])  # which prepares kernels
     n_calls, ends = calls_of(copy.deepcopy(model), rows[100:], targets[100:]), set()
-    places = np.append(np.geomspace(1, n_calls - 1, 4), np.linspace(1, n_calls - 1, 3))
+    places = np.append(np.geomspace(1, n_calls - 1, 5), np.linspace(1, n_calls - 1, 4))
     for most in np.unique(places.astype(int)).tolist():
         broken = copy.deepcopy(model)
         with pytest.raises(Broken):

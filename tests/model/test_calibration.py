@@ -162,3 +162,12 @@ def test_rows_that_are_not_judged_calibrate_nothing():
     np.testing.assert_array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
     models[1].learn(X, Labels.of(y), np.ones(400))
     assert not np.array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+def test_a_late_class_begins_as_improbable_as_it_was_in_the_rows_so_far(rows):
+    known, margins = Calibration.create(2), np.zeros((1, 3))
+    calibration.learn(known, np.ones((40, 2)), np.arange(40) % 2, np.ones(40))
+    late = calibration.log_odds(calibration.add_classes(known, 3, rows), margins)
+    new = calibration.log_odds(calibration.add_classes(known, 3, 0), margins)
+    np.testing.assert_allclose(late - new, [[0.0, 0.0, -np.log(rows)]])

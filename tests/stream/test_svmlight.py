@@ -195,6 +195,7 @@ def test_zero_is_an_index_where_it_occurs():
     left_out = SvmlightEncoder()
     encoded("1 5:1\n", encoder=left_out)
     assert by_name(left_out, encoded("1 0:2 5:1\n", learning=False, encoder=left_out)) == [(1, {"5": 1})]
+    assert not left_out.state()[1]["zero_based"]
 
 
 def test_indices_of_any_size_are_hashed():

@@ -50,6 +50,13 @@ def test_a_rise_is_seen_where_it_begins_with_the_losses_before_and_after():
     assert np.mean(losses_after) == pytest.approx(1.5, abs=0.4)
 
 
+def test_ratios_of_tiny_losses_tell_nothing():
+    rng = np.random.default_rng(1)
+    losses = np.concatenate([1e-6 * rng.random(1000), 1e-3 * rng.random(1000), 0.09 * rng.random(1000)])
+    assert looked_at(losses).count == 0
+    assert looked_at(losses, scale=1e-4).count > 0
+
+
 def test_nothing_depends_on_batches_or_on_being_saved():
     rng = np.random.default_rng(2)
     losses = rng.exponential(size=4000) * np.repeat([1.0, 4.0, 1.0, 9.0], 1000)
