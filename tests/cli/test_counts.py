@@ -60,3 +60,29 @@ def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
     assert predicted[0] == predicted[1]
     found = run("evaluate", models["good"], str(files / "bad.csv"), "--on-bad-row", "skip", "--json")[1]
     assert json.loads(found)["rows"] == 197
+
+
+def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
+    for number in (0, 1):
+        table = policies(seed=number)
+        names = ["age", "area", "years", "claims"]
+        columns = {name: np.repeat(np.array(table[name])[:300], 5).tolist() for name in names}
+        csv.write_csv(pa.table(columns | {"person": np.repeat(np.arange(300), 5)}), files / f"{number}.csv")
+    a, b, data = str(files / "a.model"), str(files / "b.model"), str(files / "1.csv")
+    for model in (a, b):
+        learner = ("--learner", "scinol2" if model == a else "nag")
+        assert run(*TRAIN, str(files / "0.csv"), "--ignore", "person", *learner, "-o", model)[0] == 0
+    alone = json.loads(run("evaluate", a, data, "--json")[1])
+    together = json.loads(run("evaluate", a, data, "--group", "person", "--by", "area", "--json")[1])
+    assert together["groups"] == 300 and together["deviance"] == alone["deviance"]
+    ends = [found["intervals"]["deviance"] for found in (alone, together)]
+    assert 1.5 < (ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0]) < 3.5  # five copies tell what one does
+    deciles = json.loads(run("evaluate", a, data, "--against", b, "--json")[1])["double_lift"]
+    assert [row["decile"] for row in deciles] == list(range(1, len(deciles) + 1))
+    ratios = [row["first"] / row["second"] for row in deciles]
+    assert ratios == sorted(ratios)
+    status, _, errors = run("evaluate", a, data, "--group", "persn")
+    assert status != 0 and "'persn'" in errors
+    assert run("train", "-t", "claims", "--learner", "scinol2", str(files / "0.csv"), "-o", b)[0] == 0
+    status, _, errors = run("evaluate", a, data, "--against", b)
+    assert status != 0 and "both are of a loss with a logarithmic link" in " ".join(errors.split())

@@ -82,6 +82,21 @@ def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
         assert len(starts) > 10 and all(piece.file.escape == escape for shard in cut_up for piece in shard.pieces)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.svm", "{} {}:0.5 900:{}"),
+        ("a.vw", "{} |f word{}:0.5 other:{}"),
+        ("a.jsonl", '{{"y": "c{}", "w": "v{}", "x": {}}}'),
+    ],
+)
+def test_lines_of_each_format_are_united(tmp_path, name, line):
+    path = tmp_path / name
+    path.write_text("".join(line.format(1 if k % 3 else -1, 3 + (k * 7) % 50, k + 0.5) + "\n" for k in range(200)))
+    plan = Plan(target="y" if name == "a.jsonl" else None)
+    assert len(same_as_one_reader(path, plan, Cut(1, 700))) > 3
+
+
 def test_a_column_that_comes_later_is_a_column_of_all_shards(tmp_path):
     path = tmp_path / "late.jsonl"
     rows = [json.dumps({"y": "ab"[k % 2], "x": k}) for k in range(100)]

@@ -104,7 +104,6 @@ def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
     assert "features forgotten" not in " ".join(str(block) for block in summary(unlimited, tmp_path / "m"))
 
 
-@pytest.mark.slow
 def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(13_000, 4))

@@ -38,6 +38,7 @@ def test_balanced_weights_are_those_of_a_column(files, run):
         ("weighted.csv", "column", ("--weight", "w")),
         ("rare.csv", "balanced", ("--class-weight", "balanced")),
         ("rare.csv", "given", given),
+        ("weighted.csv", "both", ("--weight", "w", "--class-weight", "balanced")),
         ("rare.csv", "as they are", ()),
     ):
         status, _, err = run("train", folder / data, "-o", folder / name, *QUICK, *options)
@@ -46,6 +47,8 @@ def test_balanced_weights_are_those_of_a_column(files, run):
     assert weights_of(folder / "as they are") != weights_of(folder / "given")
     trained = Trained.load(folder / "balanced")
     assert trained.plan.class_weight[0].startswith("no=") and trained.progress.progressive[0].weight > 0
+    shares = [float(weight.partition("=")[2]) for weight in Trained.load(folder / "both").plan.class_weight]
+    assert shares == pytest.approx([1.0, 1.0])  # rows that have weights are balanced with these
 
 
 def test_rows_of_a_class_of_weight_0_are_not_learned(files, run):

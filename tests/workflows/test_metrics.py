@@ -92,6 +92,7 @@ def test_slices_of_categories_numbers_and_missing_values():
     for values in (np.arange(100.0), [str(k) for k in range(100)]):
         names = [name for name, _ in slices_of("age", pa.array(values))]
         assert names == ["0 to 19", "20 to 39", "40 to 59", "60 to 79", "80 to 99"]
+    assert [name for name, _ in slices_of("age", pa.array(np.arange(101.0)))][::4] == ["0 to 19", "80 to 100"]
     coded = pa.array(["b", "a", "b"]).dictionary_encode()
     assert [(name, rows.tolist()) for name, rows in slices_of("c", coded)] == [("b", [0, 2]), ("a", [1])]
     with pytest.raises(DataError, match="list"):

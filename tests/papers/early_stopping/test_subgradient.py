@@ -11,7 +11,7 @@ from tunefree import losses
 from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
-from tunefree.papers.early_stopping.stopping_times import lemma_bound
+from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
 from tunefree.papers.kernel.usual import Gaussian
 from tunefree.papers.subgradient import RECORD, Problem, Rows, descend, steps_of, wrong_classes
 
@@ -130,6 +130,16 @@ def test_the_largest_eigenvalue_is_met_from_above(space):
     true = np.linalg.eigvalsh(roots[:, None] * K * roots).max()
     found = largest_eigenvalue(p)
     assert true <= found <= 1.1 * true * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SmoothedHinge(), losses.SquaredHinge(), losses.Square()])
+def test_steps_for_smooth_losses_descend(loss):
+    X, y, weight = data(n=200)
+    p = problem(X, y, weight, loss)
+    run = path_of(p, step_size(p, loss, 0.0, "auto"), 0.0, 100)
+    assert descends(run.records) and (np.diff(run.records["training_loss"]) <= 1e-12).all()
+    assert step_size(p, loss, 0.0, "theory") <= step_size(p, loss, 0.0, "auto")
+    assert not descends(path_of(p, 50 * step_size(p, loss, 0.0, "auto"), 0.0, 20).records)
 
 
 def test_the_lemmas_are_told_where_they_hold():
