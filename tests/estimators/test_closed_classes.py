@@ -41,3 +41,4 @@ def test_another_label_is_an_error_of_partial_fit(make):
         model.partial_fit(X[690:710], y[690:710], sample_weight=np.arange(20.0))  # the first row is not learned
     model.partial_fit(X[700:701], y[700:701], classes=["goo"])
     assert model.classes_.tolist() == ["goo", "no", "yes"]
+    model.partial_fit(X[:5], y[:5])  # those of before are still classes
