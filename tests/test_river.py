@@ -13,7 +13,7 @@ pytest.importorskip("river")
 
 from river import checks, datasets, evaluate, metrics
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.core.rows import dense
 from tunefree.model.targets import Labels
 from tunefree.pool.model import Model
@@ -142,24 +142,6 @@ def test_labels_that_come_late(model):
             predict = by_hand.predict_proba_one if is_of_classes else by_hand.predict_one
             predicted.append(predict(rows[k][0]))
     assert metric.get() == expected.get()
-
-
-def test_intervals_and_sets_of_the_next_row_cover_as_asked():
-    X, y = rows(500)
-    regressor, classifier = TuneFreeRegressor(), TuneFreeClassifier()
-    with pytest.raises(ModelError, match="no row was learned"):
-        regressor.predict_interval_one({"a": 1.0})
-    covered, in_set = [], []
-    for x, target in zip(({str(j): v for j, v in enumerate(row)} for row in X.tolist()), y.tolist(), strict=True):
-        if len(covered) or regressor._model.pool.rows >= 100:
-            low, high = regressor.predict_interval_one(x, 0.8)
-            covered.append(low <= target <= high)
-            in_set.append((target > 0.0) in classifier.predict_set_one(x, 0.8))
-        regressor.learn_one(x, target)
-        classifier.learn_one(x, target > 0.0)
-    assert np.mean(covered) == pytest.approx(0.8, abs=0.06) and np.mean(in_set) == pytest.approx(0.8, abs=0.06)
-    with pytest.raises(ModelError, match="must be one number"):
-        regressor.predict_interval_one(x, [0.5, 0.9])
 
 
 CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]

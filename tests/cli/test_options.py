@@ -157,21 +157,6 @@ def test_help_of_a_command_loads_nothing_heavy():
     assert "Compute figures and tables" in done.stdout and done.stdout.endswith("[]\n")
 
 
-def test_a_command_of_another_package(tmp_path):
-    """An entry point of an installed package is a command once it is named."""
-    (tmp_path / "greeting.py").write_text("def greet(name: str) -> None:\n    print('hello', name)\n")
-    package = tmp_path / "greeting-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text("[tunefree.commands]\ngreet = greeting:greet\n")
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['tunefree', 'greet', 'world']\n"
-        "from tunefree.cli import app\napp.main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "hello world\n"
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """A folder with a model of classes and one of numbers, and the rows that they learned."""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from tunefree import PiSTOLClassifier, ScInOLClassifier, ScInOLRegressor
@@ -135,22 +134,6 @@ def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
 
 
 @classifiers
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_conventions_of_scikit_learn(cls, n_classes):
-    X, y = table(200, n_classes=n_classes)
-    model = cls().fit(X, y)
-    columns = n_classes if n_classes > 2 else 1
-    assert model.coef_.shape == (columns, 5)
-    assert model.intercept_.shape == (columns,)
-    margins = model.decision_function(X)
-    assert margins.shape == ((200, n_classes) if n_classes > 2 else (200,))
-    by_hand = X @ model.coef_.T + model.intercept_
-    np.testing.assert_allclose(margins.reshape(200, -1), by_hand, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
-    assert model.score(X, y) > 0.8
-
-
-@classifiers
 def test_the_second_class_is_the_positive_one_in_whatever_order_classes_came(cls):
     X, y = table(200)
     names = np.array(["no", "yes"])[y]
@@ -177,19 +160,6 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     _, row_losses = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
     weighted = ScInOLClassifier(passes=2, shuffle=False).fit(X, y, weight)
     np.testing.assert_allclose(weighted.progressive_loss_, np.average(row_losses, weights=weight[1:]))
-
-
-@of_both
-def test_refitting_forgets_and_warm_start_goes_on(cls):
-    X, y = table()
-    fresh = cls(**STREAM).fit(X, y)
-    again = cls(**STREAM, average=True).fit(X[:50], y[:50])
-    assert_same(again.set_params(average=False).fit(X, y), fresh, X)
-    wider = np.c_[X, X]
-    assert clone(fresh).fit(wider, y).n_features_in_ == fresh.fit(wider, y).n_features_in_ == 10
-    two = cls(passes=2, shuffle=False).fit(X, y)
-    warm = cls(warm_start=True, **STREAM).fit(X, y).fit(X, y)
-    assert_same(two, warm, X)
 
 
 @classifiers

@@ -75,6 +75,15 @@ def test_sets_cover_as_asked(classifier):
     assert [list(of_row) for of_row in labels] == [list(classifier.classes_[row]) for row in sets[:9, 2]]
 
 
+def test_sets_are_in_the_order_of_the_classes_whatever_came_first():
+    X, y = classes(600)
+    start = int(np.argmax(y == "c"))
+    model = TuneFreeClassifier().partial_fit(np.roll(X, -start, axis=0), np.roll(y, -start))
+    assert model._learned.model.classes[0] == "c"
+    best = model.predict_proba(X).argmax(axis=1)
+    assert model.predict_set(X, 0.9)[np.arange(600), best].mean() > 0.95
+
+
 def test_sets_cover_each_class_where_that_is_asked_for(classifier):
     X, y = classes(N_NEW, 1)
     sets = classifier.predict_set(X, 0.9, conditional="class")

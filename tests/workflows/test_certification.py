@@ -1,10 +1,7 @@
 """`tunefree certify`: what one pass proves, from the command line."""
 
-from importlib.resources import files
-
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -12,8 +9,6 @@ from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.certification import certified as proved_by
-
-CENSUS = files("tunefree") / "data" / "adult.parquet"
 
 
 def numbers(n=3000, seed=0):
@@ -47,18 +42,6 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     for bound_radius, bound in found["lower_bounds"].items():
         assert bound_radius < radius or bound <= mean
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
-
-
-def test_risk_and_mixing_on_the_census_data():
-    table = parquet.read_table(CENSUS).slice(0, 8000)
-    trained = train(open_source(table), Plan(target="income"))
-    certified = proved_by(trained)
-    metrics = trained.progress.progressive[0]
-    assert certified["rows"] == 8000 and not trained.model.record.is_over
-    assert certified["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
-    assert metrics.mean_error() < certified["risk"]["error"] < metrics.mean_error() + 0.03
-    mixing = certified["mixing"]
-    assert mixing["rows"] == 8000 and mixing["loss"] <= mixing["loss_at_most"]
 
 
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():

@@ -22,7 +22,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.targets import task_of
+from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
@@ -50,6 +50,15 @@ def test_classification_and_regression_are_told_apart():
     assert task_of(pa.array([1000.0, 2000.0, 3000.0] * 10)).task == "regression"
     assert task_of(pa.array([0.5, 1.5, 2.5] * 10)).task == "regression"
     assert task_of(pa.array(np.arange(1000.0))).task == "regression"
+
+
+def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
+    labels = labels_of(pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["a", "b", "c"])))
+    assert [labels.values[code] for code in labels.codes] == ["c", "a", "c"]
+    assert set(labels.values) == {"a", "c"}
+    assert labels_of(pa.array([2.0, 1.0])).values == [2, 1]
+    twice = labels_of(pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", "b", "a"])))
+    assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
 
 
 @pytest.mark.parametrize("learner", ["pool", *ALL])
