@@ -24,8 +24,8 @@ FEW = 60  # rows: a pool that predicts each before it learns it begins four gene
 
 
 def marks_of(model):
-    """Quick are a pool and a single learner, a classifier and a regressor."""
-    return [] if isinstance(model, (ScInOLRegressor, TuneFreeClassifier)) else [pytest.mark.slow]
+    """Quick is a single learner: what pools learn by the interface is asked below."""
+    return [] if isinstance(model, ScInOLRegressor) else [pytest.mark.slow]
 
 
 def of_checks(models):
@@ -45,7 +45,7 @@ def test_check_of_river(model, check):
     check(model.clone())
 
 
-@of_checks(POOLS[:1])
+@of_checks(POOLS)
 def test_check_of_river_with_the_first_rows(model, check):
     if isinstance(check, partial):
         check = partial(check.func, dataset=list(islice(check.keywords["dataset"], FEW)))

@@ -51,6 +51,7 @@ def check(run, line):
     assert status == 0, (line, err)
 
 
+@pytest.mark.slow
 def test_examples_run(run, folder):
     check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
     check(run, "tunefree train people.csv --target age -o ages.model -q")

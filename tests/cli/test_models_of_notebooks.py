@@ -41,7 +41,9 @@ def fitted(kind, task, form):
     return SimpleNamespace(model=estimator.fit(learned, y), rows=rows, target=target, X=learned, y=TARGETS[task])
 
 
-@pytest.mark.parametrize(("task", "form"), [("classification", "frame"), ("regression", "array")])
+@pytest.mark.parametrize(
+    ("task", "form"), [("classification", "frame"), pytest.param("regression", "array", marks=pytest.mark.slow)]
+)
 def test_a_model_goes_from_a_notebook_to_the_command_line_to_a_server_and_back(task, form, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     of = fitted("pool", task, form)
@@ -81,7 +83,7 @@ def test_a_model_goes_from_a_notebook_to_the_command_line_to_a_server_and_back(t
 @pytest.mark.parametrize(
     ("kind", "form"),
     [
-        ("pool", "sparse"),
+        pytest.param("pool", "sparse", marks=pytest.mark.slow),
         ("single learner", "frame"),
         ("single learner", "sparse"),
         ("kernel", "array"),

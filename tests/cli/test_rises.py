@@ -28,7 +28,7 @@ def write(path, table, *, dropped="z"):
     return path
 
 
-@pytest.mark.parametrize("learner", [QUICK, ()], ids=["one learner", "pool"])
+@pytest.mark.parametrize("learner", [QUICK, pytest.param((), marks=pytest.mark.slow)], ids=["one learner", "pool"])
 def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     data, model = write(tmp_path / "stream.csv", stream(change=1500)), tmp_path / "m"
     status, out, err = run("train", data, "-t", "y", "-o", model, *learner, "--json")

@@ -142,7 +142,9 @@ def predictions(run, model, data, *options):
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
-@pytest.mark.parametrize("trained", ["plain", "german", "american"])
+@pytest.mark.parametrize(
+    "trained", ["german", *(pytest.param(style, marks=pytest.mark.slow) for style in ("plain", "american"))]
+)
 def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):
     files = {
         style: prices(tmp_path / f"{style}.csv", style, missing)

@@ -178,7 +178,7 @@ def gaps(n=100):
 
 
 @of_both
-@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize("first", ["fit", pytest.param("partial_fit", marks=pytest.mark.slow)])
 def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
     X, frame, y = gaps()
     full, full_frame = np.nan_to_num(X), frame.fillna(0.0)

@@ -90,7 +90,9 @@ def test_targets_of_any_size_are_learned(loss, scale):
     assert np.mean(np.abs(predicted - x[:, 0] - 3.0)) < 0.7 * np.std(x[:, 0])
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [pytest.param(loss, marks=[pytest.mark.slow] * (k % 2)) for k, loss in enumerate(LOSSES)]
+)
 def test_losses_of_numbers_are_learned(loss):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 2))

@@ -34,7 +34,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("loss", ["square", "absolute"])
+@pytest.mark.parametrize("loss", ["square", pytest.param("absolute", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_number_added_to_all_targets_is_added_to_predictions(name, loss):
     X, y = rows(360, 0)

@@ -97,7 +97,7 @@ def texts_of(blocks):
             yield from (cell for row in block.texts() for cell in row)
 
 
-@pytest.mark.parametrize("target", ["rich", "pay"])
+@pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_what_commands_print_is_what_pages_show(target):
     """Facts and tables of an inspection, an evaluation and a comparison are on a terminal as on a page, and in JSON."""
     other = {"rich": "pay", "pay": "rich"}[target]

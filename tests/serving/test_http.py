@@ -275,6 +275,7 @@ def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path
     assert learned == {**own, "rich": "no"}
 
 
+@pytest.mark.slow
 def test_versions_over_http(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     server.ask("POST", "/learn", rows(N, N + 10))

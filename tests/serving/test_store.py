@@ -28,7 +28,7 @@ def begun(file, folder, keeping=ALL, **options):
     return Service(Trained.load(file), folder, keeping=keeping, **options)
 
 
-@pytest.mark.parametrize("learner", [pytest.param("scinol2", marks=pytest.mark.slow), "pool"])
+@pytest.mark.parametrize("learner", ["scinol2", pytest.param("pool", marks=pytest.mark.slow)])
 def test_a_model_that_was_stopped_and_started_is_the_same_to_the_byte(tmp_path, learner):
     file = write_model(tmp_path / "m", learner=learner)
     for name, stops in (("often", (N, 1010, 1020, 1060, 1100)), ("once", (N, 1100))):
