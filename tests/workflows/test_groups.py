@@ -48,7 +48,14 @@ def blocks(monkeypatch, size):
     monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=size))
 
 
-@pytest.mark.parametrize("change", [{}, {"holdout": 0.1}, {"class_weight": {"no": 0.0}}, {"on_bad_row": "skip"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"holdout": 0.1},
+        {"on_bad_row": "skip"},
+        *(pytest.param(change, marks=pytest.mark.slow) for change in ({}, {"class_weight": {"no": 0.0}})),
+    ],
+)
 def test_a_model_does_not_depend_on_where_batches_are_cut(tmp_path, monkeypatch, change):
     rng = np.random.default_rng(0)
     table = people(600, 1) | {"home": np.repeat(rng.permutation(600), rng.integers(1, 4, 600))[:600].tolist()}
