@@ -3,8 +3,6 @@
 `make test-all` installs what is needed; where something lacks, tests are skipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -19,14 +19,7 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
     predictions = np.empty((n, n_outputs))
     edges, objective = [0, *cuts, n], objective.copied()
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        passes.learn(
-            state,
-            objective,
-            part(X, start, stop),
-            y[start:stop],
-            weight[start:stop],
-            predictions[start:stop],
-        )
+        passes.learn(state, objective, part(X, start, stop), y[start:stop], weight[start:stop], predictions[start:stop])
     return state, objective, predictions, measured(objective, y, predictions)
 
 

@@ -1,7 +1,5 @@
 """Running the Python blocks of a page of the documentation, in order, in one namespace."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Trainings that are interrupted, and resumed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunefree.model_files.trained import Trained

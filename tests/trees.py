@@ -1,7 +1,5 @@
 """Generations of few trees: most of the time of a small training goes into growing them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,9 +1,6 @@
 """What files hold beside numbers, dates and quotes: words for nulls, first lines, delimiters, lists, labels."""
 
-from __future__ import annotations
-
 import json
-import threading
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +13,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.callbacks import Callback
 from tunefree.training.reading import begin, chunks_of, encoded
-from tunefree.training.stopping import Interrupted, Stop
-from tunefree.training.training import train
 from tunefree.workflows.columns import columns
 from tunefree.workflows.findings import alike_classes
 
@@ -191,20 +185,6 @@ def test_texts_of_which_most_are_different_are_no_classes_unless_said_so(tmp_pat
             begin(tunefree.open_source(table), plan, BadRows())
     else:
         assert len(begin(tunefree.open_source(table), plan, BadRows()).classes) == 300
-
-
-def test_a_training_of_many_classes_ends_soon_after_a_signal(tmp_path):
-    """A block of rows, after which a model can be saved, takes long then."""
-    n_classes = 2000
-    table = {"x": [float(k % 7) for k in range(30_000)], "y": [f"c{k % n_classes}" for k in range(30_000)]}
-    stop, begun = Stop(), threading.Event()
-    asking = threading.Thread(target=lambda: (begun.wait(), stop.ask(15)))
-    callback = Callback()
-    callback.begin = lambda *arguments: begun.set()
-    asking.start()
-    with pytest.raises(Interrupted, match="amid a block of rows"):
-        train(tunefree.open_source(table), Plan(target="y", learner="scinol2", shuffle=False), [callback], stop=stop)
-    asking.join()
 
 
 LINES = [f"{k}.5,{'abc'[k % 3]},{'no' if k % 2 else 'yes'}" for k in range(30)]

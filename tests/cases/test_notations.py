@@ -1,8 +1,6 @@
 """Each notation of numbers and dates gives the same values through each door: CSV, JSON lines, Parquet; as a feature, a
 target, an identifier, and a file to predict."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Quotes at each place of a CSV file: each row is read, or counted and named."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest
@@ -11,7 +9,6 @@ from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.files import TextFile
 from tunefree.stream.tables import read_tables
-from tunefree.workflows.columns import columns
 
 N = 40
 ROWS = [f"{k}.5,part {k % 7},{'no' if k % 3 else 'yes'}" for k in range(N)]
@@ -100,12 +97,6 @@ def test_texts_of_several_lines_are_not_taken_for_rows(tmp_path):
     assert len(records) == N and not tally.oddities()
 
 
-def test_a_header_that_swallows_rows_is_an_error(tmp_path):
-    rows = [*ROWS[:10], '3.5,"part",no', *ROWS[11:]]
-    with pytest.raises(DataError, match="the name of a column holds 11 line ends"):
-        read(tmp_path, ['size,"part,ok', *rows])
-
-
 @pytest.mark.parametrize("field", [r"say \"yes\"", r"\"yes\", he said", r"6\", 7\"", r"a \\"])
 def test_backslashes_before_quotes_keep_them(tmp_path, field):
     lines = [HEADER, *(f'{k}.5,"{field}",no' for k in range(N))]
@@ -131,27 +122,9 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
     assert not status and ("--escape quote reads backslashes as letters" in output + errors) == (escape is None)
 
 
-def test_an_escape_of_quotes_that_has_no_effect_is_an_error(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
-    for data, escape, problem in (
-        (tmp_path / "a.jsonl", "quote", "has no effect on json files"),
-        ({"a": [1]}, "quote", "is for files"),
-        (tmp_path / "a.jsonl", "x", "must be 'backslash' or 'quote', not 'x'"),
-    ):
-        with pytest.raises(DataError, match=f"`escape` {problem}"):
-            tunefree.open_source(data, escape=escape)
-
-
 def test_paths_that_end_in_a_backslash_are_no_escapes(tmp_path):
     with open(tmp_path / "a.csv", "w", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
         writer.writerows([HEADER.split(","), *([k, "C:\\parts\\", "no"] for k in range(N))])
     records, tally = read(tmp_path, (tmp_path / "a.csv").read_text().splitlines())
     assert {record[1] for record in records} == {"C:\\parts\\"} and not tally.oddities()
-
-
-def test_columns_tells_of_swallowed_rows(tmp_path):
-    rows = [*ROWS[:5], '1.5,"oops,no', *ROWS[6:25], '2.5,"oops,no', *ROWS[26:]]
-    (tmp_path / "a.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    view = columns(tmp_path / "a.csv", target="ok")
-    assert any("each of which looks like that of a whole row (20 rows" in note for note in view.notes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-import tunefree
 from tests.workflows.test_training import people
 
 
@@ -67,65 +65,6 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     status, out, _ = run("inspect", single, "--json", "--top", "2")
     assert status == 0 and len(json.loads(out)["features"]) == 2
     assert "job=pilot" in run("inspect", single)[1]
-
-
-def test_pipes(run, data, tmp_path):
-    text = data.read_bytes()
-    assert run("train", "-", "--target", "rich", "-o", tmp_path / "m", stdin=text)[0] == 0
-    run("train", data, "--target", "rich", "-o", tmp_path / "n")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
-    unlabelled = b"\n".join(line.rsplit(b",", 1)[0] for line in text.splitlines()) + b"\n"
-    status, out, _ = run("predict", tmp_path / "m", "-", stdin=unlabelled)
-    assert status == 0
-    assert len(out.splitlines()) == 2001
-
-
-def test_columns_in_another_order_and_extra_ones(run, data, model, tmp_path):
-    table = csv.read_csv(data)
-    csv.write_csv(table.select(["rich", "job", "age"]).append_column("more", table["age"]), tmp_path / "other.csv")
-    assert run("predict", model, tmp_path / "other.csv")[1] == run("predict", model, data)[1]
-
-
-OTHER_LOSSES = ["hinge", "square"]
-SLOW = "smoothed-hinge", "squared-hinge", "exponential"
-SLOW_LOSSES = [pytest.param(loss, marks=pytest.mark.slow) for loss in SLOW]
-
-
-@pytest.mark.parametrize("loss", OTHER_LOSSES + SLOW_LOSSES)
-def test_probabilities_of_other_losses(run, data, tmp_path, loss):
-    assert run("train", data, "-t", "rich", "-o", tmp_path / "m", "--loss", loss, "--learner", "scinol2")[0] == 0
-    status, out, _ = run("predict", tmp_path / "m", data)
-    assert status == 0
-    table = csv.read_csv(io.BytesIO(out.encode()))
-    assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
-    yes, rich = table["probability[yes]"].to_numpy(), np.array(people()["rich"]) == "yes"
-    figures = json.loads(run("evaluate", tmp_path / "m", data, "--json")[1])
-    assert figures["log_loss"] == pytest.approx(-np.log(np.where(rich, yes, 1 - yes)).mean())
-    assert figures["loss"] != pytest.approx(figures["log_loss"])
-    assert figures["log_loss"] < 0.95 * -np.log([rich.mean(), 1 - rich.mean()]) @ [rich.mean(), 1 - rich.mean()]
-    assert 0 < figures["calibration_error"] < 0.15
-    assert "calibration error" in run("evaluate", tmp_path / "m", data)[1]
-
-
-OTHER_LOSSES_OF_NUMBERS = ["huber:0.5", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1"]
-
-
-# Every loss with one learner; the pool, which is compiled anew for each loss, quickly with one of them.
-@pytest.mark.parametrize(
-    ("loss", "learner"),
-    [
-        ("absolute", "pool"),
-        *((loss, "scinol2") for loss in OTHER_LOSSES_OF_NUMBERS),
-        *(pytest.param(loss, "pool", marks=pytest.mark.slow) for loss in OTHER_LOSSES_OF_NUMBERS),
-    ],
-)
-def test_regression_losses(run, tmp_path, loss, learner):
-    parquet.write_table(pa.table(people()).drop_columns("rich"), tmp_path / "d.parquet")
-    options = ["--loss", loss, "--learner", learner]
-    assert run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *options)[0] == 0
-    status, out, _ = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
-    assert status == 0
-    assert json.loads(out)["mean_absolute_error"] < np.std(people()["pay"])
 
 
 LABELS = {
@@ -215,54 +154,11 @@ def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
-@pytest.mark.parametrize("arguments", [("train",), ("train", "x.csv"), ("fly",), ("predict", "none.model", "x.csv")])
-def test_wrong_commands_end_with_status_2(run, arguments):
-    assert run(*arguments)[0] == 2
-
-
-def test_wrong_options(run, data, tmp_path):
-    for options in (
-        ["--on-bad-row", "x"],
-        ["--learner", "x"],
-        ["--loss", "huber"],
-        ["--group", "age", "--shuffle"],
-        ["--format", "x"],
-    ):
-        status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
-        assert status == 2
-        assert err
-    status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "no" / "m")
-    assert (status, "directory" in err) == (2, True)
-
-
-def test_rows_skipped_are_counted(run, data, model, tmp_path):
-    text = data.read_text().splitlines()
-    text[3] += ",too,many"
-    (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
-    assert run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m")[0] == 2
-    status, out, _ = run("train", tmp_path / "bad.csv", "-t", "rich", "-o", tmp_path / "m", "--on-bad-row", "skip")
-    assert status == 0
-    assert "rows skipped" in out
-    status, out, err = run("predict", model, tmp_path / "bad.csv", "--on-bad-row", "skip")
-    rows = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
-    assert "1 rows skipped" in err
-    assert rows == [1, 2, *range(4, 2001)]
-
-
 def test_damaged_model(run, data, model):
     model.write_bytes(model.read_bytes()[:-1])
     status, _, err = run("predict", model, data)
     assert status == 2
     assert "damaged" in err
-
-
-def test_unseen_classes_are_errors_without_a_loss(run, data, model, tmp_path):
-    (tmp_path / "new.csv").write_text("age,job,rich\n30,cook,no\n40,pilot,perhaps\n")
-    status, out, _ = run("evaluate", model, tmp_path / "new.csv", "--json")
-    figures = json.loads(out)
-    assert (status, figures["rows_of_unseen_classes"]) == (0, 1)
-    assert np.isfinite(figures["log_loss"])
-    assert figures["error"] >= 0.5
 
 
 def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
@@ -271,14 +167,6 @@ def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")[0] == 2
     assert (tmp_path / "out.csv").read_text() == "earlier"
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
-
-
-def test_help_is_instant_and_loads_nothing_heavy():
-    heavy = "('numba', 'numpy', 'pyarrow', 'sklearn')"
-    code = f"import sys, tunefree, tunefree.cli.app; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-    done = subprocess.run([sys.executable, "-m", "tunefree.cli", "--help"], capture_output=True, text=True, check=True)
-    assert "train" in done.stdout
 
 
 def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
@@ -310,57 +198,3 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
-
-
-def test_a_pipe_by_name_is_explained(run, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    status, _, err = run("train", tmp_path / "pipe", "-t", "y", "-o", tmp_path / "m")
-    assert status == 2
-    assert "standard input" in err
-
-
-def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
-    table = people(300) | {"id": [f"row {i}" for i in range(300)]}
-    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
-    status, out, _ = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m")
-    assert status == 0
-    assert "--ignore id" in out
-    assert out.count("name the rows") == 1
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--text", "note"],
-        ["--learner", "scinol2", "--holdout", "0.1"],
-        ["--learner", "pistol"],
-        ["--save-every", "100", "--resume"],
-        ["--format", "parquet", "--quiet"],
-    ],
-)
-def test_options_of_train_make_a_model_that_predicts(run, tmp_path, options):
-    words = ["a plain note", "rich and rich again", "nothing"]
-    table = people(300) | {"note": [words[i % 3] for i in range(300)]}
-    parquet.write_table(pa.table(table), tmp_path / "d.parquet")
-    status, _, err = run(
-        "train", tmp_path / "d.parquet", "-t", "rich", "--ignore", "pay", *options, "-o", tmp_path / "m"
-    )
-    assert status == 0, err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.parquet", "m"]
-    status, out, err = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
-    assert status == 0, err
-    assert json.loads(out)["log_loss"] < 0.75
-    assert run("inspect", tmp_path / "m")[0] == 0
-
-
-def test_pistol_with_a_kernel_makes_a_model_file(run, data, tmp_path):
-    model = tmp_path / "kernel.model"
-    options = {"target": "rich", "learner": "kernel-pistol", "settings": {"width": 1.0}}
-    tunefree.train(str(data), **options).save(model)
-    named = tmp_path / "named.model"
-    tunefree.train(str(data), **options, view="steady").save(named)
-    assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
-    status, out, err = run("evaluate", model, data, "--json")
-    assert status == 0 and json.loads(out)["error"] < 0.35, err
-    status, out, err = run("inspect", model)
-    assert status == 0 and "in the space of a kernel" in out, err

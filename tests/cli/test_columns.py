@@ -1,7 +1,5 @@
 """`tunefree columns`, and what `tunefree train` says of columns before it learns, as a user types it."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -10,13 +8,6 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.distributed.data import shards
-from tunefree.distributed.rows import begun, united
-from tunefree.distributed.shards import Cut
-from tunefree.model_files.plan import Plan
-from tunefree.stream.source import open_source
-from tunefree.training.reading import begin
-from tunefree.workflows.columns import view_of
 
 QUICK = ("--learner", "scinol2")
 
@@ -93,50 +84,6 @@ def test_options_change_what_is_seen_as_they_change_the_training(run, written, t
     }
 
 
-def test_what_has_no_effect_or_does_not_exist_is_an_error(run, written):
-    for options, words in (
-        (("--loss", "hinge"), "No such option: --loss"),
-        (("--hash-bits", "9"), "No such option: --hash-bits"),
-        (("--categorical", "aria"), "'area'"),
-        (("-t", "claims"), "'claim'"),
-    ):
-        status, out, err = run("columns", written, *(("-t", "claim") if "-t" not in options else ()), *options)
-        assert (status, out) == (2, "") and words in err
-
-
-def test_training_tells_first_and_in_its_summary(run, written, tmp_path):
-    status, out, err = run("train", written, "-t", "claim", "-o", tmp_path / "m", *QUICK)
-    assert status == 0, err
-    for printed in (err, out):
-        for name in ("policy", "row", "number", "day", "paid"):
-            assert f"note: column '{name}': " in printed and f"pass --ignore {name}" in printed
-        assert "the most frequent class" in printed
-    ignored = [word for name in ("policy", "row", "number", "day", "paid") for word in ("--ignore", name)]
-    status, out, err = run("train", written, "-t", "claim", "-o", tmp_path / "m", *QUICK, *ignored)
-    assert status == 0 and "note:" not in out + err
-    assert len(out.strip().splitlines()) <= 10
-
-
-def test_counts_are_numbers_and_this_is_told_first(run, tmp_path):
-    rng = np.random.default_rng(0)
-    table = {"age": rng.integers(18, 90, 300).astype(float), "visits": rng.poisson(0.8, 300)}
-    csv.write_csv(pa.table(table), tmp_path / "visits.csv")
-    status, out, err = run("train", tmp_path / "visits.csv", "-t", "visits", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and err.index("regression of 'visits'") < err.index("note: column 'visits': ")
-    assert "--task classification" in err and "--task regression" in err and "note: column 'visits'" in out
-    for task in ("classification", "regression"):
-        status, out, err = run(
-            "train", tmp_path / "visits.csv", "-t", "visits", "-o", tmp_path / "m", *QUICK, "--task", task
-        )
-        assert status == 0 and f"{task} of 'visits'" in err and "note:" not in out + err
-
-
-def test_named_and_weighed_classes_are_classes(tmp_path):
-    table = {"x": np.arange(300) % 7 / 2.0, "y": np.random.default_rng(0).poisson(0.8, 300)}
-    for said in ({"classes": tuple(map(str, range(9)))}, {"class_weight": ("0=2",)}):
-        assert begin(open_source(table), Plan(target="y", **said), Plan().bad_rows()).task == "classification"
-
-
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
     n = 60000
     table = {"x": np.arange(n) // 30000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
@@ -150,19 +97,6 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
 
 
-def test_lines_of_quotes_and_compressed_text_are_seen_from_the_start(tmp_path):
-    rows = "".join(f'{i},"two\nlines {i % 3}",{i % 2}\n' for i in range(20000))
-    (tmp_path / "quoted.csv").write_text("i,words,y\n" + rows)
-    view = tunefree.columns(tmp_path / "quoted.csv", target="y")
-    assert view.where.startswith("the first ") and view.columns[1].examples[0] == "two\nlines 0"
-    assert not view.unusable
-
-
-def test_standard_input_is_seen_from_its_first_rows(run, written):
-    status, out, err = run("columns", "-", "-t", "claim", stdin=written.read_bytes())
-    assert status == 0 and "the first rows of what can be read only once" in out and "18 to 89: " in out
-
-
 def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):
     lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
     lines[100], lines[200] = "1,2,3", "7,"
@@ -171,18 +105,6 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):
     assert status == 0, err
     assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
     assert "1 of the rows read have no target; pass --unlabelled skip" in out
-
-
-def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
-    table = {"x": [-9.0, 1.0, 2.0, 3.0] * 40, "s": ["none", "a", "b", "c"] * 40, "y": ["u", "v"] * 80}
-    view = tunefree.columns(table, target="y", na_values=("-9", "none"))
-    assert [(column.missing, column.different) for column in view.columns] == [(0.25, 3), (0.25, 3), (0.0, 2)]
-    broken = pa.array([b"a", b"\xff", b"b", b"c"] * 40).view(pa.string())
-    parquet.write_table(pa.table(table | {"s": broken}), tmp_path / "broken.parquet")
-    view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
-    assert "40 of the rows read cannot be used" in " ".join(view.unusable)
-    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", on_bad_row="skip")
-    assert trained.trained_.progress.skipped == 40
 
 
 @pytest.mark.parametrize(
@@ -201,39 +123,6 @@ def test_odd_tables_are_seen(table):
     view = tunefree.columns(table, target="y")
     assert [column.name for column in view.columns] == list(table) and view.rows == len(table["y"])
     assert json.loads(json.dumps(view.facts(), default=str))["rows"] == view.rows and str(view)
-
-
-def test_no_target_and_other_roles():
-    table = {
-        "x": np.arange(120) % 7 * 1.0,
-        "w": np.ones(120),
-        "g": [f"g{i // 10}" for i in range(120)],
-        "y": ["a", "b"] * 60,
-    }
-    view = tunefree.columns(table)
-    assert view.task == "" and [column.kind for column in view.columns] == ["number", "number", "category", "category"]
-    view = tunefree.columns(table, target="y", sample_weight="w", groups="g")
-    assert [column.kind for column in view.columns] == ["number", "weight", "group", "target"]
-    with pytest.raises(tunefree.ModelError, match="no parameter 'ignored'"):
-        tunefree.columns(table, target="y", ignored="x")
-    with pytest.raises(tunefree.DataError, match="did you mean 'y'"):
-        tunefree.columns(table, target="yy")
-
-
-def test_columns_says_what_training_says(written):
-    """It is the same code: the notes of a training are among those of the look before it."""
-    plan = Plan(target="claim", learner="scinol2")
-    progress = tunefree.train(str(written), plan).trained_.progress
-    notes = view_of(open_source(str(written)), plan).notes()
-    assert progress.oddities and {str(oddity) for oddity in progress.oddities} <= set(notes)
-
-
-def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
-    told = [
-        tunefree.train(str(written), target="claim", learner="nag", **how).trained_.progress.oddities
-        for how in ({}, {"passes": 2}, {"shuffle": True, "random_state": 3})
-    ]
-    assert told[0] and all(own == told[0] for own in told)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -263,10 +152,3 @@ def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
         assert status == 0 and told in out, err
     status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
     assert status == 0 and out.count(told) == 1, err
-
-
-def test_shards_tell_the_same(written):
-    cut_up = shards(written, Cut())
-    first = begun(cut_up[0], Plan(target="claim"))
-    assert {oddity.column for oddity in first.oddities} == {"policy", "row", "number", "day", "paid"}
-    assert united(first, []).skipped.oddities() == list(first.oddities)

@@ -1,7 +1,5 @@
 """Counts with exposures, as a user of the command line types them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -47,31 +45,6 @@ def test_training_evaluation_and_prediction(run, files):
     assert metrics["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
 
 
-def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files):
-    model, table = str(files / "m.model"), policies(20)
-    run(*TRAIN, str(files / "0.csv"), "-o", model)
-    csv.write_csv(pa.table({"age": table["age"], "area": table["area"]}), files / "n.csv")
-    status, _, errors = run("predict", model, str(files / "n.csv"), "-o", str(files / "p.csv"))
-    assert status == 0 and "exposure of 1" in errors
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("claims", -1, "the target is -1, and counts are numbers of at least 0"),
-        ("years", 0.0, "the exposure is 0, not a finite number above 0"),
-        ("years", -0.5, "the exposure is -0.5, not a finite number above 0"),
-        ("years", None, "the exposure is missing"),
-    ],
-)
-def test_bad_rows_are_named(run, files, column, value, message):
-    table = {name: list(values) for name, values in policies(60).items()}
-    table[column][6] = value
-    csv.write_csv(pa.table(table), files / "bad.csv")
-    status, _, errors = run(*TRAIN, str(files / "bad.csv"), "-o", str(files / "m.model"))
-    assert status != 0 and message in " ".join(errors.split()) and "row 7" in errors
-
-
 def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
     table = {name: list(values) for name, values in policies(200).items()}
     table["claims"][6], table["years"][8], table["years"][9] = -1, 0.0, None
@@ -113,30 +86,3 @@ def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
     assert run("train", "-t", "claims", "--learner", "scinol2", str(files / "0.csv"), "-o", b)[0] == 0
     status, _, errors = run("evaluate", a, data, "--against", b)
     assert status != 0 and "both are of a loss with a logarithmic link" in " ".join(errors.split())
-
-
-def test_options_without_effect_are_errors(run, files):
-    data = str(files / "0.csv")
-    for options, message in (
-        (("--exposure", "years"), "is for losses of counts and amounts, not for square"),
-        (("--loss", "huber:1", "--exposure", "years"), "not for huber:1"),
-        (("--loss", "poisson", "--exposure", "year"), "there is no exposure column 'year'"),
-        (("--loss", "poisson", "--exposure", "age", "--weight", "age"), "name the same column"),
-        (("--loss", "poisson", "--task", "classification"), "for classification"),
-    ):
-        status, _, errors = run("train", "-t", "claims", *options, data, "-o", str(files / "m.model"))
-        assert status != 0 and message in " ".join(errors.split()), errors
-
-
-def test_all_zero_targets_are_an_error(run, files):
-    csv.write_csv(pa.table(policies(60) | {"claims": np.zeros(60, int)}), files / "zero.csv")
-    status, _, errors = run(*TRAIN, str(files / "zero.csv"), "-o", str(files / "m.model"))
-    assert status != 0 and "all targets are 0" in errors
-
-
-def test_counts_are_told_of_in_one_line_where_no_loss_is_named(run, files):
-    data, model = str(files / "0.csv"), str(files / "m.model")
-    _, output, errors = run("train", "-t", "claims", "--learner", "scinol2", data, "-o", model)
-    assert "pass --loss poisson if they are counts" in " ".join((output + errors).split())
-    _, output, errors = run(*TRAIN, "--learner", "scinol2", data, "-o", model)
-    assert "--loss poisson" not in output + errors

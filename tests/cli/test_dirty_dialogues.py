@@ -1,7 +1,5 @@
 """Dirty files on the command line: what is recognised is told, and read the same way when the model predicts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -59,28 +57,6 @@ def test_codes_and_titles_are_what_they_are_in_training_and_prediction(run, data
         assert "read as categories" not in out
 
 
-def test_a_text_that_is_named_changes_no_other_column(run, data, tmp_path):
-    plain, named, taken = (tmp_path / f"{k}.model" for k in range(3))
-    for model, said in ((plain, ()), (named, ("--text", "zip")), (taken, ("--categorical", "title"))):
-        status, _, err = run("train", data, "-t", "y", "-o", model, *QUICK, *said)
-        assert status == 0, err
-    assert kinds(named) == kinds(plain) | {"zip": "text"}
-    assert kinds(taken) == kinds(plain) | {"title": "category"}
-
-
-def test_files_joined_on_the_way_in_are_learned_as_two(run, data, tmp_path):
-    other = tmp_path / "b.csv"
-    other.write_text("\n".join([HEADER, *rows(50, 1)]) + "\n")
-    joined, apart = tmp_path / "joined.model", tmp_path / "apart.model"
-    status, out, err = run("train", "-", "-t", "y", "-o", joined, *QUICK, stdin=data.read_bytes() + other.read_bytes())
-    assert status == 0, err
-    assert "note: a line that repeats the header is left out (1 row, the first: standard input, row 301)" in out
-    assert run("train", data, other, "-t", "y", "-o", apart, *QUICK)[0] == 0
-    assert kinds(joined) == kinds(apart)
-    losses = [Trained.load(model).progress.progressive[0] for model in (joined, apart)]
-    assert losses[0] == losses[1] and losses[0].rows == 350
-
-
 def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path):
     names = [tmp_path / "b.csv", tmp_path / "c.csv"]
     for seed, name in enumerate(names):
@@ -99,28 +75,6 @@ def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path)
     assert "note: a line that repeats the header is left out (2 rows, the first:" in out
 
 
-def test_a_last_line_that_is_cut_is_an_error_or_counted_by_that_reason(run, data, tmp_path):
-    data.write_text(data.read_text() + "01234,7")
-    status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m.model", *QUICK)
-    assert status == 2
-    assert "row 301: the last line is cut off: it has 2 fields, the header 5; correct the row, or pass" in err
-    status, out, _ = run("train", data, "-t", "y", "-o", tmp_path / "m.model", *QUICK, "--on-bad-row", "skip")
-    assert status == 0 and "the last line is cut off" in " ".join(out.split())
-
-
-def test_labels_keep_their_words(run, tmp_path):
-    words = {"on": ["Yes", "no", "NO", "YES"], "code": ["01", "02", "01", "02"], "truth": ["True", "False"] * 2}
-    for target, labels in words.items():
-        (tmp_path / "a.csv").write_text(f"x,{target}\n" + "".join(f"{k},{label}\n" for k, label in enumerate(labels)))
-        status, _, err = run("train", tmp_path / "a.csv", "-t", target, "-o", tmp_path / "m.model", *QUICK)
-        assert status == 0, err
-        assert sorted(map(str, Trained.load(tmp_path / "m.model").model.classes)) == sorted(set(labels))
-    amounts = "".join(f"{k},{k * k:06d}\n" for k in range(200))
-    (tmp_path / "a.csv").write_text("x,amount\n" + amounts)
-    status, _, err = run("train", tmp_path / "a.csv", "-t", "amount", "-o", tmp_path / "m.model", *QUICK)
-    assert status == 0 and "regression of 'amount'" in err
-
-
 def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
     lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
@@ -130,11 +84,3 @@ def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run,
     trained = Trained.load(tmp_path / "m")
     assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
     assert "true or false" in out and trained.progress.progressive[0].rows == 203
-
-
-def test_a_clean_file_gets_no_note(run, tmp_path):
-    lines = [f"{k % 17},{'red' if k % 3 else 'blue'},2024-01-{k % 28 + 1:02d},{k * k // 7 % 2}" for k in range(100)]
-    (tmp_path / "a.csv").write_text("\n".join(["x,colour,day,y", *lines]) + "\n")
-    status, out, _ = run("train", tmp_path / "a.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    facts = [line for line in out.splitlines() if line[:1].strip()]  # without the rest of a long path
-    assert status == 0 and "note: " not in out and len(facts) <= 10

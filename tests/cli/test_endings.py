@@ -1,13 +1,10 @@
 """Commands that end early: interrupted, or with an output that takes no more."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
@@ -69,16 +66,6 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_bytes() == whole
 
 
-def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):
-    from tunefree.workflows import comparison
-
-    def compare(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(comparison, "compare", compare)
-    assert run("compare", data, "-t", "rich", "-q") == (130, "", "tunefree: interrupted; nothing was written\n")
-
-
 def is_told_of_a_full_device(status, err):
     return status == 2 and "No space left" in err and len(err.splitlines()) == 1
 
@@ -100,15 +87,6 @@ def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
                 cli.main()
         err = capfd.readouterr().err
         assert is_told_of_a_full_device(end.value.code, err), err
-
-
-@pytest.mark.parametrize(("labels", "advised"), [(["yes"], False), ([True], False), ([3], True), ([2.5], True)])
-def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):
-    table = pa.table({"x": np.arange(20.0), "y": labels * 20})
-    csv.write_csv(table, tmp_path / "d.csv")
-    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    assert status == 2 and "one class only" in err
-    assert ("--task regression" in err) == advised
 
 
 READING = """
@@ -141,13 +119,12 @@ main()
 """
 
 
-@pytest.mark.parametrize("thread", ["reading", "none"])
 @pytest.mark.parametrize(
-    ("words", "status", "end"),
+    ("thread", "words", "status", "end"),
     [
-        (["inspect", "no.model"], 2, "tunefree: no.model: "),
-        (["train", "--hash-bit", "3"], 2, ""),
-        (["--version"], 0, ""),
+        ("reading", ["inspect", "no.model"], 2, "tunefree: no.model: "),
+        ("reading", ["--version"], 0, ""),
+        ("none", ["train", "--hash-bit", "3"], 2, ""),
     ],
 )
 def test_threads_of_arrow_that_read_on_do_not_abort_the_end(thread, words, status, end):

@@ -1,7 +1,5 @@
 """What `tunefree evaluate` and `tunefree predict` can be asked for."""
 
-from __future__ import annotations
-
 import io
 import json
 
@@ -68,28 +66,6 @@ def test_metrics_of_classes(run, data, model):
     assert status == 0
     assert "area under ROC curve" in out and "Wilson" in out and "±" in out
     assert "class \\ predicted" in out and "18 to" in out
-
-
-def test_metrics_of_numbers_and_quantiles(run, tmp_path):
-    parquet.write_table(pa.table(people(600)).drop_columns("rich"), tmp_path / "d.parquet")
-    for loss, names in (("square", {"r2"}), ("quantile:0.9", {"coverage", "r2"})):
-        model = tmp_path / "m"
-        run("train", tmp_path / "d.parquet", "-t", "pay", "-o", model, "-q", "--loss", loss, *LEARNER)
-        found = json.loads(run("evaluate", model, tmp_path / "d.parquet", "--json")[1])
-        y, p = np.array(people(600)["pay"]), predicted(run, model, tmp_path / "d.parquet")["prediction"].to_numpy()
-        assert names | {"loss", "mean_absolute_error", "root_mean_squared_error"} <= set(found)
-        assert found["r2"] == pytest.approx(sk.r2_score(y, p))
-        assert found["mean_absolute_error"] == pytest.approx(sk.mean_absolute_error(y, p))
-        if "coverage" in names:
-            assert found["coverage"] == pytest.approx((y <= p).mean())
-            assert "coverage" in run("evaluate", model, tmp_path / "d.parquet")[1]
-        else:
-            assert "coverage" not in found
-
-
-def test_slices_of_what_is_not_there(run, data, model):
-    status, _, err = run("evaluate", model, data, "--by", "jobs")
-    assert status == 2 and "did you mean 'job'" in err
 
 
 def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):

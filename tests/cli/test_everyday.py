@@ -1,7 +1,5 @@
 """The page of everyday things: every line of it runs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

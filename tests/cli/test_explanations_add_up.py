@@ -1,19 +1,12 @@
 """Explanations add up to what the model predicts, on every door; their files carry the margin and the id."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
-from scipy import sparse
-
-import tunefree
-from tunefree import DataError
 
 POOL, QUICK = (), ("--learner", "scinol2")
 WORDS = ["red", "green", "blue", "good", "bad", "long", "short", "river", "house"]
-KINDS = ("two", "four", "numbers")
 
 
 def table(kind, n=400, seed=0):
@@ -77,26 +70,3 @@ def test_the_files_of_the_command_line(run, tmp_path, kind, learner):
     np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
     assert run("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")[0] == 0
     np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)
-
-
-def test_an_id_that_is_not_there(run, tmp_path):
-    csv.write_csv(pa.table(table("two")), tmp_path / "data.csv")
-    assert run("train", tmp_path / "data.csv", "-t", "y", "-o", tmp_path / "m", "--ignore", "id", *QUICK)[0] == 0
-    status, _, err = run("explain", tmp_path / "m", tmp_path / "data.csv", "--id", "idd", "-o", tmp_path / "why.csv")
-    assert status and "idd" in err and not (tmp_path / "why.csv").exists()
-
-
-def test_lines_of_svmlight(run, tmp_path):
-    rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
-    X = sparse.random(300, 20, 0.2, random_state=0, format="csr")
-    y = np.where(X @ rng.normal(size=20) > 0, 1, -1)
-    entries = [zip(X[i].indices, X[i].data, strict=True) for i in range(300)]
-    lines = (f"{y[i]} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in entries[i]) for i in range(300))
-    path.write_text("\n".join(lines) + "\n")
-    for learner in (POOL, QUICK):
-        assert run("train", path, "-o", tmp_path / "m", *learner)[0] == 0
-        assert run("explain", tmp_path / "m", path, "-o", tmp_path / "why.csv")[0] == 0
-        columns, sums = added_up(tmp_path / "why.csv")
-        np.testing.assert_allclose(sums, columns["margin"], rtol=1e-9, atol=1e-9)
-    with pytest.raises(DataError):
-        tunefree.load(tmp_path / "m").explain(["1 nonsense"])

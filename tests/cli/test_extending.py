@@ -1,7 +1,5 @@
 """The page on adding a command: its code runs as it stands."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import tunefree

@@ -1,7 +1,5 @@
 """The examples in the help of commands, run as they stand there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -53,10 +51,7 @@ def check(run, line):
     assert status == 0, (line, err)
 
 
-def test_commands_have_examples():
-    assert {name for name in cli.COMMANDS.search() if not examples(name)} == {"certify", "demo"}
-
-
+@pytest.mark.slow
 def test_examples_run(run, folder):
     check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
     check(run, "tunefree train people.csv --target age -o ages.model -q")
@@ -113,9 +108,3 @@ async def posted(server, path, body):
     scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": headers}
     await server(scope | {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000)}, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
-
-
-@pytest.mark.slow
-def test_examples_of_reproductions_run(run, folder):
-    for line in examples("reproduce"):
-        check(run, line)

@@ -1,7 +1,5 @@
 """Names of columns, classes, categories and files are shown as they are, whatever a console makes of such texts."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -82,10 +80,7 @@ def test_what_a_model_has_learned(run, data, model):
 
 def test_pictures(run, data, model):
     pytest.importorskip("matplotlib")
-    for arguments in (
-        ("compare", data, "-t", TARGET, *LEARNER),
-        ("inspect", model, "--rows", data),
-    ):
+    for arguments in (("compare", data, "-t", TARGET, *LEARNER), ("inspect", model, "--rows", data)):
         status, _, err = run(*arguments, "--plot", data.parent / "[i]plot.svg")
         assert status == 0, err
         assert (data.parent / "[i]plot.svg").read_bytes()

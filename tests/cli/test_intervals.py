@@ -1,9 +1,5 @@
 """`tunefree predict` writes intervals, quantiles and sets, and `certify` how often the next row was covered."""
 
-from __future__ import annotations
-
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -50,54 +46,3 @@ def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):
     np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
     np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
     np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
-
-
-def test_sets_are_lists_of_labels(rows, model, run, tmp_path):
-    out = tmp_path / "out.csv"
-    options = "--set", ".9", "--conditional", "class"
-    status, _, err = run("predict", model("classes"), rows / "classes.csv", "-o", out, *options)
-    assert status == 0, err
-    table, read = csv.read_csv(out), csv.read_csv(rows / "classes.csv")
-    sets = [json.loads(text) for text in table["set[0.9]"].to_pylist()]
-    estimator = load(model("classes"))
-    expected = estimator.predict_set(read.drop_columns("y"), conditional="class", as_labels=True)
-    assert [sorted(of_row) for of_row in sets] == [sorted(of_row.tolist()) for of_row in expected]
-    predicted = table["prediction"].to_pylist()
-    assert all(not of_row or of_row[0] == label for of_row, label in zip(sets, predicted, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("classes", ["--interval", ".9"], "--interval is for numbers, and this model predicts classes"),
-        ("classes", ["--quantiles", ".9"], "--quantiles is for numbers"),
-        ("numbers", ["--set", ".9"], "--set is for classes, and this model predicts numbers"),
-        ("numbers", ["--interval", "90"], "must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
-        ("numbers", ["--interval", ".9,0"], "must lie between 0 and 1, not be 0"),
-        ("numbers", ["--quantiles", ".5,x"], "takes numbers with commas between them"),
-        ("numbers", ["--interval", ".9,.9"], "has a number twice"),
-        ("numbers", ["--interval", ".9999"], "coverage 0.9999 takes the evidence of 19999 rows, and there is that of"),
-        ("classes", ["--conditional", "class"], "has no effect without --set"),
-        ("classes", ["--set", ".9", "--conditional", "row"], "must be 'class', not 'row'"),
-    ],
-)
-def test_what_cannot_be_written_is_told(rows, model, run, tmp_path, name, options, message):
-    status, _, err = run("predict", model(name), rows / f"{name}.csv", "-o", tmp_path / "out.csv", *options)
-    assert status == 2 and message in " ".join(err.split())
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_a_single_learner_has_no_evidence(rows, model, run, tmp_path):
-    path = model("numbers", "--learner", "scinol2")
-    status, _, err = run("predict", path, rows / "numbers.csv", "-o", tmp_path / "out.csv", "--interval", ".9")
-    assert status == 2 and "needs the evidence that the pool has" in err
-
-
-@pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_certify_tells_how_often_the_next_row_was_covered(model, run, name):
-    status, out, _ = run("certify", model(name), "--json")
-    parts = json.loads(out)["coverage"]
-    assert status == 0 and parts
-    for part in parts:
-        assert part["covered"] == pytest.approx(part["coverage"], abs=0.03) and part["at_least"] <= part["covered"]
-    assert "at least, by theorem" in run("certify", model(name))[1]

@@ -1,7 +1,5 @@
 """Answers line by line: rows of standard input are predicted as they come."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -24,7 +22,7 @@ def files(tmp_path, run):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
+@pytest.mark.parametrize("name", ["people.jsonl"])
 def test_each_line_is_answered_before_the_next_one_comes(files, name, run):
     lines = (files / name).read_bytes().splitlines(keepends=True)[:20]
     (files / f"first-{name}").write_bytes(b"".join(lines))

@@ -1,10 +1,6 @@
 """Rows that are predicted although they differ from those that were learned: what a user is told, at each door."""
 
-from __future__ import annotations
-
-import json
 import warnings
-from html import unescape
 
 import numpy as np
 import pyarrow as pa
@@ -61,39 +57,6 @@ def test_predict_tells_what_is_odd_in_a_line_each(run, files):
     assert lines[3:] == [f"600 predictions in {files / 'p.csv'}"]
     status, out, err = run("predict", files / "m", files / "clean.csv", "-o", files / "p.csv")
     assert err == f"600 predictions in {files / 'p.csv'}\n"
-
-
-@pytest.mark.parametrize("command", ["predict", "explain"])
-def test_json_has_a_count_of_each_oddity(run, files, command):
-    status, out, err = run(command, files / "m", files / "odd.csv", "-o", files / "p.csv", "--json")
-    summary = json.loads(out)
-    assert (status, summary["rows"], summary["skipped"]) == (0, 600, 0) and "note" not in err
-    assert {oddity["column"]: oddity["rows"] for oddity in summary["oddities"]} == {"fuel": 12, "power": 1, "age": 30}
-    status, out, err = run(command, files / "m", files / "clean.csv", "--json")
-    assert len(out.splitlines()) == 601 and json.loads(err.splitlines()[-1])["oddities"] == []
-
-
-def test_evaluate_and_report_tell_too(run, files):
-    status, out, err = run("evaluate", files / "m", files / "odd.csv", "--json")
-    assert len(json.loads(out)["oddities"]) == 3 and err.count("note: ") == 3
-    assert run("evaluate", files / "m", files / "clean.csv")[2] == ""
-    status, _, err = run("report", files / "m", files / "odd.csv", "-o", files / "r.html")
-    assert status == 0 and err.count("note: ") == 3
-    assert "a category that training never saw: 'DIESEL', like 'Diesel'" in unescape((files / "r.html").read_text())
-
-
-def test_standard_input_is_told_of_as_well(run, files):
-    text = (files / "odd.csv").read_bytes()
-    status, _, err = run("predict", files / "m", "-", stdin=text)
-    assert status == 0 and "'DIESEL', like 'Diesel' (12 rows" in err
-
-
-def test_a_renamed_column_is_proposed(run, files):
-    renamed = (files / "clean.csv").read_text().replace('"power"', '"powr"', 1)
-    (files / "renamed.csv").write_text(renamed)
-    status, _, err = run("predict", files / "m", files / "renamed.csv")
-    assert status == 2
-    assert err.endswith("renamed.csv: column 'power' missing; 'powr' is not known: did you mean 'power'?\n")
 
 
 def test_python_warns_once_a_call():

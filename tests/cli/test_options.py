@@ -1,13 +1,7 @@
 """Options of the command line: they come from the records of parameters, as do docstrings, checks and headers."""
 
-from __future__ import annotations
-
-import inspect
-import re
 import subprocess
 import sys
-from dataclasses import dataclass
-from typing import Annotated
 
 import pyarrow as pa
 import pytest
@@ -19,11 +13,10 @@ import tunefree
 from tests.cli.test_cli import data  # noqa: F401 - fixtures
 from tests.workflows.test_training import people
 from tunefree.cli import app as cli
-from tunefree.cli.options import Files, Run, ungrouped
+from tunefree.cli.options import ungrouped
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.parameters import OF_PYTHON, PANELS, Parameters, option, parameter, records_of, words_of
-from tunefree.model_files.plan import PROBLEM, Plan
-from tunefree.report.learned import command_of
+from tunefree.core.parameters import OF_PYTHON, option, records_of, words_of
+from tunefree.model_files.plan import Plan
 
 OTHERS = {  # values that differ from the defaults, and hold together with the default learner
     "target": "rich",
@@ -63,31 +56,6 @@ NEEDED = {  # other values that some need to have an effect
 }
 
 
-def help_of(*command):
-    """The help of a command in one line, without frames."""
-    return " ".join(re.sub("[│╭╮╰╯─]", " ", CliRunner().invoke(cli.app, [*command, "--help"]).output).split())
-
-
-def test_lists_in_help_texts_are_those_of_the_registries():
-    from tunefree import learners, losses
-    from tunefree.pool import views
-
-    shown = help_of("train").replace("… ", "")
-    for name in (*learners.ALL, "kernel-pistol", *losses.names("classification")):
-        assert name in shown
-    assert set(losses.names("regression")) <= {name.partition(":")[0] for name in losses.usage("regression")}
-    assert all(name in records_of(Plan)["view"].meaning for name in ("raw", *views.ALL))
-
-
-def test_help_stands_in_panels():
-    """Eight options are in the first two, where somebody looks who has a table."""
-    output = CliRunner().invoke(cli.app, ["train", "--help"]).output
-    titles = [line.strip("╭─╮ ") for line in output.splitlines() if line.startswith("╭")]
-    assert titles == ["Arguments", "Options", *PANELS]
-    first = output[output.index(PANELS[0]) : output.index(PANELS[2])]
-    assert 6 <= len(re.findall(r"(?m)^│ +(?:\* +)?--", first)) <= 8
-
-
 def test_the_table_is_complete():
     """What the table of the tests changes are all parameters, and each differs from its default."""
     assert set(OTHERS) == set(records_of(Plan))
@@ -110,14 +78,6 @@ def test_a_plan_is_written_as_options_and_read_again(name):
     assert result.exit_code == 0, result.output
     assert read == [plan]
     assert Plan(**plan.changed()) == plan  # as a model file has it
-
-
-def test_parameters_of_python_have_no_option():
-    assert {name for name, record in records_of(Plan).items() if not record.panel} <= set(OF_PYTHON)
-    shown = help_of("train")
-    for name in {*OF_PYTHON, "method", "set", "shard_rows"}:
-        assert f"{option(name)[:40]} " not in shown
-    assert command_of(Plan(target="y", passes=3, learner="nag")).startswith("tunefree.train(DATA, target='y', ")
 
 
 WRONG = [
@@ -168,82 +128,6 @@ def test_what_an_option_cannot_affect_is_an_error(run, data, tmp_path, words, pr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
 
 
-def test_sentences_of_python_are_those_of_the_table():
-    """Functions that have parameters of their own describe them in the table's words."""
-    from tunefree.training import training
-
-    shared = {
-        tunefree.open_source: records_of(Files),
-        training.train: {name: records_of(Run)[name] for name in ("memory_limit",)},
-    }
-    for function, records in shared.items():
-        described = " ".join((inspect.getdoc(function) or "").split())
-        for name, record in records.items():
-            assert name in inspect.signature(function).parameters
-            assert record.meaning in described, (function, name)
-    described = " ".join((Plan.__doc__ or "").split())
-    assert all(f"{name} : " in described and record.meaning in described for name, record in records_of(Plan).items())
-
-
-def test_estimators_have_no_other_names():
-    """What the table names is named so in estimators."""
-    others = {"epochs", "n_epochs", "categorical_features", "text_features", "skip_bad_rows", "n_passes", "seed"}
-    for name in tunefree.PUBLIC.search():
-        kind = getattr(tunefree, name)
-        if hasattr(kind, "get_params"):
-            assert not others & set(inspect.signature(kind).parameters), name
-
-
-@pytest.mark.parametrize("command", ["train", "compare"])
-def test_commands_share_the_help_of_shared_options(command):
-    shown = help_of(command)
-    for words in ("Column to predict", "Column of sample weights.", "Hash features to 2^BITS", "--on-bad-row"):
-        assert words in shown
-
-
-@dataclass(frozen=True)
-class Cutting(Parameters):
-    """A group of the tests."""
-
-    parts: int = parameter(2, "Number of parts.", PANELS[0], low=1)
-
-
-def test_parameters_of_a_group_become_a_commands_options():
-    app, seen = typer.Typer(), []
-
-    @app.command()
-    @ungrouped
-    def count(
-        plan: Annotated[Plan, PROBLEM],
-        files: Files,
-        cutting: Cutting,
-        top: Annotated[int, typer.Option(help="How many.")] = 20,
-    ) -> None:
-        """Count."""
-        seen.append((plan, files, cutting, top))
-
-    result = CliRunner().invoke(app, ["-t", "y", "a.csv", "b.csv", "--format", "csv", "--top", "3", "--ignore", "x"])
-    assert result.exit_code == 0, result.output
-    assert seen == [(Plan("y", ignore=["x"]), Files(["a.csv", "b.csv"], "csv"), Cutting(), 3)]
-    assert CliRunner().invoke(app, ["a.csv", "--holdout", "0.2"]).exit_code == 2  # not among those named
-
-
-def test_the_bare_command_says_what_to_do_next(run):
-    status, out, err = run()
-    assert (status, err) == (0, "") and len(out.splitlines()) == 5
-    for line in out.splitlines()[1:]:
-        assert line.split("  ")[1].split()[1] in (*cli.COMMANDS.search(), "--help")
-
-
-@pytest.mark.parametrize(
-    ("words", "remedy"),
-    [(("trian", "x.csv"), "'train'"), (("predct",), "'predict'"), (("train", "--tagret", "y"), "--target")],
-)
-def test_what_is_misspelt_proposes_the_nearest(run, words, remedy):
-    status, _, err = run(*words)
-    assert status == 2 and remedy in err
-
-
 def test_completion_knows_commands_options_and_choices():
     for words, offered in (("tunefree tr", "train"), ("tunefree train --on-bad-r", "--on-bad-row")):
         assert offered in completed(words)
@@ -260,17 +144,6 @@ def completed(words):
     return CliRunner().invoke(cli.app, [], prog_name="tunefree", env=environment).output.split()
 
 
-def test_a_name_that_is_taken_is_refused():
-    with pytest.raises(ModelError, match="there is a command 'train' already"):
-        cli.add("train", lambda: None)
-
-
-def test_every_command_has_help():
-    for name in cli.COMMANDS.search():
-        result = CliRunner().invoke(cli.app, [name, "--help"])
-        assert result.exit_code == 0 and f"tunefree {name}" in result.output.replace("root", "tunefree")
-
-
 def test_help_of_a_command_loads_nothing_heavy():
     code = (
         "import sys\nfrom tunefree.cli import app\n"
@@ -282,31 +155,6 @@ def test_help_of_a_command_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Compute figures and tables" in done.stdout and done.stdout.endswith("[]\n")
-
-
-def test_a_command_of_another_package(tmp_path):
-    """An entry point of an installed package is a command once it is named."""
-    (tmp_path / "greeting.py").write_text("def greet(name: str) -> None:\n    print('hello', name)\n")
-    package = tmp_path / "greeting-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text("[tunefree.commands]\ngreet = greeting:greet\n")
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['tunefree', 'greet', 'world']\n"
-        "from tunefree.cli import app\napp.main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "hello world\n"
-
-
-def test_quiet_training_prints_nothing_of_its_memory(tmp_path, recwarn):
-    lines = (f"{i % 2} " + " ".join(f"{j}:1" for j in range(3 * (i // 2) + 1, 3 * (i // 2) + 4)) for i in range(3_000))
-    (tmp_path / "ids.svm").write_text("\n".join(lines))
-    options = ["--learner", "scinol2", "--memory-limit", "2M", "-o", str(tmp_path / "m")]
-    command = ["train", str(tmp_path / "ids.svm"), *options]
-    told, quiet = (CliRunner().invoke(cli.app, [*command, *silence]) for silence in ([], ["-q"]))
-    assert "of the 2 MiB of --memory-limit" in " ".join(told.output.split())
-    assert (quiet.exit_code, quiet.output, list(recwarn)) == (0, "", [])
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Outputs that would destroy an input, or cannot be written: refused before anything is read."""
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -94,34 +92,6 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, comm
     assert (status, out) == (2, "")
     assert f"{output}: " in err and UNWRITABLE[output] in err
     assert contents(files) == before and list((files / "folder").iterdir()) == []
-
-
-def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files):
-    status, _, err = run("compare", "data.csv", "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
-    assert status == 2 and "cannot be written" in err
-
-
-@pytest.mark.parametrize("command", [command for command in WRITING if command[0] in ("train", "serve", "report")])
-def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that_name(run, files, command):
-    status, _, err = run(*command, "-")
-    assert status == 2 and "not written to standard output" in err
-    assert not (files / "-").exists()
-
-
-@pytest.mark.parametrize(
-    "command", [("demo",), ("reproduce", "scinol-fig1", "--quick")], ids=lambda command: command[0]
-)
-@pytest.mark.parametrize("folder", [READ_ONLY, f"{READ_ONLY}/new", "data.csv", "data.csv/new"])
-def test_a_folder_that_cannot_be_written_to_is_told_first(run, files, command, folder):
-    before = contents(files)
-    status, out, err = run(*command, "-o", folder)
-    assert status == 2 and len(err.splitlines()) == 1 and folder in err
-    assert contents(files) == before
-
-
-def test_two_outputs_have_two_names(run, files):
-    status, _, err = run("compare", "data.csv", "-t", "y", "--report", "new.svg", "--plot", "./new.svg")
-    assert status == 2 and "two outputs" in err
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="open files have no names here")

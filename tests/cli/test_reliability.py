@@ -1,7 +1,5 @@
 """A rare class: its probabilities against its rows, and one line where it is never predicted."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -9,9 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
-
-from tunefree.workflows.calibration import MOST_CLASSES, class_reliability
-from tunefree.workflows.metrics import Scored
 
 QUICK = ("--learner", "scinol2")
 
@@ -56,57 +51,3 @@ def test_a_rare_class_that_is_never_predicted(run, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "Class claim: actual and expected" in page and "is never predicted" in page
     assert "tenth of the rows, by probability of claim" in page
-
-
-def test_what_the_line_names_decides(run, tmp_path):
-    for labels in (("none", "claim"), ("claim", "other")):
-        data, model = write(tmp_path / "claims.csv", claims(labels=labels)), tmp_path / "m"
-        assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
-        second = json.loads(run("inspect", model, "--json")[1])["classes"][1]
-        assert f"the least probability of {second!r}" in " ".join(run("evaluate", model, data)[1].split())
-    assert run("train", data, "-t", "y", "-o", model, "--class-weight", "balanced", *QUICK)[0] == 0
-    assert "never predicted" not in run("evaluate", model, data)[1]
-
-
-def test_of_several_classes_the_rarest_come_first(run, tmp_path):
-    rng, n = np.random.default_rng(1), 3000
-    y = rng.choice(list("abcdefg"), n, p=[0.4, 0.3, 0.2, 0.05, 0.03, 0.015, 0.005])
-    data, model = write(tmp_path / "rows.csv", {"x": rng.normal(size=n), "y": y}), tmp_path / "m"
-    assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
-    out = run("evaluate", model, data)[1]
-    assert "Classes, the rarest first: 5 of 7" in out and "Class 'g', 0." in out
-    line = " ".join(out.split())
-    assert "class 'g' is never predicted, nor 4 of the others shown: it has 0." in line and "--threshold" not in line
-    figures = json.loads(run("evaluate", model, data, "--json")[1])["reliability"]
-    assert [known["class"] for known in figures] == list("gfedc") and len(figures) == MOST_CLASSES
-
-
-def test_numbers_have_no_classes(run, tmp_path):
-    data, model = write(tmp_path / "n.csv", {"x": np.arange(99.0), "y": np.arange(99.0) * 1.5}), tmp_path / "m"
-    assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
-    assert "tenth" not in run("evaluate", model, data)[1]
-    assert "reliability" not in json.loads(run("evaluate", model, data, "--json")[1])
-
-
-def scored(codes, scores, weight=None, n_classes=2):
-    codes = np.asarray(codes)
-    weight = np.ones(len(codes)) if weight is None else np.asarray(weight, float)
-    return Scored(weight, {}, codes, np.zeros(len(codes), int), np.asarray(scores, float), n_classes=n_classes)
-
-
-def test_weights_stand_for_copies_and_odd_rows_are_borne():
-    rng = np.random.default_rng(2)
-    scores, weight = rng.random((300, 1)) * 0.3, rng.integers(0, 4, 300)
-    codes = (rng.random(300) < scores[:, 0]).astype(int)
-    [one] = class_reliability(scored(codes, scores, weight), ["no", "yes"])
-    [other] = class_reliability(scored(np.repeat(codes, weight), np.repeat(scores, weight, 0)), ["no", "yes"])
-    assert one.label == "yes" and one.share == pytest.approx(other.share) and one.ratio == pytest.approx(other.ratio)
-    assert [own.share for own in one.tenths] == pytest.approx([own.share for own in other.tenths])
-    [alone] = class_reliability(scored([0], [[0.2]]), ["no", "yes"])
-    assert (alone.label, alone.share, len(alone.tenths)) == ("no", 1.0, 1)
-    [unseen] = class_reliability(scored([2, 1, 2], [[0.2], [0.0], [0.9]]), ["no", "yes"])
-    assert (unseen.label, unseen.rows, unseen.probability) == ("yes", 1, 0.0)
-    assert class_reliability(scored([2, 2], [[0.2], [0.9]]), ["no", "yes"]) == []
-    assert class_reliability(scored([1, 0], [[0.2], [0.9]], [0.0, 0.0]), ["no", "yes"]) == []
-    many = class_reliability(scored([0, 1, 2, 2], np.full((4, 3), 1 / 3), n_classes=3), list("abc"))
-    assert [known.label for known in many] == ["b", "a", "c"]

@@ -1,10 +1,7 @@
 """Streams that change are told, with the row and the losses; independent rows are not."""
 
-from __future__ import annotations
-
 import json
 import re
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -31,15 +28,14 @@ def write(path, table, *, dropped="z"):
     return path
 
 
-@pytest.mark.parametrize("learner", [QUICK, ()], ids=["one learner", "pool"])
+@pytest.mark.parametrize("learner", [QUICK, pytest.param((), marks=pytest.mark.slow)], ids=["one learner", "pool"])
 def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     data, model = write(tmp_path / "stream.csv", stream(change=1500)), tmp_path / "m"
     status, out, err = run("train", data, "-t", "y", "-o", model, *learner, "--json")
     assert status == 0, err
     line = " ".join(out.split())
     match = re.search(
-        r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on",
-        line,
+        r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on", line
     )
     row, file, place, loss, rows, before = match.groups()
     assert file == str(data) and abs(int(place) - 1501) < 20 and row.replace(",", "") == place
@@ -55,34 +51,6 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 
 
-def test_independent_rows_are_told_nothing_of(run, tmp_path):
-    for seed in range(4):
-        for noise in (0.0, 0.001, 0.5):
-            data = write(tmp_path / "rows.csv", stream(1500, seed, noise=noise))
-            status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)
-            assert status == 0 and "loss rose" not in out + err, (seed, noise, err)
-    assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["drifts"] == []
-
-
-def test_numbers_too(run, tmp_path):
-    data = write(tmp_path / "numbers.csv", stream(2000, change=1200), dropped="y")
-    out = run("train", data, "-t", "z", "-o", tmp_path / "m", *QUICK, "--holdout", "0.1")[1]
-    row, place = re.search(r"loss rose at about row (1,\d+) \(\S+, row (\d+)\)", " ".join(out.split())).groups()
-    assert row.replace(",", "") == place and abs(int(place) - 1201) < 30
-    quiet = write(tmp_path / "quiet.csv", stream(2000, noise=0.0), dropped="y")
-    assert "the loss rose" not in run("train", quiet, "-t", "z", "-o", tmp_path / "m", *QUICK)[2]
-
-
-def test_python_warns_and_goes_on_where_another_training_ended():
-    options = {"target": "y", "ignore": ["z"], "learner": "scinol2", "shuffle": False}
-    table = stream(change=1500)
-    with pytest.warns(UserWarning, match="the loss rose at about row 1,"):
-        tunefree.train(table, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tunefree.train(stream(), **options)
-
-
 def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
     table = {name: list(values) for name, values in stream(change=1500).items()}
     first = write(tmp_path / "1.csv", {name: values[:1490] for name, values in table.items()})
@@ -93,18 +61,6 @@ def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
     assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
     more, whole = (model_files.load(tmp_path / name).rises.rises for name in ("more", "whole"))
     assert more == whole and len(whole) == 1
-
-
-def test_rows_of_a_group_count_as_one(run, tmp_path):
-    rng, n = np.random.default_rng(0), 4000
-    table = stream(n, noise=0.0)
-    table |= {"home": np.repeat(np.arange(n // 40), 40).astype(str)}
-    odd = np.repeat(rng.random(n // 40) < 0.2, 40)  # all rows of some homes are the other way round
-    table["y"] = np.where(odd, np.where(table["y"] == "yes", "no", "yes"), table["y"])
-    data = write(tmp_path / "visits.csv", table)
-    assert "loss rose" in run("train", data, "-t", "y", "-o", tmp_path / "m", "--ignore", "home", *QUICK)[1]
-    status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", "--group", "home")
-    assert status == 0 and "loss rose" not in out, err
 
 
 def dated(n=4000, change=2000):
@@ -131,61 +87,6 @@ def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
     assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
 
 
-def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):
-    table = {name: list(values) for name, values in dated().items()}
-    parts = [{name: values[a:b] for name, values in table.items()} for a, b in ((0, 2025), (2025, 4000))]
-    first, second = (write(tmp_path / f"{k}.csv", part) for k, part in enumerate(parts))
-    assert run("train", first, "-t", "y", "-o", tmp_path / "begun", *QUICK)[0] == 0
-    assert "too few rows to compare columns, " in run("inspect", tmp_path / "begun")[1].replace("\n", " ")
-    assert run("train", second, "--from", tmp_path / "begun", "-o", tmp_path / "more")[0] == 0
-    assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
-    more, whole = (tunefree.load(tmp_path / name).drifts_ for name in ("more", "whole"))
-    for rises in (more, whole):
-        del rises[0]["file"], rises[0]["row_in_file"]  # which the first part of the training forgot, or not
-    assert more == whole and whole[0]["rows_compared"][1] == 512
-
-
-def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path):
-    n = 9600
-    table = stream(n, noise=0.1)
-    is_turned = np.arange(n) // 800 % 2 == 1  # again and again
-    table["y"] = np.where(is_turned, np.where(table["y"] == "yes", "no", "yes"), table["y"])
-    assert run("train", write(tmp_path / "a.csv", table), "-t", "y", "-o", tmp_path / "a", *QUICK)[0] == 0
-    known = tunefree.load(tmp_path / "a").drifts_
-    largest = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
-    compared = [rise["row"] for rise in known if rise["rows_compared"] is not None]
-    assert len(known) > 4 and {*compared} == {largest["row"], *(rise["row"] for rise in known[-3:])}
-    assert all(rise["changed"][0]["column"] == "a" for rise in known if rise["changed"])
-    shown = " ".join(run("inspect", tmp_path / "a")[1].split())
-    assert "for the largest and the latest 3 rises" in shown
-    half = write(tmp_path / "b.csv", {name: values[:5000] for name, values in table.items()})
-    rest = write(tmp_path / "c.csv", {name: values[5000:] for name, values in table.items()})
-    assert run("train", half, "-t", "y", "-o", tmp_path / "b", *QUICK)[0] == 0
-    assert run("train", rest, "--from", tmp_path / "b", "-o", tmp_path / "c")[0] == 0
-    again = tunefree.load(tmp_path / "c").drifts_
-    assert [(one["row"], one["changed"]) for one in again] == [(one["row"], one["changed"]) for one in known]
-
-
-def test_a_column_that_disappears_is_named_missing(run, tmp_path):
-    table = stream(4000, noise=0.1)
-    rows = [{"a": a, "b": b, "y": y} for a, b, y in zip(table["a"], table["b"], table["y"], strict=True)]
-    for row in rows[2000:]:
-        del row["a"]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    status, out, err = run("train", tmp_path / "rows.jsonl", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and "'a' ((missing): 0 % of the rows before, 100 % after)" in " ".join(out.split()), err
-
-
-def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):
-    table = stream(2000)
-    order = np.argsort(table["y"], kind="stable")
-    data = write(tmp_path / "sorted.csv", {name: values[order] for name, values in table.items()})
-    assert run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)[0] == 0
-    rise = tunefree.load(tmp_path / "m").drifts_[0]
-    assert abs(rise["row"] - 1 - np.count_nonzero(table["y"] == "no")) < 20
-    assert ("y", "values") in [(one["column"], one["of"]) for one in rise["changed"]]
-
-
 def test_an_exit_code_on_request(run, tmp_path):
     changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
     on_drift = "--exit-code-on-drift", "9"
@@ -203,10 +104,3 @@ def test_an_exit_code_on_request(run, tmp_path):
     ):
         status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *on_drift, *options)
         assert status == 2 and problem in err and not (tmp_path / "d").exists(), err
-
-
-def test_estimators_that_follow_no_order_have_no_drifts():
-    table = stream(300)
-    X = np.column_stack([table["a"], table["b"]])
-    with pytest.raises(AttributeError, match="only `tunefree.train`"):
-        tunefree.ScInOLClassifier().fit(X, table["y"]).drifts_  # noqa: B018

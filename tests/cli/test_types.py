@@ -1,26 +1,17 @@
 """Columns that are not what they seem at first, and files that write numbers otherwise than those of training."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv
 
-import tunefree
-from tests.stream.tabular import chunk_of
-from tunefree.core.errors import DataError, DataWarning
+from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
-from tunefree.serving.service import Service
 from tunefree.stream import tables, text
-from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
 
 LEARNER = ("--learner", "scinol2")
@@ -67,11 +58,7 @@ SPREAD = {
         "'unknown' is taken for a missing value (1 row",
     ),
     "a rare word among dates": (lambda k: "?" if k == 1 else "never" if k == 2 else dates(k), "moment", "'never'"),
-    "dashes among dates": (
-        lambda k: "-" if k % 9 == 2 else dates(k),
-        "moment",
-        "'-' is taken for a missing value (67",
-    ),
+    "dashes among dates": (lambda k: "-" if k % 9 == 2 else dates(k), "moment", "'-' is taken for a missing value (67"),
     "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
     "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", "numbers, but for 'a'"),
     "a word that is not rare": (
@@ -94,13 +81,6 @@ def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, ca
     assert len(notes) == (note is not None) and (note or "") in "".join(notes)
     status, out, err = run("predict", model, data)
     assert status == 0 and len(out.splitlines()) == N + 1, err
-
-
-def test_quotes_that_hold_line_ends_do_not_confuse_the_sample(run, tmp_path, small_samples):
-    data = write(tmp_path / "d.csv", lambda k: f'"{k % 7}\n{k},a,b"' if k > 500 else f'"{k % 7}"')
-    status, _, err = train(run, data, tmp_path / "m")
-    assert status == 2 and "is not a number" in err and "--categorical z" in err
-    assert train(run, data, tmp_path / "m", "--categorical", "z")[0] == 0
 
 
 def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):
@@ -135,24 +115,6 @@ def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypat
     assert status == 0 and "598" in out
 
 
-def test_what_is_of_no_use_cannot_be_wrong(run, tmp_path, small_samples):
-    data = write(tmp_path / "d.csv", lambda k: k % 7).read_bytes()
-    late = write(tmp_path / "l.csv", lambda k: "word" if k == 550 else k % 7).read_bytes()
-    assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=late)[0] == 0
-    status, out, err = run("predict", tmp_path / "m", "-", stdin=late)
-    assert status == 0 and len(out.splitlines()) == N + 1, err
-    assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=data)[0] == 0
-
-
-def test_a_random_order_reads_what_is_said_of_columns(run, tmp_path):
-    data = write(tmp_path / "d.csv", lambda k: f"0{k % 7}")
-    assert train(run, data, tmp_path / "m", "--shuffle", "--categorical", "z")[0] == 0
-    features = {
-        own["feature"] for own in json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])["features"]
-    }
-    assert {f"z=0{k}" for k in range(7)} <= features
-
-
 # -- files that write numbers otherwise
 
 PRICES = np.round(rng.lognormal(7.0, 1.0, N), 2)
@@ -179,7 +141,9 @@ def predictions(run, model, data, *options):
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
-@pytest.mark.parametrize("trained", ["plain", "german", "american"])
+@pytest.mark.parametrize(
+    "trained", ["german", *(pytest.param(style, marks=pytest.mark.slow) for style in ("plain", "american"))]
+)
 def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):
     files = {
         style: prices(tmp_path / f"{style}.csv", style, missing)
@@ -227,89 +191,6 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
 
 
-def test_options_of_columns_of_new_files(run, tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("day,z,y\n" + "".join(f"{dates(k)},{k % 9},{LABELS[k]}\n" for k in range(N)))
-    model = tmp_path / "m"
-    assert train(run, data, model)[0] == 0
-    expected, _ = predictions(run, model, data)
-    other = tmp_path / "o.csv"
-    text = "".join(f"{k % 28 + 1}/{k % 12 + 1}/2024,{k % 9},{LABELS[k]}\n" for k in range(N))
-    other.write_text("day,z,y\n" + text)
-    found, notes = predictions(run, model, other)
-    assert found == expected and "dates are read as %d/%m/%Y, where training had them as YYYY-MM-DD" in notes[0]
-    assert predictions(run, model, other, "--date", "day=%d/%m/%Y") == (expected, [])
-    data.write_text(data.read_text().replace(",0,", ",gone,"))
-    status, _, err = run("predict", model, data)
-    assert status == 2 and "'gone' is not a number" in err and "--na-values" in err and "--categorical" not in err
-    for command in (("predict",), ("evaluate",), ("evaluate", "--progressive"), ("explain",)):
-        status, _, err = run(command[0], model, data, *command[1:], "--na-values", "gone")
-        assert status == 0, err
-    status, _, err = run("report", model, data, "-o", tmp_path / "r.html", "--na-values", "gone")
-    assert status == 0, err
-    status, _, err = run("predict", model, data, "--date", "z")
-    assert status == 2 and "'z'" in err and "no such column of dates" in err
-    status, _, err = run("predict", model, data, "--decimal", ";")
-    assert status == 2 and "--decimal" in err
-    parquet.write_table(pa.table({"day": ["2024-01-01"], "z": [1.0]}), tmp_path / "d.parquet")
-    status, _, err = run("predict", model, tmp_path / "d.parquet", "--decimal", ",")
-    assert status == 2 and "leave --decimal and --thousands out" in err
-
-
-def test_targets_and_weights_in_other_notations(run, tmp_path):
-    files = {}
-    for style in ("plain", "german"):
-        rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k] + 1, style)}";"{price(X[k], style)}"' for k in range(N)]
-        files[style] = tmp_path / f"{style}.csv"
-        files[style].write_text("\n".join(["y;w;x", *rows]) + "\n")
-    for trained in files:
-        status, _, err = train(run, files[trained], tmp_path / "m", "--weight", "w")
-        assert status == 0 and "regression" in err, err
-        found = [run("evaluate", tmp_path / "m", file, "--json") for file in files.values()]
-        assert [status for status, *_ in found] == [0, 0], found
-        assert json.loads(found[0][1])["loss"] == pytest.approx(json.loads(found[1][1])["loss"], rel=1e-12)
-
-
-def answers_of(model, rows):
-    """What a service of a model answers to rows."""
-    with Service(Trained.load(model)) as service:
-        return service.predict(rows)
-
-
-def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):
-    expected, model, data = [], tmp_path / "m", tmp_path / "d.csv"
-    for style in ("plain", "german"):
-        assert train(run, prices(data, style, "-" if style == "german" else ""), model)[0] == 0
-        answers = answers_of(model, [{"price": 1868.5, "tax": 2}, {"price": None, "tax": 2.5}])
-        expected.append([answer["probabilities"] for answer in answers])
-    assert expected[0] == expected[1]
-    written = [{"price": "1.868,5", "tax": "2 €"}, {"price": "-", "tax": 2.5}]
-    assert [answer["probabilities"] for answer in answers_of(model, written)] == expected[1]
-    with pytest.raises(DataError, match="'old' is not a"):
-        answers_of(model, [{"price": "old", "tax": 2}])
-    assert train(run, prices(data, "plain"), model)[0] == 0
-    with pytest.raises(DataError, match="'1.868,5' is not a number"):
-        answers_of(model, written)
-    written[1] = {"price": "gone", "tax": 2.5}
-    with Service(Trained.load(model), column_types=ColumnTypes(",", ".", na_values=["gone"])) as service:
-        assert [answer["probabilities"] for answer in service.predict(written)] == expected[0]
-        assert service.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
-
-
-def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):
-    first, german, plain = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv"
-    prices(first, "plain")
-    prices(german, "german")
-    prices(plain, "plain")
-    losses = []
-    for further in (german, plain):
-        assert train(run, first, tmp_path / "m")[0] == 0
-        status, out, err = run("train", further, "-t", "y", "--from", tmp_path / "m", "-o", tmp_path / "n", *LEARNER)
-        assert status == 0 and ("numbers are read as 1.234,5" in out) == (further == german), err
-        losses.append(Trained.load(tmp_path / "n").progress.progressive[0].mean_loss())
-    assert losses[0] == losses[1]
-
-
 def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
@@ -334,30 +215,3 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")
     assert trained.progress.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
-
-
-def test_tables_with_strings_of_numbers_are_read_as_they_are_written():
-    table = {"price": [price(own, "plain") for own in PRICES], "tax": [price(own, "plain") for own in TAXES]}
-    table["price"][0] = "n.a."
-    german = {"price": [price(own, "german") for own in PRICES], "tax": [price(own, "german") for own in TAXES]}
-    german["price"][0] = None
-    types = {"numeric": ("price", "tax")}
-    model = tunefree.train(table | {"y": LABELS}, target="y", learner="scinol2", **types)
-    expected = model.predict_proba(table)
-    with pytest.warns(DataWarning, match="column 'price': numbers are read as 1.234,5, where training had them"):
-        found = model.predict_proba(german)
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_shards_decide_alike_what_a_late_column_is():
-    def encoder_of(values):
-        encoder = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
-        encoder.encode(chunk_of({"x": [1.0] * len(values), "z": values}), True, BadRows())
-        return encoder
-
-    first, second, third = (encoder_of(values) for values in ([5.0], [6.0], ["word"]))
-    blank = TableEncoder.infer(chunk_of({"x": [1.0], "z": pa.nulls(1)}))
-    blank.absorb(*first.state())
-    blank.absorb(*second.state())
-    with pytest.raises(DataError, match="column 'z': a category here, but a number in rows before"):
-        blank.absorb(*third.state())

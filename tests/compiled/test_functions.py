@@ -21,8 +21,7 @@ import pytest
 from tunefree.compiled import exporting, loading, notices, packaging
 from tunefree.compiled.declarations import globals_of
 from tunefree.compiled.exporting import bitcode_of, text_of
-from tunefree.compiled.functions import IS_COMPILED, Compiled, compiled
-from tunefree.compiled.prefetching import fetch_line, prefetch
+from tunefree.compiled.functions import IS_COMPILED, Compiled
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
@@ -74,15 +73,6 @@ def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -
             state.totals[i, k] += math.sqrt(steps[i, k])
 
 
-def ahead(state: Sums, steps: Annotated[np.ndarray, "float64[rows]"]) -> None:
-    """Add rows, of which the memory of those to come is fetched."""
-    for i in range(len(steps)):
-        prefetch(state.counts, i + 1000, 0)
-        fetch_line(state.totals, 1, i + 10**12)  # of no memory
-        state.totals[i, 0] += steps[i]
-        state.counts[i] += 1.0
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder for machine code of a test's own."""
@@ -123,28 +113,6 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     with pytest.raises(TypeError, match="state must be Sums, not Block"):
         ADD(block, block, True, mask)
     assert not state.totals.any()
-
-
-def test_a_number_of_64_bits_may_have_no_sign_and_is_not_blamed_for_another_argument():
-    from tunefree.stream.keys import hash_each
-
-    offsets, data, hashes = np.array([0, 3]), np.frombuffer(b"red", np.uint8), np.zeros(1, np.uint64)
-    hash_each(offsets, data, 2**64 - 1, hashes)
-    again = np.zeros_like(hashes)
-    hash_each(offsets, data, -1, again)
-    assert hashes == again != 0
-    with pytest.raises(TypeError, match="hashes must be a contiguous array uint64"):
-        hash_each(offsets, data, 2**64 - 1, np.zeros(1))
-    with pytest.raises(TypeError, match="seed must be int64, not 18446744073709551616"):
-        hash_each(offsets, data, 2**64, hashes)
-
-
-def test_a_state_of_a_class_with_more_fields_is_refused_which_is_laid_out_otherwise(folder):
-    class Wider(Sums):
-        rates = per_feature("rates")
-
-    with pytest.raises(TypeError, match="state must be Sums, not Wider"):
-        ADD(Wider(4, 3), rows(), True, np.ones(50, bool))
 
 
 def test_no_array_of_a_state_is_replaced_and_copies_have_their_own(folder):
@@ -221,13 +189,6 @@ def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_t
     exporting.obstacle.cache_clear()
 
 
-def test_an_earlier_numba_compiles_nothing(monkeypatch):
-    monkeypatch.setattr("numba.__version__", "0.66.1")
-    exporting.obstacle.cache_clear()
-    assert exporting.obstacle().startswith("Numba 0.66.1 compiles some wrongly")
-    exporting.obstacle.cache_clear()
-
-
 @pytest.mark.parametrize("fields", [{}, {"fingerprint": ""}], ids=["as exported", "after a change of comments"])
 def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, told):
     write_package(folder, monkeypatch, **fields)
@@ -249,15 +210,6 @@ def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_change
     assert numba.config.OPT is before
 
 
-def test_fetching_memory_ahead_is_a_hint_that_changes_nothing_even_where_there_is_no_memory(folder):
-    kernel, state, steps = Compiled(ahead), Sums(5, 6), np.arange(5.0)
-    assert "call void @llvm.prefetch" in text_of(kernel)
-    kernel(state, steps)
-    uncompiled = Sums(5, 6)
-    ahead(uncompiled, steps)
-    assert state["totals"].tobytes() == uncompiled["totals"].tobytes() and state.counts.tolist() == [1.0] * 5
-
-
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):
     write_package(folder, monkeypatch)
     loading.load(ADD)
@@ -274,29 +226,6 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
-
-
-def test_a_user_without_a_home_compiles_in_each_process(tmp_path, monkeypatch):
-    write_package(tmp_path, monkeypatch)
-    for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-
-    def no_home() -> None:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(loading.Path, "home", no_home)
-    assert loading.cache_folder() is None and loading.load(ADD).address
-
-
-def test_a_full_disk_leaves_no_part_of_a_file(folder, monkeypatch):
-    write_package(folder, monkeypatch)
-
-    def is_full(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", is_full)
-    loading.load(ADD)
-    assert [path.name for path in folder.iterdir()] == ["bitcode.xz"]
 
 
 def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
@@ -327,47 +256,6 @@ def test_code_that_calls_what_is_not_in_the_library_is_refused():
     text = f"declare double @system(double)\ndefine double @f(double %x) {{\n{call}\n}}"
     with pytest.raises(ValueError, match="system"):
         loading.machine_code(text)
-
-
-@compiled
-def apart(numbers: Annotated[np.ndarray, "float64[n]"]) -> float:
-    """The sum of hyperbolic tangents."""
-    total = 0.0
-    for number in numbers:
-        total += math.tanh(number)
-    return total
-
-
-class Nothing(NamedTuple):
-    """A record without fields."""
-
-
-def test_a_record_may_have_no_fields(folder):
-    def doubled(pair: Nothing, number: float) -> float:
-        return 2.0 * number
-
-    assert Compiled(doubled, "test.doubled")(Nothing(), 1.5) == 3.0
-
-
-def test_a_kernel_may_return_a_number(folder):
-    numbers = np.linspace(-3.0, 4.0, 11)
-    assert apart(numbers) == apart.function(numbers)
-
-
-def test_an_error_names_the_number_that_is_none_and_how_many_arguments_there_are():
-    numbers = np.zeros(3)
-    with pytest.raises(TypeError, match="number must be float64, not '1'"):
-        Compiled(halve, "test.halve")("1", numbers)
-    with pytest.raises(TypeError, match=r"test\.halve takes 2 arguments, not 3"):
-        Compiled(halve, "test.halve")(1.0, numbers, 3)
-
-
-def test_arrays_that_are_read_only_are_taken():
-    numbers = np.linspace(-3.0, 4.0, 11)
-    numbers.flags.writeable = False
-    assert apart(numbers) == apart.function(numbers)
-    with pytest.raises(TypeError, match="numbers must be a contiguous array"):
-        apart(numbers[::2])
 
 
 def test_digest_does_not_depend_on_how_python_compiles_comprehensions():

@@ -56,7 +56,9 @@ print(getattr(sys.modules.get("numba"), "__version__", None))
 """
 
 
-@pytest.mark.parametrize("version", [None, "0.55.0"], ids=["no Numba", "an old Numba"])
+@pytest.mark.parametrize(
+    "version", [None, pytest.param("0.55.0", marks=pytest.mark.slow)], ids=["no Numba", "an old Numba"]
+)
 def test_what_the_package_has_needs_no_numba(version, tmp_path):
     """Nothing is told, since all that is needed is there; an old Numba is not even imported."""
     before = 'sys.modules["numba"] = None'

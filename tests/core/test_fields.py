@@ -9,7 +9,6 @@ import pytest
 
 from tunefree.core.fields import (
     FEATURE,
-    LANES,
     OUTPUT,
     Field,
     State,
@@ -95,21 +94,6 @@ def test_saved_arrays_give_the_state_back():
     roomy = Example(9, 3).restored(state.arrays(2))
     np.testing.assert_array_equal(roomy["weights"][:2], state["weights"][:2])
     assert (roomy["weights"][2:] == 2.0).all()
-
-
-def test_what_is_saved_takes_no_memory():
-    state = filled(4, 3)
-    for array in state.arrays(2).values():
-        assert any(np.shares_memory(array, block) for block in state.blocks)
-    assert state.arrays(2)["weights"].shape == (2, 3) and state.arrays(2)["matrices"].shape == (3, 2, 6)
-
-
-def test_a_subclass_has_the_fields_of_its_class_first():
-    class Wider(Example):
-        totals = per_coordinate("sum")
-
-    assert [field.name for field in Wider.fields] == [*[field.name for field in Example.fields], "totals"]
-    assert Wider(2, 2).coordinates.shape == (2, 3, LANES) and Example(2, 2).coordinates.shape == (2, 2, LANES)
 
 
 def test_views_as_compiled_code_makes_them_are_those_of_python():

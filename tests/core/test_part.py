@@ -1,7 +1,5 @@
 """For each part of a model copies, files, bytes and the small model follow from what it declares."""
 
-from __future__ import annotations
-
 import copy
 import json
 
@@ -134,11 +132,7 @@ def models():
     X, words = random.normal(size=(N, 3)), random.integers(1, 3000, N).astype(np.int32)
     X[N // 2 :] = X[: N - N // 2]
     labels = Labels.of(np.where(X[:, 0] * X[:, 1] > 0.0, "yes", "no").tolist())
-    pool, counts, numbers = (
-        Model("classification"),
-        Model("regression", loss="poisson"),
-        Model("regression"),
-    )
+    pool, counts, numbers = (Model("classification"), Model("regression", loss="poisson"), Model("regression"))
     pool.learn(dense(X), labels, np.ones(N))
     pool.predict(dense(X[:3] + 1.0))
     counts.learn(dense(X[:300]), random.poisson(np.exp(np.clip(X[:300, 0], -2.0, 2.0))).astype(float), np.ones(300))

@@ -1,7 +1,5 @@
 """Signals wait until what is being learned is whole."""
 
-from __future__ import annotations
-
 import signal
 import threading
 
@@ -70,15 +68,6 @@ def test_the_second_signal_does_not_wait(handler):
     assert done == [1]
     with deferred():  # none of the two is left
         pass
-
-
-def test_signals_that_are_ignored_or_end_the_process_stay_what_they_are():
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with deferred():
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def test_threads_that_work_have_ended_when_an_error_leaves_the_one_they_work_for():

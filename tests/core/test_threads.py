@@ -1,7 +1,5 @@
 """Threads: what a model is to the last bit depends on none of them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor

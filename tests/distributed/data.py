@@ -1,7 +1,5 @@
 """Small data for learning over shards."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet

@@ -1,7 +1,5 @@
 """Workers of a local cluster are killed with SIGKILL while a model is learned."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import os

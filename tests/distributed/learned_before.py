@@ -3,8 +3,6 @@
 Workers are forked from a process that has imported this, so one that takes the place of a killed worker learns at once.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

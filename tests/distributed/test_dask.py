@@ -1,25 +1,12 @@
 """On Dask: the same bytes whatever the workers, from files and from collections."""
 
-from __future__ import annotations
-
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
-from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import (
-    DaskTuneFreeClassifier,
-    DaskTuneFreeRegressor,
-    local_cluster,
-    phases,
-    train,
-    training,
-)
-from tunefree.distributed.engines import KEEPING_MEMORY, Engine
+from tunefree.core.errors import ModelError
+from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, dask_training, phases, train
+from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -43,14 +30,6 @@ def bytes_of(trained, folder, name="some.model"):
     model = estimator_of(trained) if isinstance(trained, Trained) else trained
     model.save(folder / name)
     return (folder / name).read_bytes()
-
-
-def test_workers_of_this_machine_keep_the_memory_that_they_need_again():
-    with local_cluster(1, dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster) as client:
-        (environment,) = client.run(lambda: dict(os.environ)).values()
-        (threads,) = client.nthreads().values()
-    assert {name: int(environment[name]) for name in KEEPING_MEMORY} == KEEPING_MEMORY
-    assert threads == 1 and environment["OMP_NUM_THREADS"] == "1"
 
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
@@ -88,15 +67,6 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     assert model.trained_.progress.progressive[0].rows == 900
 
 
-def test_what_cannot_be_spread_is_told(client, tmp_path):
-    with pytest.raises(DataError, match="no such file"):
-        train(client, str(tmp_path / "nothing.csv"), target="rich")
-    with pytest.raises(ModelError, match="`on_bad_shard` must be 'error' or 'skip'"):
-        train(client, "a.csv", target="rich", on_bad_shard="maybe")
-    with pytest.raises(DataError, match="standard input"):
-        train(client, "-", target="rich")
-
-
 def test_estimators_predict_collections_lazily(client):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
     table = people(1500).to_pandas()
@@ -117,25 +87,6 @@ def test_estimators_predict_collections_lazily(client):
     blocks, targets = arrays.from_array(X, chunks=(200, 2)), arrays.from_array(y, chunks=200)
     part = DaskTuneFreeRegressor(client, shard_rows=1, loss="square").fit(blocks, targets).predict(blocks)
     assert part.chunks == ((200, 200, 200),) and np.corrcoef(part.compute(), y)[0, 1] > 0.98
-
-
-def test_blocks_of_sparse_matrices_are_learned(client):
-    arrays = pytest.importorskip("dask.array")
-    X = sparse.random(600, 50, density=0.1, format="csr", random_state=0)
-    y = np.where(np.asarray(X[:, :25].sum(axis=1)).ravel() > 1.2, "many", "few")
-    dense = arrays.from_array(X.toarray(), chunks=(200, 50))
-    blocks, targets = dense.map_blocks(sparse.csr_matrix), arrays.from_array(y, chunks=200)
-    model = DaskTuneFreeClassifier(client, shard_rows=1).fit(blocks, targets)
-    assert model.local_.trained_.kind == "svmlight" and (model.predict(blocks).compute() == y).mean() > 0.8
-
-
-def test_several_fits_at_once_do_not_meet(client, tmp_path):
-    path = parquet_of(tmp_path, people(600), 3)
-    alone = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
-    with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda _: train(client, str(path), target="rich", shard_rows=1), range(2)))
-    for number, part in enumerate(together):
-        assert bytes_of(part, tmp_path, f"{number}.model") == alone
 
 
 class Killed(Exception):
@@ -170,7 +121,7 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
 
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(training.train.__kwdefaults__, "shard_rows", 1)
+    monkeypatch.setitem(dask_training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:

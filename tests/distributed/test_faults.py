@@ -1,7 +1,5 @@
 """Workers that die, real processes: nothing is lost, and no byte changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,28 +1,22 @@
 """Learning over shards: it is as good as one machine, and depends on the shards alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import joining, phases, shard_pass
+from tunefree.distributed import phases, shard_pass
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
-from tunefree.learners import newton
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
-from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.class_weights import balanced
 from tunefree.training.targets import target_of
-from tunefree.training.training import learn_more, train
+from tunefree.training.training import train
 from tunefree.workflows.prediction import predict
 
 SAMPLE = 1000  # rows of the common start, so that shards have rows beside it
@@ -85,27 +79,6 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert lines[0].startswith("read 4,000 rows in 6 shards")
     assert lines[1].startswith("common start: 2,000 rows") and lines[2].startswith("shards: 1,")
-
-
-def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
-    sorted_rows = people(4000).sort_by("rich")
-    result = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
-    assert loss_of(result, data[1]) < 1.03 * loss_of(trained, data[1])
-
-
-def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
-    weights = balanced(open_source(data[0]), Plan(target="rich"))
-    for name, weighing in (("balanced", ("balanced",)), ("named", weights)):
-        learned(data[0], Plan(target="rich", class_weight=weighing)).save(tmp_path / name)
-    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "named").read_bytes()
-
-
-def test_what_cannot_be_learned_is_told(data, tmp_path):
-    with pytest.raises(ModelError, match="`holdout` is for one machine"):
-        learned(data[0], Plan(target="rich", holdout=0.1))
-    one_class = people(100).set_column(2, "rich", [["yes"] * 100])
-    with pytest.raises(DataError, match="one class only"):
-        learned(parquet_of(tmp_path, one_class, 2), Plan(target="rich"))
 
 
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
@@ -209,18 +182,6 @@ def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, mon
     assert joined.certificate().rounds == 900
 
 
-def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
-    trained.save(tmp_path / "people.model")
-    more = learn_more(Trained.load(tmp_path / "people.model"), open_source(people(3000, seed=2)))
-    assert more.progress.progressive[0].rows == 7000 and more.model.pool.rows == 7000
-    assert loss_of(more, data[1]) < 1.01 * loss_of(trained, data[1])
-
-
-def test_members_are_judged_by_rows_of_shards_too(trained):
-    selection = trained.model.pool.selection()
-    assert selection.rows.max() > SAMPLE
-
-
 def test_the_certificate_holds_on_all_shards(data, trained):
     """Sums of evidence add over shards: they bound every linear model on all rows that were learned."""
     certificate = trained.model.certificate()
@@ -272,33 +233,3 @@ def test_evidence_of_shards_adds_up(task):
     if task == "regression":
         assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)
-
-
-def test_newton_without_waiting_corrections_predicts_the_same():
-    model = Model("classification", classes=["a", "b"], n_features=3)
-    X = np.random.default_rng(0).normal(size=(37, 2))
-    model.learn(rows_of(X, X[:, 0] > 0).X, Labels(["a", "b"], (X[:, 0] > 0).astype(int)), np.ones(37))
-    state = next(member.state for member in model.members if member.setting.learner == "newton")
-    assert state.waiting[0] > 0
-    kept, ratios = state.corrections[0, : int(state.waiting[0])], state.ratios[0, : int(state.waiting[0])]
-    expected = state.covariance[0] - np.einsum("w,wi,wj->ij", ratios, kept, kept)
-    newton.subtract_waiting(state)
-    np.testing.assert_allclose(state.covariance[0], expected, rtol=1e-12, atol=1e-15)
-    assert state.waiting[0] == 0.0
-
-
-def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
-    def statistics(weight, weights, units, differences):
-        weights = np.array(weights)
-        sums = {"of features, mean.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(1, weight, weights, units if units is None else np.array(units), sums, 0.5)
-
-    one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
-    two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
-    both = one.plus(two)
-    means = both.sums["of features, mean.bets"][:, 0] / both.weights
-    np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
-    np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
-    assert both.sums["centres"][0] / both.weight == 1.0
-    silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
-    assert two.plus(silent).sums["of features, mean.bets"].tolist() == two.sums["of features, mean.bets"].tolist()

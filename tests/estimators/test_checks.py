@@ -5,8 +5,6 @@ scikit-learn do; so it does not pass the checks that these give the same model. 
 ``tests/pool/test_contexts.py``.
 """
 
-from __future__ import annotations
-
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -37,9 +35,7 @@ LIKE_OTHERS = [
     KernelPiSTOLClassifier(preset="theory", average=False),
     IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
-OTHER_SETTINGS = [
-    IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double"),
-]
+OTHER_SETTINGS = [IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double")]
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
 # raises and what it accepts, through code that its settings do not change.
 OF_LEARNING = {
@@ -60,7 +56,7 @@ VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check; quick a
 def is_quick(estimator, check):
     """Whether `make test` runs a check."""
     name, is_variant = check.func.__name__, VARIANTS_OF_INPUT & set(check.keywords)
-    if estimator in OTHER_SETTINGS:
+    if estimator in OTHER_SETTINGS or isinstance(estimator, (TuneFreeRegressor, IterativeRegularizationClassifier)):
         return name in OF_LEARNING and not is_variant
     if is_variant:
         return isinstance(estimator, ScInOLClassifier)

@@ -1,10 +1,5 @@
 """Groups of rows that belong together: in which order they are learned, and what is evidence."""
 
-from __future__ import annotations
-
-import re
-import warnings
-
 import numpy as np
 import pytest
 import sklearn
@@ -14,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.estimators import validation
 from tunefree.pool.groups import digests
 from tunefree.pool.model import Model
 
@@ -54,30 +48,11 @@ def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned):
 
 
 @of_both
-def test_blocks_end_where_groups_do(cls, learned, monkeypatch):
-    monkeypatch.setattr(validation, "BLOCK", 16)
-    cls().fit(X, Y, groups=PEOPLE)
-    assert len(learned) > 3
-    of_blocks = [set(groups.tolist()) for groups in learned]
-    assert sum(map(len, of_blocks)) == len(set.union(*of_blocks)) == len(set(PEOPLE))
-
-
-@of_both
 def test_the_model_does_not_depend_on_how_rows_are_ordered(cls):
     fitted = cls().fit(X, Y, groups=PEOPLE)
     order = np.random.default_rng(1).permutation(120)
     other = cls().fit(X[order], Y[order], groups=PEOPLE[order])
     assert other.predict(X).tobytes() == fitted.predict(X).tobytes()
-
-
-@of_both
-def test_in_given_order_groups_come_as_they_are(cls, learned):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # groups come again
-        cls(shuffle=False).fit(X, Y, groups=PEOPLE)
-        cls().partial_fit(X, Y, groups=PEOPLE, sample_weight=PEOPLE != "person 3")
-    np.testing.assert_array_equal(learned[0], digests(PEOPLE))
-    np.testing.assert_array_equal(learned[1], digests(PEOPLE[PEOPLE != "person 3"]))
 
 
 def test_rows_of_a_known_group_are_no_evidence():
@@ -93,32 +68,6 @@ def test_rows_of_a_known_group_are_no_evidence():
     ]
     assert losses[0] < 0.95 * losses[1]
     assert losses[0] < 1.05 * np.log(2)
-
-
-@of_both
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (PEOPLE[:5], "groups has the shape (5,), expected (120,): give one label for each row"),
-        (PEOPLE[:, None], "groups has the shape (120, 1), expected (120,)"),
-        ([*PEOPLE[:7], None, *PEOPLE[8:]], "groups[7] is missing; give the row a label"),
-        (np.where(np.arange(120) == 9, np.nan, 1.0), "groups[9] is missing; give the row a label"),
-        (["a"] * 120, "groups[0] to groups[119] are all 'a'"),
-        (np.array([1, "a"] * 60, object), "groups has labels of several types"),
-    ],
-    ids=["few", "2D", "None", "NaN", "one", "types"],
-)
-def test_groups_that_are_none(cls, groups, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        cls().fit(X, Y, groups=groups)
-
-
-@of_both
-def test_rows_of_a_stream_may_be_of_one_group(cls):
-    model = cls().partial_fit(X[:60], Y[:60], groups=["a"] * 60).partial_fit(X[60:], Y[60:], groups=["b"] * 60)
-    assert model.t_ == 120
-    with pytest.raises(ValueError, match=r"groups\[3\] is missing"):
-        model.partial_fit(X[:5], Y[:5], groups=["a", "a", "a", None, "b"])
 
 
 @of_both

@@ -1,7 +1,5 @@
 """An estimator that is interrupted while it learns goes on from whole rows, or says that it must be fitted anew."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle
@@ -63,12 +61,12 @@ def calls_of(model, rows, targets, most=10**9):
     return calls
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["pool", "linear", "kernel"])
 def test_after_an_error_anywhere_it_goes_on_or_must_be_fitted_anew(name):
     model, rows, targets = begun(name)
     calls_of(copy.deepcopy(model), rows[100:], targets[100:])  # which prepares kernels
     n_calls, ends = calls_of(copy.deepcopy(model), rows[100:], targets[100:]), set()
-    places = np.append(np.geomspace(1, n_calls - 1, 8), np.linspace(1, n_calls - 1, 8))
+    places = np.append(np.geomspace(1, n_calls - 1, 5), np.linspace(1, n_calls - 1, 4))
     for most in np.unique(places.astype(int)).tolist():
         broken = copy.deepcopy(model)
         with pytest.raises(Broken):
@@ -203,7 +201,7 @@ def test_what_reads_a_model_waits_until_others_have_learned(use, tmp_path):
     reader = threading.Thread(target=use, args=(model, tmp_path / "m"))
     with model._learning():
         reader.start()
-        reader.join(0.2)
+        reader.join(0.05)
         assert reader.is_alive()
     reader.join(60)
     assert not reader.is_alive()

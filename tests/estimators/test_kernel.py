@@ -1,7 +1,5 @@
 """Learners in the space of a kernel, as scikit-learn meets them."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.datasets import make_circles
 

@@ -1,13 +1,10 @@
 """Missing values in arrays and tables: NaN, None and pandas.NA mean the same, at every door of Python."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 import tunefree
 from tunefree import river
@@ -58,25 +55,6 @@ def in_two(model, X, y):
     return model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
 
 
-def test_columns_of_pandas_that_may_be_null():
-    X, labels, _ = numbers()
-    plain = pd.DataFrame(X, columns=list("abc"))
-    model, other = (tunefree.OnlineClassifier().fit(rows, labels) for rows in (plain, plain.convert_dtypes()))
-    np.testing.assert_array_equal(model.predict(plain), other.predict(plain.convert_dtypes()))
-    whole = tunefree.TuneFreeClassifier().fit(np.nan_to_num(X), labels)
-    with pytest.warns(DataWarning, match="missing"):
-        assert (whole.predict(plain.convert_dtypes()) == whole.predict(X)).all()
-
-
-def test_gaps_in_arrays_that_train_takes():
-    X, _, y = numbers()
-    options = {"target": "x3", "task": "regression", "learner": "scinol2"}
-    models = [tunefree.train(np.column_stack([Z, y]), **options) for Z in (X, written(X, pd.NA), written(X, None))]
-    first, *others = [model.predict(X) for model in models]
-    assert all((first == other).all() for other in others)
-    assert "x0[missing]" in models[0].trained_.encoder.names()
-
-
 def test_a_gap_where_none_was_learned_is_told():
     X, labels, _ = numbers()
     whole = np.where(np.isnan(X), 0.5, X)
@@ -101,23 +79,6 @@ def test_a_gap_where_none_was_learned_is_told():
         tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
 
 
-@pytest.mark.parametrize("name", ["ScInOLClassifier", "PiSTOLClassifier", "KernelPiSTOLClassifier", "OnlineClassifier"])
-def test_single_learners_say_what_takes_gaps(name):
-    X, labels, _ = numbers()
-    with pytest.raises(ValueError, match=f"Input X contains NaN.*by {name}; .*TuneFreeClassifier"):
-        getattr(tunefree, name)().fit(X, labels)
-    getattr(tunefree, name)().fit(pd.DataFrame(X), labels)  # as it says
-    with pytest.raises(ValueError, match="Input X contains NaN.*in sparse matrices"):
-        tunefree.TuneFreeClassifier().fit(sparse.csr_array(X), labels)
-
-
-def test_few_rows_with_gaps():
-    nothing = np.full((4, 2), np.nan)
-    assert tunefree.TuneFreeClassifier().fit(nothing, [0, 1, 0, 1]).predict(nothing[:1]).shape == (1,)
-    model = tunefree.TuneFreeRegressor().partial_fit([[np.nan, 1.0]], [2.0])
-    assert model.predict([[np.nan, 1.0]]).shape == (1,)
-
-
 def test_gaps_in_river():
     rows = [{"x": float(i % 5), "job": "cook" if i % 3 else None, "y": gap} for i, gap in enumerate([None, 1.0] * 20)]
     predictions = []
@@ -127,13 +88,3 @@ def test_gaps_in_river():
             model.learn_one({name: gap if value is None else value for name, value in row.items()}, i % 2)
         predictions.append(model.predict_proba_one({"x": 1.0, "job": gap, "y": gap}))
     assert predictions[0] == predictions[1] == predictions[2] == predictions[3]
-
-
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
-def test_a_missing_label_is_named_by_its_row(missing, table):
-    X = table(np.arange(12.0).reshape(6, 2))
-    with pytest.raises(ValueError, match=r"Input y contains NaN: y\[4\] is missing; leave the row out"):
-        tunefree.TuneFreeClassifier().fit(X, np.array(["a", "b", "a", "b", missing, "a"], object))
-    with pytest.raises(ValueError, match=r"Input y contains NaN: y\[4\] is missing; leave the row out"):
-        tunefree.TuneFreeRegressor().fit(X, np.array([1.0, 2.0, 3.0, 4.0, np.nan, 5.0]))

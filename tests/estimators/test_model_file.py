@@ -1,7 +1,5 @@
 """Estimators that are saved and loaded: the same class with the same parameters, which goes on to the bit."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from itertools import product
@@ -15,8 +13,7 @@ from scipy import sparse
 import tunefree
 from tests.fuzz import raw
 from tunefree.core import storage
-from tunefree.core.errors import DataWarning, ModelError
-from tunefree.estimators import model_file
+from tunefree.core.errors import ModelError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -30,10 +27,7 @@ ESTIMATORS = {
     "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
     "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
     "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
-    "single": (
-        tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"),
-        X[:, 0] > 0,
-    ),
+    "single": (tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"), X[:, 0] > 0),
     "single of numbers": (tunefree.OnlineRegressor("kernel-pistol", settings={"a": 4.0}, view="steady"), NUMBERS),
     "kernel": (tunefree.KernelPiSTOLClassifier(passes=1, gamma=0.5), NAMES),
     "path": (tunefree.IterativeRegularizationClassifier(max_iter=10, class_weight={"yes": 3.0}), NAMES),
@@ -106,21 +100,6 @@ def tunefree_clone(estimator):
     return type(estimator)(**estimator.get_params())
 
 
-def test_a_model_that_learns_is_saved_as_it_is(tmp_path):
-    """In the midst of a stream."""
-    estimator = tunefree.TuneFreeClassifier().partial_fit(X[:100], NAMES[:100], classes=["no", "yes", "maybe"])
-    for i in range(100, 110):
-        estimator.partial_fit(X[i : i + 1], NAMES[i : i + 1])
-    back = saved(estimator, tmp_path, target="label")
-    assert estimator.t_ == back.t_ == 110 and back.classes_.tolist() == ["maybe", "no", "yes"]
-    for one in (estimator, back):
-        with pytest.raises(ValueError, match="not among the classes"):
-            one.partial_fit(X[:1], ["perhaps"])
-        one.partial_fit(X[110:], NAMES[110:])
-    assert_same(estimator, back, X)
-    assert back.trained_.plan.target == "label"
-
-
 def test_copies_are_alike(tmp_path):
     back = saved(tunefree.TuneFreeRegressor().fit(X, NUMBERS), tmp_path)
     joblib.dump(back, tmp_path / "copy")
@@ -150,33 +129,6 @@ def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):
         tunefree.ScInOLRegressor().fit(X, NUMBERS).save(tmp_path / "m", only_for_prediction=True)
 
 
-def test_reading_attributes_learns_nothing():
-    estimator = tunefree.ScInOLRegressor().partial_fit(X[:100], NUMBERS[:100])
-    estimator.partial_fit(X[100:101], NUMBERS[100:101])
-    before = pickle.dumps(estimator)
-    for name in dir(estimator):
-        getattr(estimator, name, None)
-    repr(estimator), estimator._repr_html_()
-    assert estimator.t_ == 101 and pickle.dumps(estimator) == before
-    whole = tunefree.ScInOLRegressor().partial_fit(X[:101], NUMBERS[:101])
-    assert estimator.coef_.tobytes() == whole.coef_.tobytes()
-
-
-def test_a_parameter_that_files_cannot_hold_is_told(tmp_path):
-    estimator = tunefree.ScInOLClassifier(random_state=np.random.RandomState(7)).fit(X, NAMES)
-    with pytest.warns(DataWarning, match="does not keep random_state of ScInOLClassifier: .* has the default"):
-        estimator.save(tmp_path / "m")
-    assert tunefree.load(tmp_path / "m").random_state == 0
-
-
-class Derived(tunefree.ScInOLClassifier):
-    pass
-
-
-def test_estimators_of_others_are_saved_as_what_they_are_derived_from(tmp_path):
-    assert type(saved(Derived().fit(X, NAMES), tmp_path)) is tunefree.ScInOLClassifier
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -196,21 +148,6 @@ def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
     raw.save(tmp_path / "lie", arrays, header)
     with pytest.raises(ModelError, match=problem):
         tunefree.load(tmp_path / "lie")
-
-
-def test_arrays_are_not_of_more_columns_than_the_model_has(tmp_path):
-    tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
-    arrays, header = storage.load(tmp_path / "m")
-    header["estimator"]["fitted"]["rows"] = "array"
-    raw.save(tmp_path / "lie", arrays, header)
-    with pytest.raises(ModelError, match="the encoder has columns that arrays do not have"):
-        tunefree.load(tmp_path / "lie")
-
-
-def test_all_estimators_have_a_name_in_files():
-    named = {name for name in tunefree.PUBLIC.search() if name.endswith(("Classifier", "Regressor"))}
-    assert named == {name for name in model_file.ESTIMATORS.search() if name.endswith(("Classifier", "Regressor"))}
-    assert all(model_file.ESTIMATORS[name] is getattr(tunefree, name) for name in named)
 
 
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):

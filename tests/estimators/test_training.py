@@ -1,32 +1,17 @@
 """Model files in Python and back: what the command line trains, Python predicts, and the other way round."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 from pyarrow import csv
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
-from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
 
 import tunefree
 from tests.estimators.test_tables import arrow, people
-from tunefree import (
-    IterativeRegularizationClassifier,
-    OnlineClassifier,
-    ScInOLClassifier,
-    ScInOLRegressor,
-    TuneFreeClassifier,
-)
+from tunefree import ScInOLClassifier, ScInOLRegressor
 from tunefree.cli.app import app
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 
 SCINOL = {"learner": "scinol2"}
 
@@ -73,59 +58,6 @@ def test_a_model_of_the_command_line_predicts_in_python(files):
     assert (files / "q.csv").read_bytes() == (files / "p.csv").read_bytes()
 
 
-def test_classes_are_sorted_whatever_came_first(tmp_path):
-    X = pd.DataFrame({"x": [0.0, 1.0, 2.0] * 50})
-    for labels in (["c", "a", "b"], [3, 1, 2], ["b", "a", "b"]):
-        y = np.array(labels * 50)
-        order = np.argsort(y != labels[0], kind="stable")  # the model meets one class after the other
-        trained = tunefree.train(X.assign(y=y).iloc[order], target="y", task="classification", passes=5, **SCINOL)
-        assert trained.classes_.tolist() == sorted(set(labels))
-        assert trained.score(X, y) > 0.6
-        proba = trained.predict_proba(X)
-        assert (trained.classes_[proba.argmax(axis=1)] == trained.predict(X)).all()
-
-
-def test_tools_of_scikit_learn_take_a_trained_model(files):
-    table, y = people()
-    model = tunefree.train(files / "people.csv", target="label", **SCINOL)
-    frame = pd.read_csv(files / "people.csv")
-    assert get_scorer("neg_log_loss")(model, frame, y) > -0.7
-    assert get_scorer("roc_auc")(model, frame, y) > 0.7
-    display = CalibrationDisplay.from_estimator(model, frame, y, pos_label="rich")
-    assert len(display.prob_true) > 1
-    frozen = FrozenEstimator(model)
-    assert CalibratedClassifierCV(frozen, cv=2).fit(frame, y).score(frame, y) > 0.7
-    pipeline = make_pipeline(FunctionTransformer(), frozen).fit(frame, y)
-    np.testing.assert_array_equal(pipeline.predict(frame), model.predict(frame))
-    assert not hasattr(clone(model), "classes_") and clone(model).get_params() == model.get_params()
-
-
-def test_what_is_loaded_is_fitted_anew_by_the_tools_of_scikit_learn(tmp_path):
-    """A model that were kept by `clone` and `fit` would score the rows that it has learned."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)  # there is nothing to learn
-    TuneFreeClassifier().fit(X, y).save(tmp_path / "m")
-    scores = cross_val_score(tunefree.load(tmp_path / "m"), X, y, cv=5)
-    assert scores.tolist() == cross_val_score(TuneFreeClassifier(), X, y, cv=5).tolist()
-    assert abs(scores.mean() - 0.5) < 0.1
-
-
-def test_train_takes_tables_and_files_without_a_plan(files):
-    table, y = people()
-    by_plan = tunefree.train(tunefree.open_source(files / "people.csv"), tunefree.Plan(target="label", **SCINOL))
-    by_name = tunefree.train(files / "people.csv", target="label", **SCINOL)
-    assert by_plan.trained_.plan == by_name.trained_.plan and by_plan.t_ == 300
-    frame = pd.read_csv(files / "people.csv")
-    np.testing.assert_array_equal(by_plan.predict_proba(frame), by_name.predict_proba(frame))
-    assert type(by_name) is OnlineClassifier and (by_name.learner, by_name.passes) == ("scinol2", 1)
-    numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
-    assert numbers.predict([[30.0], [50.0]]).dtype == bool
-    with pytest.raises(ModelError, match="no parameter 'taget'; did you mean 'target'"):
-        tunefree.train(table, taget="age")
-    with pytest.raises(ModelError, match="pass a plan, or target, not both"):
-        tunefree.train(table, tunefree.Plan(), target="age")
-
-
 @pytest.mark.parametrize("as_array", [False, True])
 def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
     table, y = people()
@@ -161,15 +93,6 @@ def test_sparse_rows_are_svmlight_text(tmp_path):
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     command("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.csv")
     np.testing.assert_allclose(read(tmp_path / "p.csv")["prediction"], model.predict(X), atol=1e-9)
-
-
-def test_paths_of_iterative_regularization_are_read_by_commands(files):
-    table, y = people()
-    model = IterativeRegularizationClassifier(max_iter=20).fit(table, y)
-    model.save(files / "m", target="label")
-    error = 100 * (1 - model.score(pd.read_csv(files / "people.csv").drop(columns="label"), y))
-    assert f"{error:.2f} %" in command("evaluate", files / "m", files / "people.csv")
-    assert "of 20" in command("inspect", files / "m")
 
 
 def test_models_of_text_predict_its_lines(tmp_path):

@@ -1,9 +1,6 @@
 """Wide rows: trees see embeddings and one-hot columns of sparse rows; losses beside those of LightGBM's default."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
@@ -11,8 +8,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import tunefree
 from tunefree import TuneFreeClassifier
-from tunefree.core.errors import DataWarning
-from tunefree.generations.columns import MOST_COLUMNS, is_bundle
+from tunefree.generations.columns import is_bundle
 
 LIGHTGBM_WIDE = 0.7214  # on rows of wide()
 LIGHTGBM_ONE_HOT = 0.0831  # of one_hot()
@@ -60,7 +56,7 @@ def interacting(n=4000, of_all=8000, further=1):
 @pytest.mark.parametrize(
     ("rows", "bar"),
     [
-        (lambda: wide(1100), 0.95 * LIGHTGBM_WIDE),
+        pytest.param(lambda: wide(1100), 0.95 * LIGHTGBM_WIDE, marks=pytest.mark.slow),
         (one_hot, 1.10 * LIGHTGBM_ONE_HOT),
         (interacting, 1.02 * LIGHTGBM_INTERACTING),
     ],
@@ -106,19 +102,3 @@ def test_it_is_the_same_with_any_number_of_threads():
     X, y, X_new, _ = interacting(n=600, of_all=700)
     models = [TuneFreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
     assert models[0].predict_proba(X_new).tobytes() == models[1].predict_proba(X_new).tobytes()
-
-
-@pytest.mark.parametrize("n_columns", [1023, 1024, 1025, 3000])
-def test_a_table_of_so_many_columns_is_trained_saved_and_loaded(n_columns, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, n_columns))
-    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(n_columns)])
-    model = tunefree.train(frame.assign(y=np.where(X[:, 0] > 0.0, "yes", "no")), target="y")
-    model.save(tmp_path / "a.model")
-    assert tunefree.load(tmp_path / "a.model").predict_proba(frame).tobytes() == model.predict_proba(frame).tobytes()
-
-
-def test_a_line_tells_of_columns_that_trees_do_not_see():
-    X = np.random.default_rng(0).normal(size=(20, MOST_COLUMNS + 5))
-    with pytest.warns(DataWarning, match="5 columns are too many for trees, and are for linear learners only"):
-        TuneFreeClassifier().fit(X, np.arange(20) % 2)

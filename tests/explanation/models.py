@@ -1,7 +1,5 @@
 """Models whose terms the tests look at."""
 
-from __future__ import annotations
-
 import datetime
 from functools import cache
 

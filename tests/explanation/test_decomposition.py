@@ -1,16 +1,12 @@
 """Contributions of columns add up to what a model predicts, and are those of the columns that matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tests.explanation.models import assert_adds_up, features, rows_of, table, trained
-from tunefree.core.errors import ModelError
+from tests.explanation.models import assert_adds_up, features, rows_of, trained
 from tunefree.core.rows import dense, sparse
-from tunefree.explanation.decomposition import Decomposition, Line
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import LaterRows, importance
-from tunefree.explanation.members import Member, Part
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
@@ -89,14 +85,6 @@ def test_contributions_after_late_classes_add_up():
     assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
 
 
-def test_contributions_to_great_numbers_add_up():
-    X = numbers()
-    model = learned(X, 1e120 * (2.0 + X[:, 0]))
-    decomposition = Decomposition(model, layout(4))
-    assert_adds_up(decomposition, dense(X[:50]))
-    np.testing.assert_allclose(decomposition.margins(dense(X[:50])), model.predict(dense(X[:50])), rtol=1e-9)
-
-
 def test_contributions_to_a_frozen_mixture_add_up():
     X = numbers(1500)
     model = learned(X, labels_of(X, 3))
@@ -123,17 +111,6 @@ def test_contributions_of_sparse_rows_add_up():
     assert_adds_up(Decomposition(model, layout(30)), X)
 
 
-def test_words_of_a_text_are_one_term():
-    rng = np.random.default_rng(0)
-    words = np.array(["good", "bad", "film", "plot", "the", "of"])
-    texts = [" ".join(words[rng.integers(0, 6, 9)]) for _ in range(300)]
-    data = {"text": texts, "size": rng.normal(size=300).tolist(), "like": [str("good" in text) for text in texts]}
-    model = train(open_source(data), Plan(target="like"))
-    decomposition = decomposition_of(model)
-    assert decomposition.names == ["(constant)", "text", "size"]
-    assert_adds_up(decomposition, rows_of(model, data))
-
-
 def test_restored_models_and_models_that_only_predict_are_explained(tmp_path):
     model = trained("rich")
     model.save(tmp_path / "m")
@@ -147,13 +124,6 @@ def test_restored_models_and_models_that_only_predict_are_explained(tmp_path):
     assert_adds_up(Decomposition(again.model, again.layout, rows), rows)
 
 
-def test_the_constant_is_the_prediction_where_nothing_differs_from_the_reference():
-    X = np.repeat(numbers(1), 50, axis=0)
-    model = learned(numbers(), labels_of(numbers(), 2))
-    contributions = assert_adds_up(Decomposition(model, layout(4), dense(X)), dense(X[:3]))
-    assert np.abs(contributions[:, 1:]).max() < 1e-12
-
-
 @pytest.mark.parametrize("learner", ["newton", "scinol2"])
 @pytest.mark.parametrize("view", ["raw", "steady"])
 def test_single_learners_are_sums_over_columns(learner, view):
@@ -164,38 +134,6 @@ def test_single_learners_are_sums_over_columns(learner, view):
         assert_adds_up(Decomposition(model, layout(4), rows), dense(X[:50]))
 
 
-def test_kernels_alone_are_refused():
-    model = Model("classification", "kernel-pistol")
-    with pytest.raises(ModelError, match="kernels alone"):
-        Decomposition(model, layout(2))
-
-
-def test_noise_has_no_importance():
-    data = features(1500)
-    data["noise"] = np.random.default_rng(3).normal(size=1500).tolist()
-    margin = np.asarray(table(1500)["age"])
-    data["rich"] = ["yes" if age > 50 else "no" for age in margin.tolist()]
-    columns = importance(decomposition_of(train(open_source(data), Plan(target="rich"))))
-    sizes = dict(zip(columns.names, columns.sizes.tolist(), strict=True))
-    assert columns.names[0] == "age" and sizes["noise"] < 0.05 * sizes["age"]
-    assert columns.names.index("noise") >= columns.n_beyond and columns.learned == 1024
-    assert columns.rows == 1500 - 1024 and (columns.errors[1:] < 0.02 * columns.sizes[0]).all()
-
-
-def test_columns_of_many_values_without_use_are_not_beyond_noise():
-    """Trees of small samples learn numbers and codes by heart, and predict their own rows much better with them."""
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        use, noise, code = rng.normal(size=800), rng.normal(size=800), rng.integers(0, 100, 800)
-        data = {"use": use.tolist(), "noise": noise.tolist(), "code": [f"c{k}" for k in code.tolist()]}
-        target = np.where(rng.random(800) < 1.0 / (1.0 + np.exp(-use)), "yes", "no").tolist()
-        decomposition = decomposition_of(train(open_source(data | {"y": target}), Plan(target="y")))
-        columns = importance(decomposition)
-        assert columns.names[0] == "use" and columns.n_beyond == 1
-        by_heart = np.abs(decomposition.contributions(decomposition.reference.rows)).mean(axis=(0, 2))
-        assert by_heart[[2, 3]].sum() > 0.2 * by_heart[1]
-
-
 def test_rows_that_count_come_after_the_trees():
     pool = trained("rich").model.pool
     later = LaterRows.of(pool)
@@ -203,13 +141,6 @@ def test_rows_that_count_come_after_the_trees():
     assert later.learned == 1024
     np.testing.assert_array_equal(later.targets, kept["targets"][1024:])
     np.testing.assert_array_equal(later.matrix, kept["columns"][1024:])
-
-
-def test_where_rows_are_known_all_later_ones_count():
-    data = {"x": [0.0, 1.0, 2.0] * 200, "y": ["a", "b", "a"] * 200}
-    later = LaterRows.of(train(open_source(data), Plan(target="y")).model.pool)
-    assert later.learned == 512 and len(later.targets) == 600 - 512
-    assert next(later.rises([np.array([0])]))[0] > 0.3
 
 
 def test_importance_of_a_class_is_that_of_its_loss():
@@ -222,41 +153,3 @@ def test_importance_of_a_class_is_that_of_its_loss():
     of_none = dict(zip(*importance(decomposition, classes.index("none"))[1:3], strict=True))
     of_all = dict(zip(*importance(decomposition)[1:3], strict=True))
     assert of_all["b"] > 0.2 and of_none["b"] < 0.1 * of_none["a"]
-
-
-def test_importance_needs_rows():
-    X = numbers(500)
-    model = Model("regression", "newton")
-    model.learn(dense(X), X[:, 0], np.ones(len(X)))
-    with pytest.raises(ModelError, match="keeps no rows"):
-        importance(Decomposition(model, layout(4)))
-    decomposition = Decomposition(model, layout(4), dense(X))
-    columns, sizes = importance(decomposition), np.abs(decomposition.contributions(dense(X))[:, 1:, 0])
-    assert columns.names[0] == "x0" and columns.rows == len(X)
-    np.testing.assert_allclose(columns.sizes, sizes.mean(axis=0)[columns.terms - 1])
-    np.testing.assert_allclose(columns.errors, sizes.std(axis=0)[columns.terms - 1] / np.sqrt(len(X)))
-    many = dense(np.sort(np.exp(2.0 * numbers(5000)), axis=0))  # of which some are looked at
-    decomposition = Decomposition(model, layout(4), many)
-    columns, sizes = importance(decomposition), np.abs(decomposition.contributions(many)[:, 1, 0])
-    assert columns.rows == 512 and columns.sizes[0] == pytest.approx(sizes.mean(), rel=0.15)
-
-
-class Wave:
-    """In the place of a mixture: b sin(40 a) of two members a and b."""
-
-    def margins(self, members):
-        a, b = members[:, :, 0].T
-        return (b * np.sin(40.0 * a))[:, None]
-
-    def linearised(self, members):
-        a, b = members[:, :, 0].T
-        derivatives = np.stack([40.0 * b * np.cos(40.0 * a), np.sin(40.0 * a)], axis=1)
-        return self.margins(members), lambda: derivatives[:, None, :, None]
-
-
-def test_lines_are_halved_where_the_mixture_bends_sharply():
-    parts = [Part(np.zeros(1), np.ones((1, 1, 1))) for _ in range(2)]
-    of_a, of_b = Line(Wave(), [0, 1], parts, [Member(place, [place], 0, 1, 0) for place in range(2)]).integrals()
-    integral = (1.0 - np.cos(40.0)) / 40.0  # of sin(40 t) from 0 to 1
-    assert of_b.item() == pytest.approx(integral, abs=1e-5)
-    assert of_a.item() == pytest.approx(np.sin(40.0) - integral, abs=1e-5)

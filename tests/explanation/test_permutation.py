@@ -1,7 +1,5 @@
 """Importance by permutation: computed by parts as by whole predictions, also of columns that come late."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

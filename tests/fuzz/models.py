@@ -1,7 +1,5 @@
 """Model files that lie: small models of every kind, and changes of their headers and arrays with a right checksum."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from functools import cache

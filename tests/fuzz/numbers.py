@@ -1,7 +1,5 @@
 """Streams of extreme numbers: rows, weights and targets over all sizes that double precision has."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Model files as whoever wants to mislead would write them: nothing is checked but the checksum, which is right."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files as strangers send them: small ones of every format, and changes of their bytes."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever a model file says, with a right checksum, it is refused or it predicts."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 
@@ -168,10 +166,7 @@ def broadcast(arrays, header):
             of_pool(["linear"], "members", "growth", "kinds"),
             "trees of some kinds are grown that are not grown together",
         ),
-        (
-            of_growth(["randomised"], "kinds"),
-            "trees of some kinds are grown that are not grown together",
-        ),
+        (of_growth(["randomised"], "kinds"), "trees of some kinds are grown that are not grown together"),
         (of_growth(["boosted"], "kinds"), "a generation is of a kind that is not grown"),
         (
             of_pool(0, "members", "growth", "n_ages"),

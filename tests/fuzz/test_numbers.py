@@ -1,7 +1,5 @@
 """No stream of finite numbers gives NaN, whatever the sizes of rows, weights and targets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

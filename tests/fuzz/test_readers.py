@@ -1,7 +1,5 @@
 """Whatever bytes a file has, it is read or refused; `make fuzz` tries many more, and files that failed stay here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

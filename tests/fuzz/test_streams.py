@@ -3,8 +3,6 @@
 Files are tried by the tests of readers and of models; killed processes by `make fuzz` alone.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.__main__ import TARGETS

@@ -7,7 +7,7 @@ import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
 from tunefree.compiled.exporting import jitted
-from tunefree.generations import boosted, gradient_trees, kinds
+from tunefree.generations import gradient_trees, kinds
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of
 from tunefree.generations.problem import Problem
@@ -183,46 +183,6 @@ def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
         assert np.isfinite(predict(y * unit)).all()
 
 
-@pytest.mark.filterwarnings("error")
-def test_an_outlier_does_not_overflow():
-    y = numbers(columns())
-    y[0] = 1e300
-    for loss in LOSSES:
-        model = kinds.grow("boosted", problem(y=y, loss=loss), 0)
-        assert np.isfinite(model.apply(columns())[1]).all()
-
-
-def test_unequal_classes_do_not_diverge():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(3000, 5))
-    y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
-    y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
-    rows = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
-    margins = kinds.grow("boosted", rows, 0).apply(X)[1][0]
-    margins -= margins.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
-    assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
-
-
-def test_steps_follow_from_the_rows():
-    assert [boosted.sizes_of(n, 2).most_leaves for n in (999, 1000, 8000)] == [8, 16, 31]
-    assert boosted.sizes_of(5000, 26).rate == 0.2
-
-
-def test_leaves_hold_enough_rows():
-    rows = problem("two")
-    leaves = kinds.grow("boosted", rows, 0).apply(rows.columns)[0]
-    counts = np.bincount(leaves.ravel())
-    assert counts.min() >= boosted.sizes_of(len(rows.targets), 2).least_rows
-
-
-def test_exclusive_or_is_learned():
-    X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
-    rows = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
-    predictions = kinds.grow("boosted", rows, 0).apply(X)[1][0][:, 0]
-    assert math.sqrt(np.mean((predictions - rows.targets) ** 2)) < 0.5
-
-
 # What LightGBM 4.7 has with its defaults on the same rows: root mean squared errors, and of classes the log-loss.
 LIGHTGBM = {"20 slopes": 0.5449, "50 slopes": 0.5157, "pairs": 0.6788, "classes": 0.1571, "ratio": 0.0432}
 
@@ -242,45 +202,3 @@ def test_categories_that_change_the_slope_of_a_number(levels, n):
     slopes = 2.0 * random.normal(size=levels)
     y = slopes[categories] * z + 0.5 * random.normal(size=n + 4000)
     assert error_of(np.column_stack([categories, z]), y, n) < 1.03 * LIGHTGBM[f"{levels} slopes"]
-
-
-@pytest.mark.all_trees
-def test_categories_that_are_noise_are_hardly_split():
-    random = np.random.default_rng(1)
-    categories, z = random.integers(0, 200, 4000), random.normal(size=4000)
-    y = np.sin(2.0 * z) + random.normal(size=4000)
-    with_noise, without = (error_of(np.column_stack([a, z]), y, 2000) for a in (categories, np.zeros(4000)))
-    assert with_noise < 1.03 * without
-
-
-@pytest.mark.all_trees
-def test_interacting_categories_without_effects_of_their_own():
-    random = np.random.default_rng(4)
-    categories, effects = random.integers(0, 40, (12_000, 2)), random.normal(size=(40, 40))
-    y = effects[categories[:, 0], categories[:, 1]] + 0.5 * random.normal(size=12_000)
-    rows = Problem(categories[:8000] * 1.0, np.ones(2, bool), y[:8000], np.ones(8000), 0, Square())
-    predictions = kinds.grow("boosted", rows, 0).apply(categories[8000:] * 1.0)[1][0][:, 0]
-    assert math.sqrt(np.mean((predictions - y[8000:]) ** 2)) < 1.1 * LIGHTGBM["pairs"]
-
-
-@pytest.mark.all_trees
-def test_many_categories_of_several_classes():
-    random = np.random.default_rng(1)
-    categories, classes = random.integers(0, 300, 11_000), random.integers(0, 5, 300)
-    y = np.where(random.random(11_000) < 0.02, random.integers(0, 5, 11_000), classes[categories]) * 1.0
-    X = categories[:, None] * 1.0
-    rows = Problem(X[:6000], np.ones(1, bool), y[:6000], np.ones(6000), 5, None)
-    shares = np.exp(kinds.grow("boosted", rows, 0).apply(X[6000:])[1][0])
-    shares /= shares.sum(axis=1, keepdims=True)
-    assert -np.log(shares[np.arange(5000), y[6000:].astype(int)]).mean() < 1.1 * LIGHTGBM["classes"]
-
-
-@pytest.mark.all_trees
-def test_a_ratio_of_two_of_three_columns():
-    random = np.random.default_rng(0)
-    X = random.uniform(1.0, 10.0, (8000, 3))
-    y = X[:, 0] / X[:, 1]
-    y = y / y.std() + 0.02 * random.normal(size=8000)
-    rows = Problem(X[:4000], np.zeros(3, bool), y[:4000], np.ones(4000), 0, Square())
-    predictions = kinds.grow("boosted", rows, 0).apply(X[4000:])[1][0][:, 0]
-    assert math.sqrt(np.mean((predictions - y[4000:]) ** 2)) < 1.1 * LIGHTGBM["ratio"]

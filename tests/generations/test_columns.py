@@ -1,13 +1,11 @@
 """Columns that trees see, bundles of features, and the rows that are kept of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tunefree.core.rows import dense, part, sparse, table
+from tunefree.core.rows import part, sparse, table
 from tunefree.generations.bundles import Bundles
-from tunefree.generations.columns import MOST_COLUMNS, MOST_TOGETHER, Columns, is_bundle
+from tunefree.generations.columns import MOST_TOGETHER, Columns, is_bundle
 from tunefree.generations.reservoir import Reservoir
 
 
@@ -38,13 +36,6 @@ def test_bundles_are_the_columns_that_an_encoder_made_many_features_of():
     assert np.array_equal(columns.matrix(X)[:, at], expected)
 
 
-def test_of_a_bundle_of_rare_categories_the_frequent_ones_are_columns():
-    rng, columns = np.random.default_rng(0), Columns()
-    category = np.where(rng.random(2000) < 0.5, rng.integers(0, 5, 2000), rng.integers(5, 1500, 2000))
-    learned(columns, one_hot(category[:, None], [1500], rng.normal(size=(2000, 1))))
-    assert columns.grown_on() == [1501, 1, 2, 3, 4, 5] and columns.n_unseen == 0
-
-
 def test_rows_learned_before_a_bundle_was_known_have_its_categories():
     rng, columns = np.random.default_rng(0), Columns()
     categories = np.stack([rng.integers(0, 1500, 300), rng.integers(0, 3, 300)], axis=1)
@@ -64,13 +55,6 @@ def test_rows_of_texts_are_not_for_trees(values):
     counts = np.ones(len(features)) if values == "binary" else rng.integers(1, 4, len(features)).astype(float)
     learned(columns, sparse(np.cumsum([0, *map(len, words)]), features, counts))
     assert columns.grown_on() is None
-
-
-def test_few_features_are_columns_as_those_of_dense_rows_are():
-    columns, n = Columns(), 1000
-    categories = np.random.default_rng(0).integers(0, 20, (n, 1))
-    learned(columns, one_hot(categories, [20], np.ones((n, 1))))
-    assert columns.grown_on() == [*range(1, 22)]
 
 
 def test_few_rows_of_more_features_wait_until_it_is_known_whether_they_are_texts():
@@ -99,12 +83,6 @@ def test_bundles_do_not_depend_on_how_rows_come():
     assert all(stops[run[values != 1.0]] - starts[run[values != 1.0]] == 1)
 
 
-def test_of_too_many_columns_some_are_seen_and_the_others_counted():
-    columns, X = Columns(), dense(np.zeros((2, MOST_COLUMNS + 300)))
-    assert learned(columns, X).shape == (2, MOST_COLUMNS) and columns.n_unseen == 300
-    assert 1 < np.median(columns.keys) / (MOST_COLUMNS / 2) < 1.1  # from all over
-
-
 def test_memory_does_not_grow_with_sets_of_keys():
     columns, rng = Columns(), np.random.default_rng(0)
     for _ in range(4000):
@@ -122,19 +100,10 @@ def filled(reservoir, columns, width, start=0):
 
 @pytest.mark.parametrize("latest", [0, 700])
 def test_rows_that_become_wider_are_kept_as_if_all_had_been_so_wide(latest):
-    n, few, most = 2000, 64, 1000
+    n, few, most = 1000 if latest else 2000, 64, 1000  # of the latest, some of before are kept
     changed, wide = Reservoir(latest, most), Reservoir(latest, most)
     for reservoir, width in ((changed, few), (wide, 4 * few)):
         filled(reservoir, np.zeros((900, width)), width)
         filled(reservoir, np.zeros((n - 900, 4 * few)), 4 * few, 900)
         assert reservoir.capacity == 250 and len(reservoir.kept()["targets"]) == 250
-    assert np.array_equal(changed.kept(100 * (latest > 0))["targets"], wide.kept(100 * (latest > 0))["targets"])
-
-
-def test_what_is_kept_of_wider_rows_is_a_sample_of_all():
-    reservoir = Reservoir(most=1000)
-    filled(reservoir, np.zeros((5000, 50)), 50)
-    reservoir.widen(np.zeros((1000, 400)))
-    kept = np.sort(reservoir.kept()["targets"])
-    assert len(kept) == 160 and len(np.unique(kept)) == 160
-    assert np.abs(kept / 5000 - (np.arange(160) + 0.5) / 160).max() < 0.15
+    assert np.array_equal(changed.kept(250 * (latest > 0))["targets"], wide.kept(250 * (latest > 0))["targets"])

@@ -1,7 +1,5 @@
 """Rows that generations are grown on: fewer of a sample, and a sample of rows that were learned elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -41,12 +39,7 @@ def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ([1.5, np.nan, -np.inf], "f4"),
-        ([0.1, 2.0, 3.0], "f8"),
-        ([1e300] * 3, "f8"),
-    ],
+    ("values", "kind"), [([1.5, np.nan, -np.inf], "f4"), ([0.1, 2.0, 3.0], "f8"), ([1e300] * 3, "f8")]
 )
 def test_columns_are_saved_in_single_precision_where_it_has_all_digits(values, kind):
     reservoir, other = Reservoir(), Reservoir()

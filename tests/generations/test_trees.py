@@ -57,11 +57,6 @@ def test_each_leaf_and_node_belongs_to_one_tree(grown):
     assert (np.sort(grown.nodes[~inner, 1]) == np.arange(grown.n_leaves)).all()
 
 
-def test_no_rows_have_no_margins(grown):
-    leaves, margins = grown.apply(columns(4)[:0])
-    assert leaves.shape == (0, len(grown.roots)) and margins.shape == (1, 0, grown.n_outputs)
-
-
 def test_a_file_gives_the_same_trees(grown):
     X = columns(20, seed=7)
     again = from_file(trees.Trees, arrays_in_file(grown), 5)
@@ -108,17 +103,6 @@ def is_refused(state):
 
 def test_damaged_files_are_refused(grown):
     assert [damage for damage, state in damages(arrays_in_file(grown)) if not is_refused(state)] == []
-
-
-def test_files_for_fewer_columns_are_refused(grown):
-    with pytest.raises(ModelError):
-        from_file(trees.Trees, arrays_in_file(grown), 4)
-
-
-def test_sets_are_those_of_boosted_trees(grown):
-    has_set = (grown.nodes[:, 0] >= 0) & (grown.nodes[:, 0] & trees.SET == trees.SET)
-    assert has_set.any() == (not grown.is_averaged) == (len(grown.sets) > 0)
-    assert (grown.sets[grown.nodes[has_set, 1] >> 1].any(axis=1)).all()
 
 
 def test_what_columns_add_along_paths_sums_up_to_the_values(grown):

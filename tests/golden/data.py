@@ -3,8 +3,6 @@
 Numbers are rounded to three decimals: texts hold them exactly, and they do not depend on the mathematical library.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ with a hash where there are more. Another machine may round otherwise, by its ma
 instructions; there values are compared up to a tolerance, and hashes are not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """The table of golden runs. They enter by what is public: estimators, files, commands, servers and shards."""
 
-from __future__ import annotations
-
 import http.client
 import io
 import json

@@ -1,7 +1,5 @@
 """Each run gives what is recorded of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.recording import before, difference, differences, recorded, versions

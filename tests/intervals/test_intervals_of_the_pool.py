@@ -1,7 +1,5 @@
 """Intervals and sets of estimators hold what they say, and do not depend on what must not matter."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 
@@ -11,8 +9,7 @@ import pytest
 
 import tunefree
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.core.errors import ModelError
-from tunefree.intervals.conformal_record import FIRST, MOST_SCORES
+from tunefree.intervals.conformal_record import FIRST
 from tunefree.pool.quantiles import quantile
 
 LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
@@ -78,18 +75,20 @@ def test_sets_cover_as_asked(classifier):
     assert [list(of_row) for of_row in labels] == [list(classifier.classes_[row]) for row in sets[:9, 2]]
 
 
+def test_sets_are_in_the_order_of_the_classes_whatever_came_first():
+    X, y = classes(600)
+    start = int(np.argmax(y == "c"))
+    model = TuneFreeClassifier().partial_fit(np.roll(X, -start, axis=0), np.roll(y, -start))
+    assert model._learned.model.classes[0] == "c"
+    best = model.predict_proba(X).argmax(axis=1)
+    assert model.predict_set(X, 0.9)[np.arange(600), best].mean() > 0.95
+
+
 def test_sets_cover_each_class_where_that_is_asked_for(classifier):
     X, y = classes(N_NEW, 1)
     sets = classifier.predict_set(X, 0.9, conditional="class")
     for code, label in enumerate(classifier.classes_):
         assert sets[y == label, code].mean() == pytest.approx(0.9, abs=0.05)
-
-
-@pytest.mark.parametrize("loss", ["absolute", "quantile:0.9", "huber:1"])
-def test_any_loss_that_predicts_a_number_has_intervals(loss):
-    X, y = numbers(N_NEW, 1)
-    bounds = TuneFreeRegressor(loss=loss).fit(*numbers(600)).predict_interval(X, LEVELS)
-    np.testing.assert_allclose(covered(bounds, y), LEVELS, atol=0.06)
 
 
 def in_pieces(model, X, y, size, **options):
@@ -111,13 +110,6 @@ def test_how_rows_come_in_calls_does_not_matter_nor_do_rows_of_weight_0():
     np.testing.assert_array_equal(of_weights.predict_interval(X[:50], LEVELS), expected)
 
 
-def test_weights_are_relative():
-    X, y = numbers(400)
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, 400)
-    one, other = (TuneFreeRegressor().fit(X, y, sample_weight=factor * weight) for factor in (1.0, 2.0**20))
-    np.testing.assert_array_equal(one.predict_interval(X), other.predict_interval(X))
-
-
 def test_one_row_of_a_group_counts_and_copies_count_once():
     X, y = numbers(600)
     groups = np.repeat(np.arange(120), 5)
@@ -131,12 +123,6 @@ def test_one_row_of_a_group_counts_and_copies_count_once():
             .conformal
         )
     assert copies.scores.rows == 600 - FIRST
-
-
-def test_what_is_kept_is_bounded():
-    X, y = np.random.default_rng(0).normal(size=(MOST_SCORES + 3000, 1)), np.arange(MOST_SCORES + 3000.0)
-    record = in_pieces(TuneFreeRegressor(), X, y, 2000).trained_.model.pool.contexts[0].conformal
-    assert len(record.scores.kept()["targets"]) == MOST_SCORES
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
@@ -183,47 +169,6 @@ def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
     assert quantile(model.trained_.model.pool, 0.95, "") > 1.2 * as_of_the_next_row
 
 
-@pytest.mark.parametrize("n", [1, 20, FIRST + 5])
-def test_too_few_rows_are_an_error_that_says_what_would_be_enough(n):
-    X, y = numbers(n)
-    with pytest.raises(ModelError, match="takes the evidence of 19 rows, and there is that of [0-9]+; learn more"):
-        TuneFreeRegressor().partial_fit(X, y).predict_interval(X, 0.9)
-    if n > 1:
-        with pytest.raises(ModelError, match="quantile 0.99 takes the evidence of 99 rows"):
-            TuneFreeRegressor().fit(X, y).predict(X, quantiles=0.99)
-
-
-def test_extreme_targets_have_intervals():
-    X, y = numbers(300)
-    for factor in (1e300, 1e-200):
-        low, high = TuneFreeRegressor().fit(X, y * factor).predict_interval(X).T
-        assert np.isfinite([low, high]).all() and (low < high).all()
-        assert 0.7 < ((low <= y * factor) & (y * factor <= high)).mean() <= 1.0
-    low, high = TuneFreeRegressor().fit(X, np.ones(300)).predict_interval(X).T
-    np.testing.assert_allclose([low, high], 1.0, rtol=1e-6)
-
-
-def test_one_class_is_in_all_sets_and_wrong_options_are_refused():
-    X, _ = classes(40)
-    model = TuneFreeClassifier().partial_fit(X, ["a"] * 40)
-    assert model.predict_set(X).all() and model.predict_set(X).shape == (40, 1)
-    with pytest.raises(ValueError, match="conditional must be None or 'class'"):
-        model.predict_set(X, conditional="row")
-    with pytest.raises(ValueError, match="as_labels"):
-        model.predict_set(X, as_labels="yes")
-    assert not hasattr(model, "predict_interval") and not hasattr(TuneFreeRegressor(), "predict_set")
-
-
-def test_texts_and_wide_rows_have_intervals_of_one_width():
-    from scipy import sparse
-
-    X = sparse.random(400, 3000, density=0.02, random_state=0, format="csr")
-    y = np.asarray(X.sum(axis=1)).ravel() + np.random.default_rng(0).normal(size=400)
-    bounds = TuneFreeRegressor().fit(X, y).predict_interval(X, 0.8)
-    widths = bounds[:, 1] - bounds[:, 0]
-    np.testing.assert_allclose(widths, widths[0])
-
-
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
 def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(loss):
     rng = np.random.default_rng(0)
@@ -255,22 +200,6 @@ def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(
         model.predict_interval(X[new], exposure=0.0)
 
 
-def test_where_nearly_all_counts_are_0_they_are_in_all_intervals():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(1500, 2))
-    y = rng.poisson(0.05 * np.exp(X[:, 0])).astype(float)
-    bounds = TuneFreeRegressor(loss="poisson").fit(X, y).predict_interval(X, [0.5, 0.9, 0.98])
-    assert (bounds[..., 0] == 0.0).all() and (bounds[:, 2, 1] > 1.0).any()
-
-
-def test_an_exposure_has_no_effect_on_other_losses_and_is_refused(regressor):
-    X, _ = numbers(10)
-    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):
-        regressor.predict_interval(X, exposure=2.0)
-    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):
-        regressor.predict(X, quantiles=0.5, exposure=2.0)
-
-
 def series(seed, n):
     """Trend, season, and an error that depends on the one before, by the date and the last two values."""
     rng = np.random.default_rng(seed)
@@ -280,19 +209,6 @@ def series(seed, n):
     y = 100.0 + 0.05 * days + 5.0 * np.sin(days / 58.0) + error
     dates = (np.datetime64("2021-01-01") + days)[2:]
     return pd.DataFrame({"date": dates, "last": y[1:-1], "before": y[:-2]}), y[2:]
-
-
-def test_a_future_beyond_training_is_told():
-    table, y = series(0, 798)
-    model = TuneFreeRegressor(shuffle=False).fit(table[:600], y[:600])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.predict_interval(table[:600:3], coverage=0.9)
-    with pytest.warns(UserWarning, match="column 'date': beyond what training saw, .* intervals need not hold"):
-        intervals = model.predict_interval(table[600:], coverage=0.5)
-    with pytest.warns(UserWarning, match="column 'date'"):
-        predictions = model.predict(table[600:])
-    assert ((intervals[:, 0] <= predictions) & (predictions <= intervals[:, 1])).all()
 
 
 @pytest.mark.filterwarnings("ignore:column 'date'")
@@ -305,16 +221,3 @@ def test_the_future_of_series_is_covered():
         low, high = model.predict_interval(table[600:], coverage=0.9).T
         covered.append(np.mean((low <= y[600:]) & (y[600:] <= high)))
     assert np.mean(covered) >= 0.85 and min(covered) >= 0.7  # .46 to .62 without drifts
-
-
-def test_intervals_of_skewed_targets_contain_the_mean_without_holding_more():
-    """The mean lies above the median, so levels move; ends that were moved alone would hold .3 for .1."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 3))
-    y = X[:, 0] + np.exp(1.5 * rng.normal(size=3000))
-    model = TuneFreeRegressor().fit(X[:1000], y[:1000])
-    bounds, predictions = model.predict_interval(X[1000:], [0.1, 0.25]), model.predict(X[1000:])
-    is_around = (bounds[:, :, 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[:, :, 1])
-    covered = np.mean((bounds[:, :, 0] <= y[1000:, None]) & (y[1000:, None] <= bounds[:, :, 1]), axis=0)
-    assert is_around.all()
-    np.testing.assert_allclose(covered, [0.1, 0.25], atol=0.05)

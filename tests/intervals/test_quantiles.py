@@ -1,7 +1,5 @@
 """Quantiles of scores cover as often as they say, and levels that follow a stream keep their bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
 from tunefree.intervals.adaptive import BUDGET, FINEST, LATEST, N_STEPS, Adaptive, follow, most_missed
-from tunefree.intervals.conformal import check_enough, checked_parts, quantile, recency, wider
-from tunefree.intervals.conformal_record import COVERAGES, TAILS, ConformalRecord, Judged
+from tunefree.intervals.conformal import quantile, recency, wider
+from tunefree.intervals.conformal_record import COVERAGES, TAILS
 from tunefree.intervals.learning_curve import LearningCurve, rows_learned
 from tunefree.intervals.sets import PENALTY, class_scores, draws_of
-from tunefree.losses import Square
 
 
 @given(st.integers(1, 60), st.sampled_from([0.05, 0.1, 0.5, 0.8, 0.9, 0.95]))
@@ -35,33 +31,6 @@ def test_a_weight_is_so_many_copies(scores, level, copies):
     array = np.array(scores)
     weighted = quantile(array, np.full(len(array), float(copies)), level)
     assert weighted == quantile(np.repeat(array, copies), np.ones(copies * len(array)), level)
-
-
-def test_upper_and_lower_tails_are_mirrored():
-    scores = np.random.default_rng(0).normal(size=101)
-    assert quantile(-scores, np.ones(101), 0.1) == -quantile(scores, np.ones(101), 0.9)
-
-
-def test_later_scores_count_more():
-    assert (np.diff(recency(np.arange(1, 50))) > 0.0).all() and recency(np.array([49])) == 1.0
-
-
-@pytest.mark.parametrize(
-    "parts", [0.0, 1.0, -0.1, 90, [0.5, 1.5], [], "x", "0.5", True, None, [[0.5]], [[0.5], 0.5], math.nan]
-)
-def test_what_is_no_part_is_refused(parts):
-    with pytest.raises(ModelError, match="`coverage` must"):
-        checked_parts("coverage", parts)
-
-
-@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.99, 0.001])
-def test_too_few_is_told_with_what_would_be_enough(level):
-    least = math.ceil(max(level, 1.0 - level) / min(level, 1.0 - level) - 1e-9)
-    check_enough("coverage", level, float(least))
-    with pytest.raises(ModelError, match=f"takes the evidence of {least} rows?, and there is that of {least - 1};"):
-        check_enough("coverage", level, least - 1.0)
-    assert math.isfinite(quantile(np.zeros(least), np.ones(least), level))
-    assert math.isinf(quantile(np.zeros(least - 1), np.ones(least - 1), level))
 
 
 def test_other_scores_count_only_where_they_are_surely_wider():
@@ -173,19 +142,6 @@ def test_scores_of_classes_are_uniform_where_probabilities_are_right():
     adaptive = (scores - PENALTY * (1.0 - probabilities)) / (1.0 - PENALTY)
     of_rows = np.sort(adaptive[np.arange(20_000), y])
     assert np.abs(of_rows - np.arange(20_000) / 20_000).max() < 0.02  # Kolmogorov and Smirnov: .0096 at 5 %
-
-
-def test_rows_that_other_workers_learned_between_do_not_matter():
-    """After shards the last rows have numbers far behind those of the first ones, and are what counts."""
-    rng, record = np.random.default_rng(6), ConformalRecord(Square())
-    for first, spread in ((1, 9.0), (1_000_001, 1.0)):
-        n = 400
-        of_rows = rng.normal(size=(n, 2)), np.zeros((n, 1)), spread * rng.normal(size=n)
-        judged = Judged(*of_rows, np.ones(n), first + np.arange(n), np.zeros(n), np.ones(n))
-        record.observe(judged, [1, 2], [math.nan, math.nan])
-    assert record.next > record.rows == 1_000_400
-    bound = record.quantile(0.9, True, "") * record.units.of(np.zeros((1, 2)), np.zeros(1), np.ones(1))[0]
-    assert bound == pytest.approx(1.28, abs=0.3)
 
 
 def test_a_learning_curve_is_the_power_law_of_its_rows_less_a_standard_error():

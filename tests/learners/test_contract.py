@@ -15,7 +15,6 @@ from tests.extending import run_page
 from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
 from tunefree.core import rows
-from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
 from tunefree.learners.contract import Scale
 from tunefree.learners.weights import Averaged, averaged
@@ -126,19 +125,6 @@ def test_settings_are_those_of_the_paper(name):
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 
 
-def test_pistol_with_the_stake_of_the_experiments_is_that_of_the_linear_kernel():
-    rng = np.random.default_rng(0)
-    X, y, weight = rng.normal(size=(80, 3)), rng.choice([-1.0, 1.0], 80), np.ones(80)
-    weight[7] = 0.0
-    stream = Stream(X, y, weight, 1, Objective("classification", losses.Logistic()))
-    expected, f, _ = naive.kernel_pistol(X @ X.T, naive_slope(stream), 1, weight)
-    state, _, margins, _ = run(ALL["pistol"](4, a=0.125, b=0.0), stream.objective, as_dense(X), y, weight, 1)
-    kept = weight > 0.0
-    np.testing.assert_allclose(margins[kept], expected[kept], rtol=1e-7, atol=1e-9)
-    values, units = weights(state, 3)
-    np.testing.assert_allclose(values / units[:, None], X.T @ f, rtol=1e-7, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].dimension])
 def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name):
     """Without it d counts those seen so far, which is not the paper's: early margins are then larger."""
@@ -241,13 +227,6 @@ def test_batch_cuts_do_not_matter(name, stream, cut):
         np.testing.assert_array_equal(left, right)
 
 
-@by_learner
-def test_what_a_learner_says_of_itself_makes_sense(name):
-    special = TRAITS[name]
-    assert special.invariant_to_scale_of in ("nothing", "each feature", "all features alike")
-    assert special.rate is None or special.rate in ALL[name].settings_of()
-
-
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_scale_of != "nothing"])
 @given(stream=streams(scales=0), data=st.data())
 def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
@@ -258,12 +237,7 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
     both = [
         run(
-            ALL[name](d + 1, stream.n_outputs),
-            stream.objective,
-            as_dense(X),
-            stream.y,
-            stream.weight,
-            stream.n_outputs,
+            ALL[name](d + 1, stream.n_outputs), stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs
         )[2]
         for X in (stream.X, np.ldexp(stream.X, exponents))
     ]
@@ -333,19 +307,6 @@ def check_average(name, stream):
     np.testing.assert_allclose(mean * largest, total / len(stream.X) * largest, rtol=1e-8, atol=1e-10 + rounding)
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].can_be_averaged])
-def test_weights_that_never_rest_are_not_averaged(name):
-    with pytest.raises(ModelError, match="leave out the average"):
-        averaged(ALL[name])
-
-
-@by_averageable_learner
-def test_the_average_of_an_average_is_the_average(name):
-    once = averaged(ALL[name])
-    state = once(3)
-    assert averaged(once) is once and once.of(state) is state
-
-
 @by_learner
 def test_growing_changes_nothing(name):
     rng = np.random.default_rng(1)
@@ -381,15 +342,6 @@ def test_rows_of_weight_zero_are_predicted_as_by_the_weights_read(name):
     values, units = weights(iterate_of(state), 3)
     margins = passes.score(np.vstack([[0.0], values]), np.r_[0.0, units], as_dense(X[25:]))
     np.testing.assert_allclose(predictions[25:], margins, rtol=1e-12, atol=1e-15)
-
-
-@by_learner
-def test_a_huge_row_of_weight_zero_is_predicted_with_a_finite_number(name):
-    rng = np.random.default_rng(6)
-    X, y, weight = rng.normal(size=(50, 3)) * [1e-100, 1.0, 1e100], rng.choice([-1.0, 1.0], 50), np.ones(50)
-    X[-1], weight[-1] = [1e307, -1e307, 1e307], 0.0
-    predictions = run(ALL[name](4), Objective("classification", losses.Logistic()), as_dense(X), y, weight, 1)[2]
-    assert np.isfinite(predictions).all()
 
 
 @by_learner

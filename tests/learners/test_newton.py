@@ -1,7 +1,5 @@
 """What Newton steps do with rows wider than their matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.strategies import as_dense

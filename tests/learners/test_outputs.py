@@ -1,7 +1,5 @@
 """What becomes of a learner when classes come late."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -3,8 +3,6 @@
 Slopes and curvatures are derivatives, constants are bounds, and everything is finite.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import NamedTuple
@@ -105,31 +103,6 @@ def test_logistic_is_accurate_in_the_tails(p):
     assert losses.Logistic().slope(1.0, p) == pytest.approx(float(steep), rel=1e-13, abs=0)
 
 
-def test_the_papers_smoothed_hinge():
-    loss = losses.SmoothedHinge()
-    assert [loss.value(1.0, m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 0.25, 1.0, 3.0]
-    assert [loss.slope(-1.0, -m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 1.0, 2.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: losses.huber(0.0),
-        lambda: losses.huber(math.nan),
-        lambda: losses.quantile(1.0),
-        lambda: losses.tweedie(1.0),
-        lambda: losses.tweedie(math.nan),
-        lambda: losses.power_loss(0.5),
-        lambda: losses.epsilon_insensitive(-1.0),
-        lambda: losses.epsilon_insensitive(0.1, 0.5),
-        lambda: PAGE["log_cosh"](0.0),
-    ],
-)
-def test_impossible_parameters_are_refused(make):
-    with pytest.raises(ValueError, match=r"must|at least"):
-        make()
-
-
 @every_loss
 @given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
 def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
@@ -175,22 +148,9 @@ def test_losses_in_other_units(loss, y, p, exponent):
     assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
 
 
-def test_smooth_losses_of_other_units_keep_their_constants():
-    scaled, _ = losses.huber(3.0).rescaled(2.0)
-    assert (scaled.delta, scaled.lipschitz, scaled.smoothness) == (1.5, 1.5, 1.0)
-
-
 @contract.loss_class
 class Nothing(NamedTuple):
     """No loss."""
 
     lipschitz: float
     smoothness: float
-
-
-def test_what_a_loss_lacks_is_said():
-    with pytest.raises(TypeError, match="not a regression loss"):
-        losses.Hinge().rescaled(2.0)
-    for name in ("value", "slope", "curvature"):
-        with pytest.raises(TypeError, match="Nothing is not a loss"):
-            getattr(Nothing(1.0, 1.0), name)(1.0, 1.0)

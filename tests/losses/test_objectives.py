@@ -1,21 +1,12 @@
 """Objectives: what they say of their targets and predictions."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree import losses
 from tunefree.losses.functions import respond
 from tunefree.losses.objectives import Objective
-
-
-@pytest.mark.parametrize("loss", [losses.Hinge(), None], ids=["hinge", "softmax"])
-def test_margins_of_classes_are_the_predictions(loss):
-    margins = np.array([[1.0, -2.0]])
-    assert Objective("classification", loss).predictions_of(margins) is margins
 
 
 @given(centre=st.floats(-1e308, 1e308), margin=st.floats(-1e308, 1e308), exponent=st.integers(-1000, 1000))

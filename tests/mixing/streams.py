@@ -1,7 +1,5 @@
 """Streams of members' predictions that tests of mixing share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tunefree.losses import Tweedie, loss_of

@@ -1,17 +1,10 @@
 """What `tunefree certify` and reports say of generations is true of the rows that were learned."""
 
-from __future__ import annotations
-
-import re
-
 import numpy as np
 import pytest
 
 from tests.mixing.streams import log_softmax
-from tunefree.cli.display import show
 from tunefree.model_files.plan import Plan
-from tunefree.report.document import Facts
-from tunefree.report.guarantees import certificates, guarantees
 from tunefree.stream.source import open_source
 from tunefree.theory.mixing import mixing_excess
 from tunefree.training.training import train
@@ -21,7 +14,6 @@ N = 700
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2))
 SCORES = X @ [1.0, -2.0] + 0.5
-WEIGHT = RNG.exponential(size=N)
 LABELS = np.where(RNG.random(N) < 1 / (1 + np.exp(-SCORES)), "yes", "no")
 
 
@@ -40,20 +32,6 @@ def mean_losses(factor):
 @pytest.fixture(scope="module")
 def of_labels():
     return trained(LABELS)
-
-
-def test_what_is_said_of_mixing_is_true_and_printed(of_labels, capsys):
-    found = certified(of_labels)
-    mixing, account = found["mixing"], of_labels.model.pool.contexts[0].mixture.account
-    assert "pool" not in found  # what the other mixture cost
-    assert mixing["rows"] == N and account.weight == N
-    assert mixing["loss"] == pytest.approx(found["loss"], rel=1e-6)  # all rows are evidence, of weight 1
-    assert mixing["loss"] <= mixing["loss_at_most"] <= mixing["base"] + (np.log(3) + 2 / 3 * np.log(N)) / N + 1e-9
-    show(certificates(of_labels, found))
-    told = capsys.readouterr().out
-    assert re.search(f"theorem of mixing: mean loss at most +{mixing['loss_at_most']:.6g}", told)
-    facts = [fact for block in guarantees(of_labels).blocks if isinstance(block, Facts) for fact in block.facts]
-    assert any(fact.value == mixing["loss_at_most"] for fact in facts)
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.1, 0.5, 1.0, 2.0])
@@ -96,13 +74,3 @@ def test_three_classes_are_certified():
         loss = -log_softmax(factor * margins)[np.arange(N), y].mean()
         radius = factor * max(abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max(), 0.5)
         assert certificate.lower_bound(radius) <= loss
-
-
-def test_weights_times_a_power_of_two_are_the_same_weights():
-    """The pool hands on weights over their mean so far, so its mixture has the same bytes."""
-    states = []
-    for exponent in (0, 5, -30):
-        table = {"a": X[:300, 0], "b": X[:300, 1], "w": np.ldexp(WEIGHT[:300], exponent), "label": LABELS[:300]}
-        model = train(open_source(table), Plan(target="label", sample_weight="w"))
-        states.append({k: v.tobytes() for k, v in model.model.pool.contexts[0].mixture.save_state()[0].items()})
-    assert states[0] == states[1] == states[2]

@@ -14,7 +14,6 @@ from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tunefree import losses
 from tunefree.compiled import functions
 from tunefree.core.errors import ModelError
-from tunefree.mixing import corrections
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -98,15 +97,6 @@ def test_a_row_of_weight_0_changes_nothing(kind):
 
 
 @kinds
-def test_rows_of_weight_0_between_others_change_no_prediction_of_these(kind):
-    members, y, weight = stream(kind, 150, 7)
-    _, mixed = learned(kind, members, y, weight)
-    one, without = learned(kind, members[weight > 0], y[weight > 0], weight[weight > 0])
-    assert np.array_equal(mixed[weight > 0], without)
-    assert bytes_of(one) == bytes_of(learned(kind, members, y, weight)[0])
-
-
-@kinds
 @given(cuts=st.lists(st.integers(0, 120), max_size=6))
 def test_it_does_not_matter_how_rows_come_in_batches(kind, cuts):
     members, y, weight = stream(kind, 120, 8)
@@ -180,23 +170,6 @@ def test_whatever_finite_numbers_come_predictions_and_weights_are_finite(kind, r
     assert mixture.base.weights.sum() == pytest.approx(1.0) and mixture.top.weights.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("kind", ["square", "absolute", "huber:1", "quantile:0.9"])
-def test_constant_targets_are_predicted(kind):
-    members = np.random.default_rng(0).normal(size=(200, N_MEMBERS, 1))
-    mixture, mixed = learned(kind, members, np.full(200, 7.5), np.ones(200))
-    assert np.array_equal(mixed[1:], np.full((199, 1), 7.5)) and np.isfinite(mixture.predict(members)).all()
-
-
-@pytest.mark.parametrize("kind", ["square", "absolute", "quantile:0.9"])
-@pytest.mark.parametrize("exponent", [-40, 3, 60])
-def test_numbers_times_a_power_of_two_are_predicted_by_the_same_power(kind, exponent):
-    members, y, weight = stream(kind, 200, 10)
-    mixture, mixed = learned(kind, members, y, weight)
-    other, scaled = learned(kind, np.ldexp(members, exponent), np.ldexp(y, exponent), weight)
-    assert np.array_equal(scaled, np.ldexp(mixed, exponent))
-    assert np.array_equal(mixture.top.weights, other.top.weights)
-
-
 @pytest.mark.parametrize(("kind", "growth"), [("three", 0.0), *((kind, 2.0) for kind in KINDS)])
 def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
     members, y, weight = stream(kind, 80, 11, growth)
@@ -225,33 +198,3 @@ def test_a_loss_from_outside_is_learned_once_it_has_a_name(monkeypatch):
     squares, of_mixture = Mixture(N_MEMBERS, 0, losses.Square()), mixture.account
     squares.learn(members, y, weight)
     assert 0.0 < of_mixture.losses[1] < squares.account.losses[1] and np.ptp(mixture.base.weights) > 0.01
-
-
-def test_a_file_of_another_mixture_is_refused():
-    arrays = Mixture(3, 2).save_state()
-    with pytest.raises(ModelError, match=r"base.weights has the shape \(3,\), not \(4,\)"):
-        Mixture(4, 2).take_over(*arrays)
-
-
-def test_corrections_keep_what_they_know_of_members_where_classes_become_many():
-    """The 65th class is the first without biases."""
-    n_classes, n = 64, 400
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(n, 1, n_classes))
-    members = log_softmax(3.0 * truth + rng.normal(size=(n, N_MEMBERS, n_classes)))
-    y = np.array([rng.choice(n_classes, p=row) for row in np.exp(log_softmax(truth[:, 0]))], float)
-    mixture = Mixture(N_MEMBERS, n_classes)
-    mixture.learn(members, y, np.ones(n))
-    before = [corrections.weights_of(state) for state in mixture.corrections]
-    mixture.add_class()
-    after = [corrections.weights_of(state) for state in mixture.corrections]
-    for known, kept in zip(before, after, strict=True):
-        np.testing.assert_array_equal(kept, known[: N_MEMBERS + 1])
-        assert (np.abs(kept) > 0.01).all()
-    new = rng.normal(size=(n, N_MEMBERS, 1)) - 6.0
-    later = log_softmax(np.concatenate([members, new], axis=2))
-    again = Mixture(N_MEMBERS, n_classes + 1)
-    again.take_over(*mixture.save_state())
-    again.corrections = corrections.Corrections.create(again.n_features)  # as if they had begun anew
-    losses = [-one.learn(later, y, np.ones(n))[np.arange(n), y.astype(int)].mean() for one in (mixture, again)]
-    assert losses[0] < losses[1] - 0.01

@@ -1,19 +1,16 @@
 """What papers assume of a loss: how its slopes grow, and its link function, which minimises the conditional risk."""
 
-from __future__ import annotations
-
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from tests.losses.test_contract import CLASSIFICATION, PAGE, REGRESSION, every_loss, moderate, target
+from tests.losses.test_contract import CLASSIFICATION, REGRESSION, every_loss, moderate, target
 from tunefree import losses
-from tunefree.papers.growth import at_zero, growth, variance_exponent
-from tunefree.papers.links import has_inverse_link, inverse_link, least_risk, link, low_noise_margin, risk
+from tunefree.papers.growth import at_zero, growth
+from tunefree.papers.links import least_risk, link, low_noise_margin, risk
 
 for_labels = pytest.mark.parametrize("loss", CLASSIFICATION.values(), ids=CLASSIFICATION)
 probability_inside = st.floats(0.001, 0.999)
@@ -54,29 +51,12 @@ def test_growth_exponents():
     assert {name: exponents[name] for name in expected} == expected
 
 
-def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
-    assert [loss for loss in (CLASSIFICATION | REGRESSION).values() if variance_exponent(loss)] == [losses.Square()]
-
-
 @for_labels
 @given(probability=probability_inside)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
     least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
     assert least_risk(loss, probability) <= least + 1e-9
     assert least_risk(loss, probability) == risk(loss, probability, link(loss, probability))
-
-
-@for_labels
-@given(probability=probability_inside)
-def test_the_inverse_undoes_the_link(loss, probability):
-    if has_inverse_link(loss):
-        assert inverse_link(loss, np.array([link(loss, probability)]))[0] == pytest.approx(probability, rel=1e-9)
-
-
-@for_labels
-def test_signs_agree_with_the_likelier_label(loss):
-    for probability in (0.01, 0.3, 0.499, 0.501, 0.7, 0.99):
-        assert math.copysign(1.0, link(loss, probability)) == math.copysign(1.0, probability - 0.5)
 
 
 def test_the_papers_links():
@@ -93,26 +73,3 @@ def test_margins_grow_at_least_like_delta_over_the_lipschitz_constant_of_the_inv
     for delta in (0.01, 0.1, 0.4):
         assert low_noise_margin(losses.Logistic(), delta) >= 4 * delta
         assert low_noise_margin(losses.Square(), delta) >= 2 * delta * (1 - 1e-12)
-
-
-INVERTIBLE = {name: loss for name, loss in CLASSIFICATION.items() if has_inverse_link(loss)}
-
-
-def test_which_losses_give_probabilities():
-    assert set(INVERTIBLE) >= {"logistic", "square", "squared-hinge", "exponential", "smoothed-hinge"}
-    assert not any(has_inverse_link(loss) for loss in (losses.Hinge(), losses.Absolute(), PAGE["log_cosh"]()))
-
-
-@pytest.mark.parametrize("loss", INVERTIBLE.values(), ids=INVERTIBLE)
-def test_probabilities_are_probabilities_at_any_prediction(loss):
-    shares = inverse_link(loss, np.array([-1e308, -800.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e308]))
-    assert (np.diff(shares) >= 0).all() and shares[0] == 0.0 and shares[-1] == 1.0 and shares[4] == 0.5
-
-
-def test_what_a_loss_lacks_is_said():
-    with pytest.raises(TypeError, match="no link"):
-        link(losses.Absolute(), 0.3)
-    with pytest.raises(TypeError, match="no inverse"):
-        inverse_link(losses.Hinge(), np.zeros(1))
-    with pytest.raises(ValueError, match="between 0 and 1/2"):
-        low_noise_margin(losses.Logistic(), 0.5)

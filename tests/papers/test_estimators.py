@@ -57,13 +57,7 @@ def test_play_and_the_compiled_estimators_agree(name):
 def test_kernel_pistol_is_that_of_the_compiled_estimator(b):
     X, y = data(d=2)
     X = X / [1.0, 10.0]
-    plain = {
-        "passes": 1,
-        "shuffle": False,
-        "view": "raw",
-        "gamma": 0.5,
-        "loss": "smoothed-hinge",
-    }
+    plain = {"passes": 1, "shuffle": False, "view": "raw", "gamma": 0.5, "loss": "smoothed-hinge"}
     model = tunefree.KernelPiSTOLClassifier(a=6.0, b=b, **plain).fit(X, y)
     ours = PaperClassifier(papers.PiSTOL(a=6.0, b=b, kernel="gaussian", gamma=0.5), "smoothed-hinge", "average")
     ours.fit(X, y)
@@ -80,34 +74,6 @@ def test_an_estimator_has_regret_bound_and_history():
     assert table["row"].to_pylist() == list(range(1, 201))
     assert table["mean_loss"].to_pylist()[-1] == pytest.approx(model.progressive_loss_)
     assert clone(model).fit(X, y).regret(u) == model.regret(u)
-
-
-def test_probabilities_are_those_of_the_loss():
-    X, y = data()
-    for loss in ("logistic", "smoothed-hinge"):
-        probabilities = PaperClassifier(loss=loss).fit(X, y).predict_proba(X)
-        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    three = PaperClassifier().fit(X, np.arange(200) % 3)
-    assert three.predict_proba(X).shape == (200, 3)
-    with pytest.raises(AttributeError, match="no link function"):
-        PaperClassifier(loss="hinge").fit(X, y).predict_proba(X)
-
-
-def test_two_classes_are_minus_and_plus_1_for_every_loss():
-    X, y = data()
-    model = PaperClassifier(papers.NAG(), "square").fit(X, y)
-    assert set(model.result_.y) == {-1.0, 1.0} and model.score(X, y) > 0.5
-    with pytest.raises(ValueError, match="of two classes"):
-        PaperClassifier(loss="square").fit(X, np.arange(200) % 3)
-
-
-def test_numbers_are_learned_as_printed():
-    random = np.random.default_rng(1)
-    X, y = random.normal(size=(100, 3)), 100.0 + random.normal(size=100)
-    model = PaperRegressor().fit(X, y)
-    result = play(papers.ScInOL2(), X, y, "absolute")
-    np.testing.assert_array_equal(model.predict(X), X @ result.weights[:, 0])
-    assert model.progressive_loss_ > 90.0  # there is no constant, and nothing is centred
 
 
 def rows_of_norm_1(n=200):
@@ -128,72 +94,6 @@ def test_the_packages_own_estimators_have_the_bound_of_their_theorem(name):
     assert again.value is None and "one pass" in str(again)
     with pytest.raises(ValueError, match="coef must have shape"):
         model.bound(u[:2])
-
-
-def test_a_bound_does_not_depend_on_the_order_in_which_classes_came():
-    X, y = data()
-    model = tunefree.ScInOLClassifier(passes=1, shuffle=False)
-    bounds = []
-    for first in (0, 1):
-        start = int(np.flatnonzero(y == ["no", "yes"][first])[0])
-        order = np.r_[start, np.delete(np.arange(len(y)), start)]
-        model = tunefree.ScInOLClassifier(shuffle=False).fit(X[order], y[order])
-        result = play(papers.ScInOL2(), np.c_[np.ones(len(y)), X[order]], y[order])
-        u = np.array([1.0, 0.1, 0.0, 0.0])
-        assert result.regret(np.r_[0.5, u]) <= model.bound(u, 0.5).value
-        bounds.append(model.bound(u, 0.5).value)
-    assert bounds[0] == pytest.approx(bounds[1], rel=0.2)
-
-
-def test_kernel_pistol_has_its_bound_where_there_is_one_width():
-    X, y = rows_of_norm_1()
-    model = tunefree.KernelPiSTOLClassifier(preset="theory", gamma=0.5, view="raw", shuffle=False).fit(X, y)
-    result = play(papers.PiSTOL(b=2.0, kernel="gaussian", gamma=0.5), X, y, "smoothed-hinge")
-    assert result.regret("best", radius=2.0) <= model.bound(2.0).value <= result.bound("best", radius=2.0).value
-    assert "one learner" in str(tunefree.KernelPiSTOLClassifier(preset="theory").fit(X, y).bound(2.0))
-    assert "2.25 L" in str(tunefree.KernelPiSTOLClassifier(gamma=0.5).fit(X, y).bound(2.0))
-    assert "one pass" in str(model.set_params(passes=2).fit(X, y).bound(2.0))
-
-
-def test_no_theorem_covers_what_others_learn():
-    X, y = data()
-    assert "bounds the regret of nag" in str(tunefree.OnlineClassifier("nag").fit(X, y).bound(np.zeros(4)))
-    assert "no theorem covers this loss" in str(tunefree.ScInOLClassifier(loss="square").fit(X, y).bound(np.zeros(4)))
-
-
-PRACTICE = [
-    (lambda: tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False), "gaussian"),
-    (
-        lambda: tunefree.PiSTOLClassifier(
-            preset="practice", loss="smoothed-hinge", coordinate=False, shuffle=False, fit_intercept=False
-        ),
-        "linear",
-    ),
-]
-
-
-@pytest.mark.parametrize(("make", "kernel"), PRACTICE)
-def test_practice_is_what_the_papers_experiments_run_where_the_rounds_are_known(make, kernel):
-    X, y = rows_of_norm_1()
-    result = play(papers.PiSTOL.in_experiments(kernel=kernel, gamma=0.5), X, y, "smoothed-hinge")
-    assert make().fit(X, y).progressive_loss_ == pytest.approx(result.losses.mean(), rel=1e-9)
-    margins, stream = make().fit(X, y).decision_function(X), make().partial_fit(X, y, classes=["no", "yes"])
-    assert np.abs(stream.decision_function(X) - margins).max() > 1e-3  # T is not known
-
-
-def test_a_and_b_have_the_papers_unit():
-    X, y = rows_of_norm_1()
-    options = {"loss": "smoothed-hinge", "coordinate": False, "shuffle": False, "fit_intercept": False}
-    result = play(papers.PiSTOL(a=6.0, b=0.5), X, y, "smoothed-hinge")
-    model = tunefree.PiSTOLClassifier(a=6.0, b=0.5, **options).fit(X, y)
-    assert model.progressive_loss_ == pytest.approx(result.losses.mean(), rel=1e-9)
-
-
-def test_progressive_losses_of_kernels_count_the_first_rows():
-    X, y = rows_of_norm_1(60)
-    model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory").fit(X, y)
-    assert model.history()["loss"].to_pylist()[-1] == pytest.approx(model.progressive_loss_)
-    assert model.progressive_loss_ > 0.5
 
 
 def test_progressive_losses_of_a_stream_count_the_rows_that_are_kept_back():

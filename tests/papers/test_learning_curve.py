@@ -1,22 +1,15 @@
 """Learning curves: what is drawn is what was measured, and the rate has the slope that theory says."""
 
-from __future__ import annotations
-
-import builtins
 import math
 
 import numpy as np
 import pytest
-from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
-from sklearn.neighbors import KNeighborsClassifier
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import KernelPiSTOLClassifier, LearningCurveDisplay, losses
+from tunefree import LearningCurveDisplay, losses
 from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -90,31 +83,6 @@ def test_values_are_those_computed_by_hand():
     assert display.rate_line_ is None and "rate" not in texts(display)
 
 
-def test_classifiers_make_shares_of_errors():
-    X, y = CANCER
-    names = np.array(["malignant", "benign"])[y]
-    model = KNeighborsClassifier()
-    display = drawn(model, (X.tolist(), names.tolist()), least=0.01)
-    assert not hasattr(model, "classes_")
-    np.testing.assert_array_equal(display.errors, drawn(model, (sparse.csr_array(X), names)).errors)
-    counts = display.errors * math.ceil(0.25 * len(y))
-    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
-    np.testing.assert_allclose(display.line_.get_ydata(), display.errors.mean(axis=1) - 0.01)
-    assert "share of errors" in display.axes_.get_ylabel() and "0.01" in display.axes_.get_ylabel()
-
-
-def test_the_same_rows_are_drawn_again():
-    first, again, other = (drawn(KNeighborsClassifier(), random_state=seed).errors for seed in (1, 1, 2))
-    assert first.tobytes() == again.tobytes() != other.tobytes()
-
-
-def test_sizes_are_geometrically_spaced():
-    display = drawn(KNeighborsClassifier(), sizes=5, test_fraction=0.2)
-    sizes = display.sizes
-    assert len(sizes) == 5 and sizes[0] == 16 and sizes[-1] == len(CANCER[1]) - math.ceil(0.2 * len(CANCER[1]))
-    np.testing.assert_allclose(sizes[1:] / sizes[:-1], (sizes[-1] / sizes[0]) ** 0.25, rtol=0.05)
-
-
 @pytest.mark.parametrize(
     ("model", "data", "loss", "assumed"),
     [
@@ -138,114 +106,3 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
     assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
     assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label
     assert display.rate_line_.get_linestyle() == "--" and len(lines_of(display)) == 2
-
-
-def test_theory_is_silent_where_its_conditions_fail():
-    for settings in (
-        {"stop": 10},
-        {"loss": "exponential", "eta": 0.1},
-        {"loss": "hinge", "theta": 0.0},
-    ):
-        display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
-        assert display.rate_line_ is None and "rate" not in texts(display)
-    assert drawn(KernelPiSTOLClassifier(), sizes=[50, 400]).rate_line_ is None
-
-
-def test_a_rate_can_be_given():
-    display = drawn(KNeighborsClassifier(), rate=lambda n: 7.0 * n**-0.5)
-    assert slope(display.rate_line_) == pytest.approx(-0.5)
-    assert display.rate_line_.get_ydata()[-1] == pytest.approx(display.line_.get_ydata()[-1])
-    assert "rate given" in texts(display) and "up to a constant" in texts(display)
-    instead = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-n / 50))
-    assert np.log(instead.rate_line_.get_ydata()[[0, -1]]) @ [1, -1] == pytest.approx(240 / 50)
-    steep = drawn(Classifier(max_iter=10), rate=lambda n: math.exp(-2.5 * n))
-    assert np.isfinite(steep.rate_line_.get_ydata()).all() and steep.axes_.get_ylim()[1] < 2
-
-
-@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
-def test_units_do_not_matter(unit):
-    X, y = DIABETES
-    relative = drawn(DummyRegressor(), (X, y / 1024.0), sizes=[5, 300])
-    display = drawn(DummyRegressor(), (X, y / 1024.0 * unit), sizes=[5, 300], rate=lambda n: n**-1.0)
-    np.testing.assert_allclose(display.errors / unit, relative.errors, rtol=1e-9)
-    for values in (display.line_.get_ydata(), display.axes_.collections[0].get_paths()[0].vertices[:, 1]):
-        assert (np.isfinite(values) & (values > 0)).all()
-    assert np.ptp(display.axes_.collections[0].get_paths()[0].vertices[:, 1]) > 0.01 * unit
-    display.figure_.canvas.draw()
-
-
-def test_what_a_logarithmic_axis_cannot_show_is_marked():
-    display = LearningCurveDisplay(
-        sizes=[10, 20, 40], errors=[[0.3, 0.5], [0.2, 0.1], [0.0, 0.0]], rate=lambda n: 1 / n
-    )
-    display.plot(axes=Figure().subplots())
-    assert display.line_.get_xdata().tolist() == [10, 20]
-    assert lines_of(display)[-1].get_xdata().tolist() == [40]
-    rows, rate = display.rate_line_.get_data()
-    assert rate[rows == 20] == pytest.approx(0.15) and rate[-1] == pytest.approx(0.075)
-    display.least = 0.6
-    with pytest.raises(ValueError, match="no mean error is above least=0.6.*smaller least"):
-        display.plot(axes=Figure().subplots())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"sizes": [100, 500]}, "sizes go up to 500 rows, but 426 are left"),
-        ({"sizes": [100]}, "at least two different"),
-        ({"sizes": 1}, "at least 2"),
-        ({"sizes": True}, "at least 2"),
-        ({"sizes": [0, 100]}, "sizes must be"),
-        ({"sizes": [0.1, 0.5]}, "sizes must be"),
-        ({"sizes": [2, 100]}, "2 rows has only one class.*larger sizes"),
-        ({"repeats": 0}, "`repeats` must be at least 1"),
-        ({"test_fraction": 1.0}, "`test_fraction` must be"),
-        ({"test_fraction": "a quarter"}, "`test_fraction` must be"),
-        ({"least": -0.1}, "`least` must be"),
-        ({"least": math.nan}, "`least` must be"),
-        ({"rate": 0.5}, "`rate` must be a function"),
-        ({"rate": lambda n: -1.0}, "rate must give numbers above 0; for 30 rows it gave -1.0"),
-        ({"rate": lambda n: math.inf}, "for 30 rows it gave inf"),
-        ({"rate": lambda n: 100.0 - min(n, 100)}, "for 270 rows it gave 0.0"),
-    ],
-)
-def test_bad_input_is_explained(settings, message):
-    with pytest.raises(ValueError, match=message):
-        drawn(KNeighborsClassifier(1), **({"repeats": 8} if "repeats" not in settings else {}) | settings)
-
-
-def test_bad_rows_and_estimators_are_explained():
-    X, y = CANCER
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        drawn(KNeighborsClassifier(), (X, y[:-1]))
-    with pytest.raises(ValueError, match="`max_iter` must be at least 1"):
-        drawn(Classifier(max_iter=0))
-    with pytest.raises(ValueError, match="beta must lie in"):
-        drawn(Classifier(assumptions={"beta": 5.0}))
-    with pytest.raises(ValueError, match="n_neighbors"):
-        drawn(clone(KNeighborsClassifier(40)))
-
-
-def test_without_matplotlib_the_remedy_is_told_at_once(monkeypatch):
-    original = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *_: pytest.fail("learned although nothing can be drawn"))
-    with pytest.raises(ImportError, match=r"LearningCurveDisplay needs matplotlib; pip install 'tunefree\[plot\]'"):
-        LearningCurveDisplay.from_estimator(KNeighborsClassifier(), *CANCER)
-
-
-def test_a_figure_is_made():
-    import matplotlib.pyplot as plt
-
-    display = drawn(Classifier(max_iter=10), axes=None)
-    assert "IterativeRegularizationClassifier" in display.figure_.get_suptitle()
-    assert "2 repeats" in display.figure_.get_suptitle()
-    again = display.plot(axes=Figure().subplots())
-    assert again is display and display.line_.axes is display.axes_
-    plt.close("all")

@@ -1,7 +1,5 @@
 """The protocol: play, comparators, contract tests of a stranger's learner, and the display of regret."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -98,61 +96,6 @@ def test_all_algorithms_keep_the_contract(made):
         assert len(check(made, classes=3)) == 6
 
 
-def test_predictions_are_made_before_rows_are_learned():
-    X, y = data()
-    result = play(papers.ScInOL2(), X, y)
-    assert result.predictions[0] == 0.0 and result.losses[0] == pytest.approx(np.log(2.0))
-    loss = np.log1p(np.exp(-y * result.predictions))
-    np.testing.assert_allclose(result.losses, loss)
-    np.testing.assert_allclose(result.slopes, -y / (1 + np.exp(y * result.predictions)))
-    assert play(papers.ScInOL2(), X[:10], y[:10]).predictions.tolist() == result.predictions[:10].tolist()
-
-
-def test_the_algorithm_given_stays_as_it_is():
-    X, y = data()
-    algorithm = papers.NAG()
-    first = play(algorithm, X, y).predictions
-    assert not hasattr(algorithm, "weights") and play(algorithm, X, y).predictions.tolist() == first.tolist()
-
-
-def test_the_average_is_that_of_the_functions_that_predicted():
-    X, y = data()
-    result = play(papers.OGD(), X, y)
-    means = np.mean([play(papers.OGD(), X[:t], y[:t]).weights for t in range(1, len(X))], axis=0)
-    np.testing.assert_allclose(result.average * len(X), means * (len(X) - 1))
-
-
-def test_labels_and_numbers_are_those_of_the_loss():
-    X, _ = data(n=6)
-    assert play(papers.OGD(), X, ["b", "a", "b", "a", "b", "a"]).y.tolist() == [1, -1, 1, -1, 1, -1]
-    assert play(papers.OGD(), X, [3, 4, 5, 3, 4, 5]).predictions.shape == (6, 3)
-    numbers = [0.5, 2.0, -1.0, 0.0, 7.0, 1.0]
-    result = play(papers.ScInOL2(), X, numbers, loss="absolute")
-    assert result.y.tolist() == numbers and result.losses[0] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "loss", "message"),
-    [
-        ([[1.0]], [1, -1], "logistic", "X has 1 rows and y has 2"),
-        ([[1.0], [np.nan]], [1, -1], "logistic", "row 1 of X holds a number that is not finite"),
-        ([["a"], ["b"]], [1, -1], "logistic", "X must hold numbers only"),
-        ([1.0, 2.0], [1, -1], "logistic", "X has shape"),
-        ([[1.0], [2.0]], [7, 7], "logistic", "there are 1 classes"),
-        ([[1.0], [2.0], [3.0]], [1, 2, 3], "hinge", "the hinge loss is of two classes"),
-        ([[1.0], [2.0]], [1, -1], "nonsense", "there is no loss .nonsense"),
-    ],
-)
-def test_input_that_cannot_be_played_is_refused(X, y, loss, message):
-    with pytest.raises(Exception, match=message):
-        play(papers.OGD(), X, y, loss)
-
-
-def test_a_width_is_the_users_choice():
-    with pytest.raises(ValueError, match="pass gamma"):
-        play(papers.PiSTOL(kernel="gaussian"), *data())
-
-
 @pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge", "square"])
 @pytest.mark.parametrize("radius", [0.5, 3.0, None])
 def test_the_best_comparator_is_the_best(loss, radius):
@@ -171,19 +114,6 @@ def test_the_best_comparator_is_the_best(loss, radius):
     assert best.losses.sum() <= other.fun + 1e-4
 
 
-def test_the_best_function_of_a_kernel_is_found():
-    X, y = data(4, 40)
-    result = play(papers.PiSTOL(kernel="gaussian", gamma=0.5), X, y)
-    best = result.comparator("best", 2.0)
-    assert best.norms[0] == pytest.approx(2.0, rel=1e-4)
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        c = best.weights[:, 0] + 0.1 * random.normal(size=40)
-        c *= 2.0 / np.sqrt(c @ result.gram @ c)
-        assert result.comparator(c).losses.sum() >= best.losses.sum() - 1e-3
-    assert 0.0 < result.regret(best) <= result.bound(best).value
-
-
 def test_regret_over_rows_has_the_bound_beside_it():
     X, y = data()
     results = [play(made, X, y) for made in (papers.ScInOL1(), papers.ScInOL2(), papers.Adam())]
@@ -195,23 +125,3 @@ def test_regret_over_rows_has_the_bound_beside_it():
     assert regrets[-1] == pytest.approx(results[0].regret([1.0, 0.0, 0.0]))
     assert bounds[-1] == pytest.approx(results[0].bound([1.0, 0.0, 0.0]).value)
     assert (np.asarray(bounds)[:, None] >= 0).all() and display.ax_.get_xlabel() == "rounds (rows)"
-
-
-def test_lines_far_apart_have_a_logarithmic_axis():
-    X, y = data()
-    results = [play(papers.ScInOL2(), 1e3 * X, y), play(papers.OGD(), 1e3 * X, y)]
-    assert RegretDisplay.from_result(*results, u=[0.0] * 3).ax_.get_yscale() == "symlog"
-    assert RegretDisplay.from_result(*results, u=[0.0] * 3, log=False).ax_.get_yscale() == "linear"
-
-
-def test_the_best_function_is_found_for_columns_of_very_different_sizes():
-    X, y = data(5)
-    X = X * [1e3, 1.0, 1e-3]
-    result = play(papers.ScInOL2(), X, y)
-    best = result.comparator("best", 1e-2)
-    assert best.norms[0] == pytest.approx(1e-2)
-    random = np.random.default_rng(0)
-    for size in (1e-1, 1e-2, 1e-3):
-        for _ in range(30):
-            u = best.weights[:, 0] + size * random.normal(size=3) * [1e-5, 1e-2, 1e-2]
-            assert result.comparator(1e-2 * u / np.linalg.norm(u)).losses.sum() >= best.losses.sum() - 1e-5

@@ -1,7 +1,5 @@
 """Nitanda and Suzuki's rates against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -120,17 +118,3 @@ def test_sgd_errs_no_more_often_than_the_theorems_allow():
                 assert t < first or excess <= ExponentialRate(lam, gamma, margin, averaged=is_averaged).bound(t)
         eta = 2.0 / (lam * (gamma + t))
         g = (1.0 - eta * lam) * g + eta * y[t - 1] * special.expit(-y[t - 1] * g)
-
-
-def test_a_threshold_is_not_given_without_what_it_depends_on():
-    with pytest.raises(ValueError, match="nu"):
-        ExponentialRate(0.01, 51.0, 1.0).threshold()
-    with pytest.raises(ValueError, match="initial_distance"):
-        ExponentialRate(0.01, 51.0, 1.0, averaged=True).threshold()
-
-
-def test_nonsense_is_refused():
-    with pytest.raises(ValueError, match="regularization"):
-        ExponentialRate(0.0, 3.0, 1.0).bound(10)
-    with pytest.raises(ValueError, match="error"):
-        ExponentialRate(1.0, 3.0, 1.0).rounds(0.0)

@@ -4,8 +4,6 @@
 function stored as it is, from the text of the papers.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -172,16 +170,6 @@ def test_pistol_in_the_experiments_has_one_b_for_all_rounds():
     np.testing.assert_allclose(result.predictions, margins, **EXACT)
 
 
-def test_normalised_pistol_is_that_of_the_paper_where_the_first_norm_is_the_largest_and_1():
-    X, y = unit_rows("dense")
-    X = np.concatenate([np.eye(4)[:1], X])
-    y = np.concatenate([[1.0], y])
-    one, other = (play(papers.PiSTOL(a=3.0, normalised=flag), X, y) for flag in (False, True))
-    np.testing.assert_allclose(one.predictions, other.predictions, **EXACT)
-    halved = [play(papers.PiSTOL(a=3.0, normalised=flag), X / 2, y) for flag in (False, True)]
-    assert np.abs(halved[0].predictions - halved[1].predictions).max() > 0.01
-
-
 @pytest.mark.parametrize("kind", ["dense", "sparse", "one-hot"])
 def test_coordinate_pistol_is_appendix_a(kind):
     X, y = DATA[kind](5)
@@ -269,21 +257,3 @@ def test_the_subgradient_method_is_1_to_3(kernel, loss):
     twins = all_c[-1], etas @ np.array(all_c) / etas.sum(), all_c[int(np.argmin(errors))]
     for ours, other in zip((path.last, path.average, path.best), twins, strict=True):
         np.testing.assert_allclose(path.features @ ours, gram @ other, **EXACT)
-
-
-@pytest.mark.parametrize("order", ["cyclic", [3, 3, 0, 7] * 10])
-def test_remark_3_takes_one_row_a_step(order):
-    X, y = dense(7)
-    loss, w = loss_of("classification", "hinge"), np.zeros(4)
-    path = papers.SubgradientMethod(eta=0.3, theta=0.5, order=order).run(X, y, 40)
-    for t in range(40):
-        np.testing.assert_allclose(path.coefficients[t], w, **EXACT)
-        j = t % len(X) if order == "cyclic" else order[t]
-        w = w - 0.3 * (t + 1) ** -0.5 * loss.left_slope(y[j], X[j] @ w) * X[j]
-
-
-def test_theory_stops_after_a_time_that_depends_on_all_rows():
-    X, y = dense(8, 120)
-    path = papers.SubgradientMethod().run(X, y)
-    assert len(path.steps) == math.ceil(120 ** (2 / 3)) == 25
-    assert len(path.y) == 120

@@ -1,7 +1,5 @@
 """Streams of every kind of rows, cut as a test asks, and models as bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Which rows a pool of counts keeps to balance its predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

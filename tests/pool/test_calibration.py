@@ -1,7 +1,5 @@
 """Probabilities of margins that are no log-odds."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -12,17 +10,14 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tests.interruptions import resumed
-from tunefree.cli.demo import TARGET, write_data
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train
-from tunefree.workflows.evaluation import evaluate
 
 
 def softmax(log_odds):
@@ -87,18 +82,6 @@ def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
         np.testing.assert_array_equal(calibration.log_odds(other, margins), calibration.log_odds(whole, margins))
 
 
-def test_pieces_do_not_matter(monkeypatch):
-    margins, codes, _ = drawn(100, 3)
-    said = []
-    for most in (1, 10, 1000):
-        monkeypatch.setattr(calibration, "MOST_PAIRS", most)
-        learned = Calibration.create(3)
-        calibration.learn(learned, margins, codes, np.ones(100))
-        said.append(calibration.log_odds(learned, margins))
-    np.testing.assert_array_equal(said[0], said[1])
-    np.testing.assert_array_equal(said[0], said[2])
-
-
 numbers = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 5e-324, -1e-300, 1e150, -1e150])
 
 
@@ -133,18 +116,6 @@ LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
 LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
 LEARNERS += [("scinol2", "hinge", True), ("newton", "hinge", False)]
 each_learner = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
-
-
-@each_learner
-def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, average):
-    X, y = stream()
-    model = Model("classification", learner, loss, average, n_features=5)
-    model.learn(X, Labels.of(y), np.ones(400))
-    before = model.probabilities(model.predict(X))
-    model.add_class("c")
-    after = model.probabilities(model.predict(X))
-    assert after.shape == (400, 3)
-    np.testing.assert_allclose(after[:, 1] / after[:, 0], before[:, 1] / before[:, 0])
 
 
 @each_learner
@@ -193,19 +164,6 @@ def test_rows_that_are_not_judged_calibrate_nothing():
     assert not np.array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
 
 
-def test_log_losses_are_those_of_the_probabilities():
-    X, y = stream(classes=("a", "b", "c"))
-    for loss in ("hinge", None):
-        model = Model("classification", "scinol2", loss, n_features=5)
-        model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
-        margins = model.predict(X)
-        codes = np.array([model.classes.index(label) for label in y])
-        expected = -np.log(model.probabilities(margins)[np.arange(400), codes])
-        np.testing.assert_allclose(model.log_losses(Labels.of(y), margins), expected, rtol=1e-9)
-    strange = np.where(y == "a", "z", y)
-    assert (np.isnan(model.log_losses(Labels.of(strange), margins)) == (y == "a")).all()
-
-
 @pytest.mark.parametrize("rows", [1, 50])
 def test_a_late_class_begins_as_improbable_as_it_was_in_the_rows_so_far(rows):
     known, margins = Calibration.create(2), np.zeros((1, 3))
@@ -213,36 +171,3 @@ def test_a_late_class_begins_as_improbable_as_it_was_in_the_rows_so_far(rows):
     late = calibration.log_odds(calibration.add_classes(known, 3, rows), margins)
     new = calibration.log_odds(calibration.add_classes(known, 3, 0), margins)
     np.testing.assert_allclose(late - new, [[0.0, 0.0, -np.log(rows)]])
-
-
-@pytest.fixture(scope="module")
-def census(tmp_path_factory):
-    """Evaluations on the test set of the census data, by learner and loss."""
-    train_file, test_file = write_data(tmp_path_factory.mktemp("census"))
-
-    def evaluated(learner, loss):
-        trained = train(open_source(train_file), Plan(target=TARGET, learner=learner, loss=loss))
-        return evaluate(trained, open_source(test_file), BadRows())
-
-    return evaluated
-
-
-def log_loss(result):
-    return result.measures["log_loss"].value
-
-
-@pytest.mark.slow
-def test_the_census_is_predicted_as_well_as_with_the_logistic_loss(census):
-    logistic = census("scinol2", "logistic")
-    assert log_loss(logistic) == pytest.approx(logistic.metrics.mean_loss())
-    for loss in LOSSES[:4]:
-        result = census("scinol2", loss)
-        assert log_loss(result) < 1.05 * log_loss(logistic)
-        assert result.calibration_error < 0.03
-        assert log_loss(result) != pytest.approx(result.metrics.mean_loss())
-    assert log_loss(census("scinol2", "square")) < 1.08 * log_loss(logistic)
-
-
-def test_margins_that_a_learner_says_are_no_log_odds_are_calibrated(for_classes_only):
-    calibrated = {name: Model("classification", name).predictor.calibration for name in ("ogd", for_classes_only)}
-    assert calibrated["ogd"] is None and calibrated[for_classes_only] is not None

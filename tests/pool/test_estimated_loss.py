@@ -1,16 +1,12 @@
 """The loss to expect of new rows: where the learning curve of the pass ends."""
 
-from __future__ import annotations
-
-import json
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.intervals.learning_curve import rows_learned
-from tunefree.pool.estimated_loss import estimate_of_record, estimated_loss
+from tunefree.pool.estimated_loss import estimate_of_record
 from tunefree.pool.weights_record import WeightsRecord
 
 N = 1500
@@ -45,15 +41,6 @@ def test_estimates_have_the_unit_of_the_losses():
         other = estimate_of_record(recorded(np.random.default_rng(0), factor), N, float(N))
         assert other.loss == pytest.approx(factor * one.loss)
     assert estimate_of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
-
-
-def test_few_rows_and_perfect_predictions():
-    record = WeightsRecord(1)
-    assert estimate_of_record(record, 0, 0.0) is None
-    for stop in (10, 20, 30, 40):
-        record.observe(np.zeros((10, 2)), np.ones(10))
-        record.add(stop, np.ones(1))
-    assert estimate_of_record(record, 40, 40.0) == (0.0, 0.0)
 
 
 def test_the_estimate_is_nearer_to_the_loss_of_new_rows():
@@ -93,37 +80,3 @@ def test_known_rows_count_by_their_share():
     assert pool.known_share > 0.9
     of_known = estimate_of_record(pool.contexts[1].record, 900, 900.0)
     assert model.estimated_loss_.loss == pytest.approx(of_known.loss, rel=0.1)
-
-
-def test_where_there_is_none():
-    X = np.arange(30.0)[:, None]
-    with pytest.raises(AttributeError, match="too little evidence"):
-        TuneFreeRegressor().fit(X, X[:, 0]).estimated_loss_  # noqa: B018
-    huge = TuneFreeRegressor().fit(np.arange(60.0)[:, None], 1e150 * np.arange(1.0, 61.0))
-    assert not hasattr(huge, "estimated_loss_")
-
-
-def test_it_is_told(run, tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=400)
-    data = {"x": x.tolist(), "y": np.where(x + rng.normal(size=400) > 0.0, "a", "b").tolist()}
-    trained = train(open_source(data), Plan(target="y")).trained_
-    trained.save(tmp_path / "m")
-    told, estimate = json.loads(run("inspect", tmp_path / "m", "--json")[1]), estimated_loss(trained.model.pool)
-    assert (told["estimated_loss"], told["estimated_loss_error"]) == pytest.approx(tuple(estimate))
-    assert "estimated log-loss on new rows" in run("inspect", tmp_path / "m")[1]
-
-
-def test_a_loss_that_falls_at_once_is_not_expected_to_fall_further():
-    """Where few weights determine the target, the first rows have many times the loss of all others."""
-    off = []
-    for seed in range(60):
-        record, rng, start = WeightsRecord(1), np.random.default_rng(seed), 0
-        for stop in (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1000):
-            losses = rng.exponential(np.where(np.arange(start, stop) < 32, 4.0, 0.2))
-            record.observe(np.stack([losses, losses], axis=1), np.ones(len(losses)))
-            record.add(stop, np.ones(1))
-            start = stop
-        estimate = estimate_of_record(record, 1000, 1000.0)
-        off.append((estimate.loss - 0.2) / estimate.standard_error)
-    assert abs(np.mean(off)) < 0.4  # -.6 with all rows

@@ -1,15 +1,10 @@
 """Few rows, odd rows, many columns, classes and losses: the model learns what there is, and all stays finite."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from tests.pool.rows import N_FEATURES, bytes_of, restored
-from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, sparse, table
-from tunefree.losses import names
-from tunefree.losses.rates import NAMES as OF_RATES
+from tunefree.core.rows import dense, sparse
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
@@ -74,15 +69,6 @@ def test_columns_that_say_nothing_do_no_harm(task):
         assert loss(with_nothing[:, 0]) < max(1.5 * alone, 0.2), value
 
 
-@pytest.mark.parametrize(
-    ("loss", "level"), [*((loss, -1e12) for loss in LOSSES), ("square", 0.0), ("absolute", 4.0), ("huber:1", 1e-200)]
-)
-def test_a_constant_target_is_predicted(loss, level):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model, _ = fitted(dense(X), np.full(60, level), "regression", loss=loss)
-    np.testing.assert_allclose(model.predict(dense(X)), level, rtol=1e-12)
-
-
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_numbers_of_any_size_are_learned(task, scale):
@@ -104,15 +90,9 @@ def test_targets_of_any_size_are_learned(loss, scale):
     assert np.mean(np.abs(predicted - x[:, 0] - 3.0)) < 0.7 * np.std(x[:, 0])
 
 
-def test_one_huge_number_among_others_spoils_little():
-    x = np.random.default_rng(0).normal(size=(300, 2))
-    y = [("a", "b")[int(v > 0)] for v in x[:, 0]]
-    x[50, 1], x[60, 0] = 1e300, -1e300
-    model, _ = fitted(dense(x), y)
-    assert np.mean((model.predict(dense(x))[:, 0] > 0) == (np.array(y) == "b")) > 0.95
-
-
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [pytest.param(loss, marks=[pytest.mark.slow] * (k % 2)) for k, loss in enumerate(LOSSES)]
+)
 def test_losses_of_numbers_are_learned(loss):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 2))
@@ -125,27 +105,11 @@ def test_losses_of_numbers_are_learned(loss):
     assert np.std(y - model.predict(dense(x))[:, 0]) < 0.6 * np.std(y - constant.predict(dense(x))[:, 0])
 
 
-def test_there_are_no_other_losses_of_numbers():
-    assert {loss.split(":")[0] for loss in LOSSES} | {*OF_RATES} == {name.split(":")[0] for name in names("regression")}
-
-
-def test_classes_have_the_logistic_loss_only():
-    with pytest.raises(ModelError, match="logistic"):
-        Model("classification", loss="hinge")
-
-
 def many_sparse_columns(n, width=2000, seed=0):
     rng = np.random.default_rng(seed)
     features = np.sort(np.stack([1 + rng.choice(width, 8, replace=False) for _ in range(n)]), axis=1)
     y = (np.isin(features, np.arange(1, width, 3)).sum(axis=1) > 2).astype(int)
     return sparse(np.arange(0, 8 * n + 1, 8), features.ravel(), np.ones(8 * n)), y
-
-
-def test_rows_of_thousands_of_columns_have_no_trees():
-    X, y = many_sparse_columns(300)
-    model, losses = fitted(X, y.tolist(), n_features=2001)
-    assert model.pool.members.growth is None
-    assert losses[200:].mean() < 0.69
 
 
 def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
@@ -166,14 +130,6 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
         model.freeze()
         found.append(bytes_of(model))
     assert len(set(found)) == 1
-
-
-def test_words_alone_are_learned_by_the_members_for_texts():
-    words, y = many_sparse_columns(200, 50)
-    X = table(np.empty((200, 0)), [], np.empty((200, 0), np.int32), words)
-    model, losses = fitted(X, y.tolist(), n_features=51)
-    assert losses[100:].mean() < 0.69
-    assert {member.setting.learner for member in model.members} >= {"adagrad", "nag"}
 
 
 def test_thirty_classes_that_come_one_after_the_other():

@@ -1,12 +1,8 @@
 """Groups: what is predicted of them, what is evidence, and what decides how a pool predicts."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 
 from tests.pool.rows import bytes_of
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.pool import groups
 from tunefree.pool.model import Model
@@ -86,15 +82,6 @@ def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_tog
         assert bytes_of(learned(X, y, digests, size)) == bytes_of(whole)
 
 
-@pytest.mark.parametrize("first", [None, np.zeros(8, np.uint64)])
-def test_rows_without_groups_do_not_follow_rows_with_groups(first):
-    X, y, _ = like_rows(6, 1, 8)
-    model, labels = Model("classification", classes=CLASSES), Labels.of(["no", "yes"] * 4)
-    model.learn(dense(X), labels, np.ones(8), groups=first)
-    with pytest.raises(ModelError, match="rows learned before had"):
-        model.learn(dense(X), labels, np.ones(8), groups=np.ones(8, np.uint64) if first is None else None)
-
-
 def test_groups_of_rows_too_wide_for_trees():
     rng = np.random.default_rng(7)
     n, group = 240, np.repeat(np.arange(60), 4)
@@ -119,27 +106,6 @@ def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
     assert bytes_of(model) == bytes_of(other)
 
 
-def test_digests_are_the_same_in_each_call_and_of_equal_labels():
-    assert np.array_equal(groups.digests([3, 1, 3])[[0, 1]], groups.digests(np.array([3.0, 1.0])))
-    assert np.array_equal(groups.digests(["b", "a"]), groups.digests(np.array(["b", "a"], object)))
-    assert len(set(groups.digests(np.arange(10_000)).tolist())) == 10_000
-
-
-def test_what_decided_is_what_the_stream_shows():
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(900, 3))
-    y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=900)
-    model = Model("regression")
-    model.learn(dense(X), y, np.ones(900))
-    selection = model.pool.selection()
-    assert np.isclose(selection.weights.sum(), 1.0) and (np.diff(selection.weights) <= 0.0).all()
-    assert len(selection.members) == len(selection.losses) == len(selection.rows) == selection.weights_at.shape[1]
-    best = int(np.nanargmin(selection.losses))
-    assert selection.members[best].startswith(("linear", "newton"))
-    assert (selection.standard_errors > 0.0).all() and (selection.standard_errors < selection.losses).any()
-    assert len(selection.points) == len(selection.weights_at) and selection.points[-1] <= 900
-
-
 def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     rng = np.random.default_rng(10)
     X, y = rng.normal(size=(3000, 4)), Labels.of([CLASSES[k] for k in rng.integers(0, 2, 3000)])
@@ -158,15 +124,6 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
     assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
     assert min(released[:4]) > 0
-
-
-def test_generations_remember_groups_of_any_size():
-    X, y, group = like_rows(12, 6, 50)
-    digests = groups.digests(group)
-    model = learned(X, np.tile([0, 1], 150), digests)
-    generations = [generation for *_, generation in model.pool.members.growth.generations()]
-    newest = [generation for generation in generations if generation.rows == len(y)]
-    assert newest and all(generation.knows(digests).all() for generation in newest)
 
 
 def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():

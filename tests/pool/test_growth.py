@@ -1,7 +1,5 @@
 """When generations are grown: as a pass ends, and of the latest rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

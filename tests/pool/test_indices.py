@@ -1,7 +1,5 @@
 """Compiled code checks no index; here it does, for every learner, kind of row and task."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

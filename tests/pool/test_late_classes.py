@@ -1,7 +1,5 @@
 """A class that comes late begins as it would be had it been declared from the start."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -42,7 +40,9 @@ def learned(X, y, classes, batch=1000, scale=1.0, model=None):
     return model, np.concatenate(losses)
 
 
-@pytest.mark.parametrize(("n_before", "shares"), [(1000, (0.0,)), (5000, (0.0, 0.1))])
+@pytest.mark.parametrize(
+    ("n_before", "shares"), [(1000, (0.0,)), pytest.param(5000, (0.0, 0.1), marks=pytest.mark.slow)]
+)
 def test_a_late_class_is_predicted_as_a_declared_one(n_before, shares):
     X, y = stream(n_before, 3000)
     begun = [pickle.dumps(learned(X[:n_before], y[:n_before], classes)[0]) for classes in (TWO, THREE)]
@@ -51,50 +51,6 @@ def test_a_late_class_is_predicted_as_a_declared_one(n_before, shares):
         late, declared = (learned(X, y, None, model=pickle.loads(model))[1][1:] for model in begun)
         assert late.mean() <= 1.005 * declared.mean()
         assert late[:300].mean() <= 1.03 * declared[:300].mean()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_late_class_after_many_rows(share):
-    X, y = stream(100_000, 30_000, share)
-    late, declared = (learned(X, y, classes)[1][100_001:] for classes in (TWO, THREE))
-    assert late.mean() <= 1.005 * declared.mean()
-
-
-def test_a_late_class_begins_as_improbable_as_it_was():
-    X, y = stream(3000, 0)
-    model, _ = learned(X[:-1], y[:-1], TWO)
-    rows = dense(X[:50])
-    before, margins = model.linear.present(rows).predict(rows)[:, :, 0], model.predict(rows)[:, 0]
-    model.add_class("goo")
-    after = model.linear.present(rows).predict(rows)
-    np.testing.assert_allclose(after[:, :, 1] - after[:, :, 0], before, rtol=1e-9, atol=1e-9)
-    predicted = model.predict(rows)
-    np.testing.assert_allclose(predicted[:, 1] - predicted[:, 0], margins, rtol=1e-3, atol=1e-3)
-    probabilities = model.probabilities(predicted)[:, 2]
-    assert (probabilities > 0.1 / 3000).all() and (probabilities < 10 / 3000).all()
-
-
-def test_weights_of_rows_are_relative_to_a_late_class():
-    X, y = stream(2000, 2000, 0.1)
-    losses = [learned(X, y, classes, scale=2.0**-20)[1][2001:].mean() for classes in (TWO, THREE)]
-    assert losses[0] <= 1.02 * losses[1]
-
-
-def test_a_late_class_is_saved_to_the_bit_and_does_not_depend_on_batches():
-    X, y = stream(700, 500, 0.1)
-    models = [learned(X, y, TWO, batch)[0] for batch in (len(y), 137)]
-    begun, _ = learned(X[:800], y[:800], TWO)
-    arrays, header = begun.save_state()
-    restored = Model.restore({name: array.copy() for name, array in arrays.items()}, header)
-    restored.learn(dense(X[800:]), Labels.of(y[800:]), np.ones(len(y) - 800))
-    saved = [state_of(model) for model in (*models, restored)]
-    assert saved[0] == saved[1] == saved[2]
-    np.testing.assert_array_equal(restored.predict(dense(X[:50])), models[0].predict(dense(X[:50])))
-
-
-def state_of(model):
-    return {name: array.tobytes() for name, array in model.save_state()[0].items()}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,9 @@
 """Targets that come late: a row that was predicted before it is learned is evidence as it was predicted then."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 
-import tunefree
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
-from tunefree.pool import waiting as of_waiting
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 from tunefree.pool.waiting import MOST_ROWS, Waiting
@@ -57,13 +52,6 @@ def test_rows_that_wait_are_saved():
     np.testing.assert_array_equal(model.predict(dense(X)), again.predict(dense(X)))
 
 
-def test_a_model_that_was_fitted_remembers_no_predictions():
-    X, y = blocks()
-    model = TuneFreeClassifier(n_jobs=1).fit(X, y)
-    model.predict_proba(X)
-    assert model._learned.model.pool.waiting.rows == {}
-
-
 def test_the_earliest_are_forgotten():
     waiting = Waiting()
     waiting.keep(np.arange(MOST_ROWS + 3, dtype=np.uint64), np.zeros((MOST_ROWS + 3, 1, 1)))
@@ -71,20 +59,6 @@ def test_the_earliest_are_forgotten():
     for digest in (3, MOST_ROWS + 3):  # of which the first comes again, and is then the latest
         waiting.keep(np.array([digest], np.uint64), np.ones((1, 1, 1)))
     assert len(waiting.rows) == MOST_ROWS and 3 in waiting.rows and 4 not in waiting.rows
-
-
-@pytest.mark.parametrize("reduced", [False, True])
-def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
-    X, y = blocks(2, 300)
-    y = y.astype("U5")
-    y[250:] = np.where(np.arange(50) % 2, "perhaps"[:5], y[250:])
-    table = {"a": X[:, 0], "b": X[:, 1], "label": y}
-    model = tunefree.train(table, target="label", learner="pool")
-    if reduced:
-        model.trained_.model.reduce()
-    model.save(tmp_path / "m")
-    rows = {"a": X[:, 0], "b": X[:, 1]}
-    np.testing.assert_array_equal(tunefree.load(tmp_path / "m").predict_proba(rows), model.predict_proba(rows))
 
 
 def test_late_classes_make_what_waits_worthless():
@@ -96,27 +70,3 @@ def test_late_classes_make_what_waits_worthless():
     assert model.pool.waiting.rows
     model.learn(rows, Labels.of(["perhaps"] * N), np.ones(N))
     assert not model.pool.waiting.rows
-
-
-def test_rows_that_wait_take_no_more_memory_than_is_counted(monkeypatch):
-    monkeypatch.setattr(of_waiting, "MOST_BYTES", 1000)
-    waiting, predictions = Waiting(), np.arange(300.0).reshape(30, 2, 5)  # 80 bytes a row
-    for start in (0, 4, 8):
-        waiting.keep(np.arange(start, 30, dtype=np.uint64), predictions[start:])
-        assert list(waiting.rows) == [*range(18, 30)]
-        assert waiting.nbytes == 12 * 80 == sum(of_row.nbytes for of_row in waiting.rows.values())
-    later = np.zeros((30, 2, 5))
-    waiting.put_back(np.arange(30, dtype=np.uint64), later)
-    np.testing.assert_array_equal(later[18:], predictions[18:])
-    assert not later[:18].any()
-    assert waiting.nbytes == 0
-
-
-def test_the_memory_of_a_pool_counts_rows_that_wait():
-    X, y = blocks()
-    model = Model("classification")
-    model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
-    before = model.pool.nbytes
-    model.predict(dense(X[200:]))
-    pool = model.pool
-    assert model.pool.nbytes - before == 200 * 8 * len(pool.members.names) * 2

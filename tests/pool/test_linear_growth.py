@@ -1,7 +1,5 @@
 """Rows whose features, columns and classes grow: training ends, and the model is used and resumed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random
@@ -9,15 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from tunefree.core.rows import sparse
 from tunefree.learners import newton
 from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool import first_pass as record
 from tunefree.pool import meetings
-from tunefree.pool.model import Model
-from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train
@@ -42,15 +37,6 @@ def test_a_category_that_goes_on_growing(tmp_path):
             rows.writerow([amount, f"u{user}", int(amount + drawn.gauss(0, 1) > 0)])
     trained = train(open_source(str(path)), Plan(target="label"))
     assert trained.model.n_slots > meetings.FIRST and trained.progress.complete
-
-
-def test_rows_beyond_all_that_was_learned_have_no_features_that_were_met_once():
-    model = Model("classification", "scinol2", replays=True)
-    model.learn(sparse([0, 1, 2], [1, 2], [1.0, 1.0]), Labels.of(["no", "yes"]), np.ones(2))
-    beyond = sparse([0, 2, 2], [1, 5000], [1.0, 1.0])
-    known = model.linear.meetings
-    assert known.alone_in(beyond) is None and len(known.alone()) == 0
-    np.testing.assert_array_equal(model.predict(beyond), model.predict(sparse([0, 1, 1], [1], [1.0])))
 
 
 def drawn_rows(drawn, n, capacity):

@@ -1,7 +1,5 @@
 """Snapshots of linear groups: they predict to the bit what the group did then, whatever it learned since."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -10,9 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tunefree.compiled import functions
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
-from tunefree.learners import newton
 from tunefree.pool import first_pass as record
 from tunefree.pool import meetings
 from tunefree.pool.model import Model
@@ -109,25 +107,6 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
     assert once.n_slots < once.n_features
 
 
-def test_a_learner_that_keeps_nothing_of_later_features_predicts_rows_alone_as_together(monkeypatch):
-    monkeypatch.setattr(newton, "MOST_NUMBERS", 3 * 4**2)  # for the matrices of three classes: four features each
-    X, y, weight = streams(7)
-    everything, _ = learned(X, y, weight, learner="newton", replays=False, view="raw")
-    once, _ = learned(X, y, weight, learner="newton", view="raw")
-    alone = np.concatenate([once.predict(part(X, i, i + 1)) for i in range(N)])
-    np.testing.assert_array_equal(alone, once.predict(X))
-    np.testing.assert_array_equal(alone, everything.predict(X))
-
-
-def test_numbers_and_codes_and_words_of_a_table():
-    X, y, weight = streams(4, kind="table")
-    y = y + np.random.default_rng(0).normal(size=N)
-    everything, of_all = learned(X, y, weight, task="regression", replays=False)
-    once, losses = learned(X, y, weight, [20, 40], task="regression")
-    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("learner", ["scinol1", "pistol"])
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
@@ -199,26 +178,6 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
     np.testing.assert_array_equal(again.predict(X), late.predict(X))
 
 
-def test_newton_steps_give_up_at_the_first_feature_beyond_their_matrices(monkeypatch):
-    monkeypatch.setattr(meetings, "FIRST", 1024)
-    one, far = sparse([0, 2], [1, 2], [1.0, 2.0]), sparse([0, 2], [1, 5000], [1.0, 2.0])
-    for model in (Model("classification", "newton", view="steady", replays=replays) for replays in (False, True)):
-        for X in (one, far, one):
-            model.learn(X, Labels.of(["yes"]), np.ones(1))
-            model.learn(X, Labels.of(["no"]), np.ones(1))
-        assert (model.predict(one) == 0.0).all() and model.members[0].state.is_off[0] == 1.0
-
-
-def test_a_class_that_comes_later():
-    X, y, weight = streams(8, 3)
-    y[:60] %= 2
-    everything, of_all = learned(X, y, weight, replays=False)
-    once, losses = learned(X, y, weight, [30, 100])
-    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
-    pulls = [own.certificate().pulls for own in (everything, once)]
-    np.testing.assert_allclose(*pulls, rtol=1e-9, atol=1e-12)
-
-
 def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
     X, y, weight = streams(9)
     model, _ = learned(X, y, weight)
@@ -227,27 +186,6 @@ def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
     for own in (model, again):
         own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
     same(model, again)
-
-
-@pytest.mark.parametrize("wrong", [lambda rows: rows + 1, lambda rows: np.append(rows, np.zeros(N, np.int32))])
-def test_rows_that_do_not_have_the_occurrences_of_a_file_are_refused(wrong):
-    arrays, header = copy.deepcopy(learned(*streams(14))[0].save_state())
-    arrays["linear.meetings.rows"] = wrong(arrays["linear.meetings.rows"])
-    with pytest.raises(ModelError, match="do not have the occurrences"):
-        Model.restore(arrays, header)
-
-
-def test_in_a_second_pass_all_features_are_learned():
-    X, y, weight = streams(10)
-    models = [learned(X, y, weight, replays=replays)[0] for replays in (False, True)]
-    losses = []
-    for own in models:
-        own.begin_pass()
-        losses.append(own.learn(X, Labels.of([f"c{c}" for c in y]), weight, weight, again=True)[1])
-    np.testing.assert_allclose(*losses, rtol=1e-12, atol=1e-12)
-    for everything, once in zip(*(own.mean_weights() for own in models), strict=True):
-        np.testing.assert_allclose(once, everything, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(*(own.certificate().pulls for own in models), rtol=1e-9, atol=1e-12)
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():

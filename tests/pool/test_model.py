@@ -1,19 +1,14 @@
 """The model while it is learned: saved and restored, pickled, and grown by classes that come late."""
 
-from __future__ import annotations
-
 import pickle
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from tests import naive
 from tunefree.core import storage
-from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import dense, part, sparse
+from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
-from tunefree.losses import loss_of
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
@@ -66,18 +61,6 @@ def test_a_model_gets_room_for_the_features_of_its_rows(learner):
     assert narrow.n_features == 5
 
 
-@pytest.mark.parametrize("learner", ["scinol2", "newton"])
-def test_features_that_no_row_had_count_nothing(learner):
-    X, y = data()
-    entries, known = np.arange(0, 1201, 4), np.tile(np.arange(1, 5), 300)
-    model = Model("classification", learner, n_features=5)
-    model.learn(sparse(entries, known, X.numbers.ravel()), Labels.of(y), np.ones(300))
-    features = np.column_stack([known.reshape(-1, 4), np.full(300, 10**9)]).ravel()
-    values = np.column_stack([X.numbers, np.full(300, 1e9)]).ravel()
-    unknown = model.predict(sparse(np.arange(0, 1501, 5), features, values))
-    np.testing.assert_array_equal(unknown, model.predict(sparse(entries, known, X.numbers.ravel())))
-
-
 @pytest.mark.parametrize(("learner", "average"), [pair for pair in each_learner.args[1] if pair[0] != "pool"])
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average):
     X, y = data()
@@ -108,55 +91,6 @@ def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_
     known.learn(X, Labels.of(y), np.ones(300))
     assert known.errors(Labels.of(y), known.predict(X)).mean() < 0.2
     assert found.errors(Labels.of(y), found.predict(X)).mean() < 0.2
-
-
-def test_too_many_classes_suggest_a_regression():
-    X = dense(np.ones((1001, 1)))
-    with pytest.raises(DataError, match="`task='regression'`"):
-        Model("classification", "scinol2").learn(X, Labels.of(np.arange(1001)), np.ones(1001))
-
-
-@pytest.mark.parametrize(
-    ("task", "name"),
-    [
-        ("classification", "absolute"),
-        ("regression", "logistic"),
-        ("regression", "huber:x"),
-        ("regression", "huber:1:2"),
-        ("classification", "hinge:5"),
-        ("regression", "quantile:2"),
-    ],
-)
-def test_losses_that_are_none_of_the_task(task, name):
-    with pytest.raises(ModelError):
-        loss_of(task, name)
-
-
-def test_unknown_learners_and_settings(for_classes_only):
-    with pytest.raises(ModelError, match="unknown learner"):
-        Model("classification", "sgd")
-    with pytest.raises(ModelError, match="no setting"):
-        Model("classification", "scinol2", settings={"eta": 1.0})
-    with pytest.raises(ModelError, match="by itself"):
-        Model("classification", settings={"eta": 1.0})
-    with pytest.raises(ModelError, match="unknown view"):
-        Model("classification", "scinol2", view="upside-down")
-    with pytest.raises(ModelError, match="logistic"):
-        Model("classification", loss="hinge")
-    with pytest.raises(ModelError, match="classes only"):
-        Model("regression", for_classes_only)
-
-
-@pytest.mark.parametrize("learned", ["members", "mixture", "evidence", "risks", "bank", "views", "predictor"])
-def test_what_is_learned_is_no_argument(learned):
-    with pytest.raises(TypeError, match=learned):
-        Model("classification", **{learned: []})
-
-
-def test_what_is_chosen_does_not_change():
-    model = Model("classification", "scinol2")
-    with pytest.raises(FrozenInstanceError):
-        model.options.loss = "hinge"
 
 
 def test_predictions_follow_the_members():

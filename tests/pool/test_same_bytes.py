@@ -1,8 +1,5 @@
 """Nothing depends on how rows come in batches, on threads, or on being saved."""
 
-from __future__ import annotations
-
-import pickle
 from itertools import product
 
 import numpy as np
@@ -101,13 +98,6 @@ def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
         model.learn(*piece)
         again.learn(*piece)
     assert differences(again, model) == []
-
-
-def test_pickled_it_is_the_same_model():
-    model, _ = learned(stream("table", "three", 100))
-    again = pickle.loads(pickle.dumps(model))
-    assert type(again) is type(model)
-    assert bytes_of(again) == bytes_of(model)
 
 
 @each_kind_and_target

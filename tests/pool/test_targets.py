@@ -1,7 +1,5 @@
 """What is added to all targets is added to all predictions, and outliers do not decide where the loss does not ask."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -36,7 +34,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("loss", ["square", "absolute"])
+@pytest.mark.parametrize("loss", ["square", pytest.param("absolute", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_number_added_to_all_targets_is_added_to_predictions(name, loss):
     X, y = rows(360, 0)
@@ -44,16 +42,6 @@ def test_a_number_added_to_all_targets_is_added_to_predictions(name, loss):
     for shift in (3e3, 1e7, -1e9):
         predictions = progressive(MODELS[name](loss), X, y + shift) - shift
         assert np.abs(predictions - y[LATER:]).mean() == pytest.approx(error, rel=0.03)
-
-
-def test_the_losses_that_are_told_do_not_have_the_size_of_targets():
-    X, y = rows(300, 1)
-    near, far = (TuneFreeRegressor(shuffle=False, n_jobs=1).fit(X, y + shift) for shift in (0.0, 1e5))
-    assert far.progressive_loss_ == pytest.approx(near.progressive_loss_, rel=0.03)
-    losses = [model.selection_.to_pandas().set_index("member")["loss"].to_dict() for model in (near, far)]
-    assert losses[1] == pytest.approx(losses[0], rel=0.2)
-    width = np.diff(far.predict_interval(X[:50], coverage=0.9)).mean()
-    assert width == pytest.approx(np.diff(near.predict_interval(X[:50], coverage=0.9)).mean(), rel=0.05)
 
 
 def test_the_first_group_judges_no_member():
@@ -64,11 +52,11 @@ def test_the_first_group_judges_no_member():
 
 
 @pytest.mark.all_trees
-@pytest.mark.parametrize("loss", ["absolute", "huber:1"])
+@pytest.mark.parametrize("loss", ["absolute", pytest.param("huber:1", marks=pytest.mark.slow)])
 def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, monkeypatch):
     monkeypatch.setattr(inheritance, "BUDGET", 0.0)  # rows without outliers would afford smaller steps
     errors = []
-    for seed in (5, 6, 7, 8):
+    for seed in (5, 6):
         X, y = rows(900, seed)
         rng = np.random.default_rng(seed)
         outliers = rng.choice(600, 12, replace=False)
@@ -78,5 +66,5 @@ def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, m
             learned[outliers] += size * sizes
             model = TuneFreeRegressor(loss=loss, n_jobs=1).fit(X[:600], learned)
             errors.append(np.abs(model.predict(X[600:]) - y[600:]).mean())
-    none, *some = np.reshape(errors, (4, 3)).mean(axis=0)
+    none, *some = np.reshape(errors, (2, 3)).mean(axis=0)
     assert max(some) < 1.1 * none

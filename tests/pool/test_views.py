@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 from tests import naive
 from tunefree.compiled import functions
 from tunefree.core import rows, storage
-from tunefree.core.errors import ModelError
-from tunefree.core.part import arrays_of
 from tunefree.core.rows import n_rows, part
-from tunefree.core.schema import check_arrays
 from tunefree.pool import views
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
-from tunefree.pool.views import Centred, Level, Steady, transform_rows
+from tunefree.pool.views import Centred, Steady, transform_rows
 
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
 
@@ -90,21 +87,6 @@ def test_steady_numbers_are_distances_from_a_centre(X):
         np.testing.assert_allclose(view.distances[c], distance, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
 
 
-@given(X=columns(exponents=3))
-def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
-    view = Level.create(X.shape[1])
-    seen = shown(view, rows.dense(X)).numbers
-    expected, unit = naive.level(X)
-    np.testing.assert_allclose(seen, expected, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(view.unit, unit, rtol=1e-9)
-
-
-def test_level_keeps_columns_that_vary_little_small():
-    X = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 1e-3, 1.0] + 5.0
-    seen = shown(Level.create(3), rows.dense(X)).numbers[100:]
-    np.testing.assert_allclose(seen.std(axis=0) / X[100:].std(axis=0), np.full(3, 1.6), rtol=0.15)
-
-
 @given(X=columns())
 def test_steady_entries_are_in_units_of_a_typical_size(X):
     view = Steady.create(0)
@@ -126,15 +108,6 @@ def test_dense_rows_and_tables_are_seen_alike(name, X, Z):
     np.testing.assert_array_equal(seen.values, shown(of_sparse, words(Z)).values)
     for name_of_part in ("columns", "codes", "pointers", "features"):
         assert getattr(seen, name_of_part) is getattr(given_table, name_of_part)
-
-
-@given(X=columns(), Z=columns())
-def test_centring_leaves_words_and_codes_alone(X, Z):
-    n = min(len(X), len(Z))
-    block = table(X[:n], Z[:n])
-    seen = shown(Centred.create(X.shape[1]), block)
-    np.testing.assert_array_equal(seen.values, block.values)
-    np.testing.assert_array_equal(seen.codes, block.codes)
 
 
 @by_view
@@ -189,25 +162,6 @@ def test_one_row_a_million_times_too_large_moves_what_is_typical_little(at):
     np.testing.assert_allclose(moved.size, clean.size, rtol=0.01)
 
 
-def test_a_steadied_number_is_near_one_and_never_far_from_it():
-    rng = np.random.default_rng(1)
-    X = rng.standard_t(1.2, (3000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 5.0, -1e8]
-    seen = shown(Steady.create(3), rows.dense(X)).numbers
-    assert np.abs(seen).max() <= views.WIDEST
-    assert (np.abs(np.median(seen[1000:], axis=0)) < 0.2).all()
-    assert ((np.abs(seen[1000:]).mean(axis=0) > 0.5) & (np.abs(seen[1000:]).mean(axis=0) < 2.0)).all()
-
-
-def test_rare_numbers_are_paced_by_themselves():
-    """A column of zeros with a few ones is told from its ones."""
-    rng = np.random.default_rng(2)
-    X = (rng.random((5000, 1)) < 0.01) * rng.uniform(0.5, 1.5, (5000, 1)) * 1e-4
-    view = Steady.create(1)
-    shown(view, rows.dense(X))
-    assert view.counts[0] == (X != 0).sum()
-    assert 0.5e-4 < view.distances[0] < 1.5e-4
-
-
 @by_view
 @given(X=columns(exponents=300))
 def test_plain_python_computes_the_same_bits(name, X):
@@ -220,14 +174,6 @@ def test_plain_python_computes_the_same_bits(name, X):
     assert by_kernel.numbers.tobytes() == by_python.numbers.tobytes()
     assert by_kernel.values.tobytes() == by_python.values.tobytes()
     assert [array.tobytes() for array in compiled] == [array.tobytes() for array in plain]
-
-
-@pytest.mark.parametrize("damage", [{"centres": np.zeros((2, 1))}, {"rounds": np.zeros(2)}])
-def test_arrays_of_no_view_are_refused(damage):
-    arrays = Steady.create(2)._asdict() | damage
-    declared = arrays_of("view", Steady, {})
-    with pytest.raises(ModelError, match=r"view\."):
-        check_arrays({f"view.{name}": array for name, array in arrays.items()}, declared, {})
 
 
 @by_view

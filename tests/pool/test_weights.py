@@ -1,7 +1,5 @@
 """Weights are relative, a row of weight 0 is not there, and copies of rows are no evidence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,15 +33,6 @@ def test_times_a_number_predictions_are_the_same_but_for_rounding(kind, targets)
     assert predictions(weighted(rows, 2.0**-30), kind, targets).tobytes() == expected.tobytes()
     times_another = predictions(weighted(rows, 3.7), kind, targets)
     np.testing.assert_allclose(times_another, expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("targets", ["two", "numbers"])
-def test_constant_weights_are_no_weights(targets):
-    rows = stream("dense", targets, N)
-    expected = predictions(rows, "dense", targets)
-    for constant in (0.1, 5e-324, 1e308):
-        constantly_weighted = predictions(rows._replace(weight=np.full(N, constant)), "dense", targets)
-        np.testing.assert_allclose(constantly_weighted, expected, rtol=1e-9, atol=1e-9, err_msg=f"weights {constant}")
 
 
 @pytest.mark.parametrize(

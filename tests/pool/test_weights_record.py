@@ -1,11 +1,8 @@
 """The record of weights over the rows: what is kept, what is dropped, and the same however rows come."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
@@ -39,32 +36,6 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_array_equal(record.losses[:, 2, 0], steps)
     np.testing.assert_allclose((record.losses.sum(axis=0) + record.since)[:4], totals)
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
-
-
-def test_points_do_not_repeat():
-    record, _ = filled(2)
-    record.add(20, np.ones(3) / 3)
-    assert record.rows.tolist() == [10, 20]
-
-
-def test_who_sleeps_has_no_weight_and_no_loss():
-    record, _ = filled(3)
-    np.testing.assert_allclose(record.weights, [[0.2 / 0.7, 0, 0.5 / 0.7]] * 2 + [[0.2, 0.3, 0.5]])
-    assert np.isnan(record.means()[:, 1]).tolist() == [True, True, False]
-
-
-def test_a_record_is_restored():
-    record, _ = filled(MOST + 7)
-    again = WeightsRecord(3)
-    again.take_over(*record.save_state())
-    for one in (record, again):
-        one.observe(np.ones((5, 4)), np.ones(5))
-        one.add(10**6, np.ones(3))
-    for name, array in record.save_state()[0].items():
-        np.testing.assert_array_equal(array, again.save_state()[0][name])
-
-    with pytest.raises(ModelError, match="weights has the shape"):
-        WeightsRecord(4).take_over(*record.save_state())
 
 
 def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():

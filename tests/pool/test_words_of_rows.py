@@ -1,13 +1,9 @@
 """Rows of tables with words: an observation is all of a row, also the words that trees do not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
-import tunefree
 from tunefree import TuneFreeClassifier
-from tunefree.generations.columns import digests_of_words
 from tunefree.pool.model import Model
 
 N = 300
@@ -39,12 +35,6 @@ def test_texts_that_are_copies_are_known():
     assert pool_of(model).pool.known_rows == (N, 2 * N) and pool_of(model).pool.contexts[0].mixture.base.rounds[0] == N
 
 
-def test_rows_of_one_category_with_other_texts_are_no_copies():
-    X, y = texts()
-    X = X.append_column("shop", pa.array([f"shop{k % 3}" for k in range(N)]))
-    assert pool_of(TuneFreeClassifier().fit(X, y)).pool.n_known == 0
-
-
 def test_what_was_predicted_of_a_text_is_not_taken_for_another_text():
     X, y = texts()
     first, second = (TuneFreeClassifier().partial_fit(X, y, classes=["no", "yes"]) for _ in range(2))
@@ -53,18 +43,3 @@ def test_what_was_predicted_of_a_text_is_not_taken_for_another_text():
     for model in (first, second):
         model.partial_fit(rest, labels)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-
-
-def test_train_does_not_say_that_texts_are_alike(tmp_path, capsys):
-    X, y = texts()
-    with np.errstate(all="ignore"):
-        model = tunefree.train(X.append_column("y", pa.array(y)), target="y")
-    assert pool_of(model).pool.known_rows[0] == 0 and "columns of earlier ones" not in capsys.readouterr().out
-
-
-def test_digests_of_words_do_not_depend_on_their_order():
-    from tunefree.core.rows import sparse
-
-    pointers, values = np.array([0, 2, 4, 5]), np.array([1.0, 2.0, 2.0, 1.0, 1.0])
-    one, other, third = digests_of_words(sparse(pointers, np.array([3, 4, 4, 3, 3], np.int32), values)).tolist()
-    assert one == other != third

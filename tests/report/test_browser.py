@@ -1,7 +1,5 @@
 """Reports as a person sees them: in a browser, on a wide and on a narrow screen, light and dark."""
 
-from __future__ import annotations
-
 import re
 
 import pyarrow as pa

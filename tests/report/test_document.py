@@ -1,7 +1,5 @@
 """Blocks: all three renderers walk all of them, and write the same numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -91,11 +89,6 @@ def test_all_renderers_walk_all_blocks():
     }
 
 
-def test_a_key_is_not_used_twice():
-    with pytest.raises(ValueError, match="two blocks have the key 'rows'"):
-        record([Facts([Fact("rows", 1)]), Facts([Fact("rows", 2)])])
-
-
 def texts_of(blocks):
     """The texts of all facts and cells that people see."""
     for block in blocks:
@@ -105,7 +98,7 @@ def texts_of(blocks):
             yield from (cell for row in block.texts() for cell in row)
 
 
-@pytest.mark.parametrize("target", ["rich", "pay"])
+@pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_what_commands_print_is_what_pages_show(target):
     """Facts and tables of an inspection, an evaluation and a comparison are on a terminal as on a page, and in JSON."""
     other = {"rich": "pay", "pay": "rich"}[target]

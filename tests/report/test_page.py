@@ -1,7 +1,5 @@
 """Reports as pages: every number is the one that a command prints, and the page is whole."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
@@ -12,17 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-import tunefree
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.progress import Progress
-from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import RunningMetrics
 from tunefree.report import findings as suspicions
-from tunefree.report import page
-from tunefree.report.document import Chart, Note, Table
+from tunefree.report.document import Note, Table
 from tunefree.report.formats import digits
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
@@ -154,50 +147,6 @@ def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     assert digest in check_page((folder / "again.html").read_text()).text
 
 
-def test_the_loss_along_the_stream_ends_at_the_progressive_loss(written, tmp_path):
-    progress = Trained.load(written[0]).progress
-    table = progress.history()
-    assert table["rows"].to_pylist()[0] == 64 and table["rows"].to_pylist()[-1] == progress.progressive[0].rows
-    assert table["loss"].to_pylist()[-1] == progress.progressive[0].mean_loss()
-    assert len(table) == len(progress.curve) + 1
-
-
-def test_the_curve_does_not_depend_on_batches():
-    rng = np.random.default_rng(0)
-    columns = np.ones(500), rng.exponential(size=500), rng.random(500)
-    curves = []
-    for step in (500, 7, 64):
-        progress = Progress()
-        progress.progressive.append(RunningMetrics())
-        for start in range(0, 500, step):
-            progress.add(*(own[start : start + step] for own in columns))
-        curves.append((progress.curve, progress.progressive))
-    assert curves[0] == curves[1] == curves[2] and len(curves[0][0]) == 24
-
-
-def test_a_regression_has_residuals(tmp_path):
-    table = {name: values for name, values in people(1200).items() if name != "rich"}
-    trained = train(open_source(table), Plan(target="pay"))
-    made = page.report(trained, open_source(table))
-    read = check_page(page.html(made))
-    titles = [block.title for section in made.sections for block in section.blocks if isinstance(block, Chart)]
-    assert "Residuals against predictions" in titles and "Calibration" not in titles
-    assert f"{trained.progress.progressive[0].mean_loss():.6g} (after the first row)" in read.text
-
-
-@pytest.mark.slow
-def test_single_learners_classes_and_lines_have_reports(tmp_path):
-    table = {name: values for name, values in people(600).items() if name != "pay"}
-    single = train(open_source(table), Plan(target="rich", learner="scinol2"))
-    read = check_page(page_of(single).html)
-    assert "Who learned" not in read.text and "the learner's theorem" in read.text
-    path = tmp_path / "rows.svm"
-    path.write_text("".join(f"{'+1' if i % 3 else '-1'} 1:{i % 7} 2:{i % 3}\n" for i in range(300)))
-    check_page(page_of(train(open_source(path), Plan()), path).html)
-    several = {**table, "rich": [("a", "b", "c")[i % 3] for i in range(600)]}
-    check_page(page_of(train(open_source(several), Plan(target="rich")), several).html)
-
-
 def test_what_looks_wrong_is_told():
     n = 1200
     table = {name: values for name, values in people(n).items() if name != "pay"}
@@ -234,22 +183,6 @@ def test_what_looks_wrong_is_told():
     assert "drift between the first and the last rows." in note.text and "Not looked at" not in note.text
 
 
-@pytest.mark.parametrize(
-    ("n", "learner", "unknown"),
-    [
-        (300, "pool", [suspicions.DRIFT]),  # a tenth has too few rows to compare
-        (300, "nag", [suspicions.CONSTANT, suspicions.DRIFT]),  # keeps no rows
-        (90, "pool", [suspicions.NAMING, suspicions.TELLING, suspicions.DRIFT]),
-    ],
-)
-def test_what_could_not_be_looked_at_is_not_said_to_be_sound(n, learner, unknown):
-    table = {name: values for name, values in people(n).items() if name != "pay"}
-    trained = train(open_source(table), Plan(target="rich", learner=learner))
-    note = suspicions.suspicions(trained, {}).blocks[-1]
-    sound, _, rest = note.text.partition(" Not looked at: ")
-    assert rest == "; ".join(unknown) + "." and not any(check in sound for check in unknown)
-
-
 def test_hostile_names_are_text(tmp_path):
     table = {name: values for name, values in people(400).items() if name != "pay"}
     table['<script>alert(1)</script>&"'] = table.pop("age")
@@ -278,12 +211,6 @@ def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_pat
     assert run("report", model, bad, "-o", output)[0] == 2 and not output.exists()
     assert run("report", model, bad, "-o", output, "--on-bad-row", "skip")[0] == 0
     assert "1 rows were skipped" in check_page(output.read_text()).text
-
-
-def test_an_estimator_of_a_model_file_has_a_report(written):
-    found = tunefree.load(written[0]).report()
-    check_page(found.html)
-    assert found._repr_html_().startswith("<iframe")
 
 
 def drifting(trained):

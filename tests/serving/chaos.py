@@ -5,8 +5,6 @@ learned twice, the model is to the byte what an undisturbed learning of the jour
 A pool grows until it has learned as many rows as it keeps; the model to begin with has learned these.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import itertools

@@ -1,7 +1,5 @@
 """A model file, and servers that end with the test."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.serving.model import Server, write_model

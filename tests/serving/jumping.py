@@ -1,7 +1,5 @@
 """The command line, in a process whose wall clock jumps by up to years, forwards and back, every other second."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -3,8 +3,6 @@
 ``python -m tests.serving.killed FOLDER MODEL POINT N``
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

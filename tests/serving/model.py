@@ -1,7 +1,5 @@
 """A small model, its rows, and a server in a process of its own."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

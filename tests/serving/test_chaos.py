@@ -1,7 +1,5 @@
 """Most of a minute of all at once (:mod:`tests.serving.chaos`, which takes longer if asked to)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,19 +1,14 @@
 """A service says where the loss rose, when, and which columns changed most."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
 
 import numpy as np
 
-from tests.serving.undisturbed import check_store
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import Trained
 from tunefree.serving.metrics import GAUGES, number_of
 from tunefree.serving.service import Service
-from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
@@ -53,12 +48,3 @@ def test_a_rise_is_in_the_state_and_in_the_metrics():
         json.dumps(service.state())
     finally:
         service.close()
-
-
-def test_a_version_does_not_depend_on_whether_somebody_asked_what_changed(tmp_path, file):
-    with Service(Trained.load(file), tmp_path / "s", keeping=Keeping(keep_versions=10)) as service:
-        for start in range(0, 900, 90):
-            service.learn([{"age": float(start + k), "job": "j", "rich": ("no", "yes")[k % 2]} for k in range(90)])
-            service.settle()
-        assert service.state()["drifts"]
-    check_store(tmp_path / "s", tmp_path / "u")

@@ -1,7 +1,5 @@
 """Rows of groups: what is learned does not depend on which requests are learned together."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.serving.model import N, plan, rows, table

@@ -1,7 +1,5 @@
 """HTTP with real processes: what is answered, to whom, and what clients that mean ill can do."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal
@@ -158,18 +156,7 @@ def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tm
 
 def test_two_trainings_of_one_file(file, run, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
-    train = [
-        sys.executable,
-        "-m",
-        "tunefree.cli",
-        "train",
-        "--from",
-        str(file),
-        "-o",
-        str(file),
-        "--format",
-        "json",
-    ]
+    train = [sys.executable, "-m", "tunefree.cli", "train", "--from", str(file), "-o", str(file), "--format", "json"]
     first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until((tmp_path / f".{file.name}.lock").exists)
     status, _, err = run("train", "-", "--from", file, "-o", file, "--format", "json")
@@ -191,13 +178,6 @@ def test_connections_are_limited_and_idle_ones_are_ended(file, serve):
     assert kept.recv(1000).startswith(b"HTTP/1.1 200 ") and is_ended(kept)
     assert server.end() == 0
     assert len(server.plain) == 1 and not [line for line in server.log if "traceback" in line]
-
-
-def test_the_end_waits_for_no_client(file, serve):
-    server = serve(file, "--shutdown-timeout", 0.5)
-    half = [connected(server, HALF) for _ in range(10)]
-    assert server.end() == 0
-    assert all(is_ended(connection) for connection in half)
 
 
 def test_what_is_too_large_is_refused(file, serve):
@@ -295,36 +275,7 @@ def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path
     assert learned == {**own, "rich": "no"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in; name a file with a token by --token-file"),
-        (["--token-file", "none"], "none: the token cannot be read"),
-        (["--save-every", "5"], "--save-every is of a store; leave it out, or name one by --output"),
-        (["--durability", "process"], "--durability is of a store"),
-        (["-o", "{file}"], "people.model: is something else than a store; name a folder"),
-        (["-o", "{folder}"], "is something else than a store"),
-        (["-o", "none/store"], "none/store: its parent is not a directory"),
-        (["-o", "/proc/self/store"], "cannot be written"),
-        (["-o", "-"], "-: this is not written to standard output; name a folder"),
-        (["--unknown-columns", "drop"], "must be 'refuse', 'ignore' or 'learn'"),
-        (["--host", "300.1.1.1"], "lets other machines in"),
-        (["--max-rows", "0"], "must be at least 1"),
-        (["--id", "rich"], "--id rich: 'rich' is the target, the weight or the group of the model; name another"),
-    ],
-)
-def test_options_that_cannot_be(file, run, options, message):
-    words = [option.format(file=file, folder=file.parent) for option in options]
-    status, _, err = run("serve", file, "--port", 0, *words)
-    assert status == 2 and message in " ".join(err.split()), err
-
-
-def test_a_port_that_is_taken(file, run):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        status, _, err = run("serve", file, "--port", taken.getsockname()[1])
-    assert status == 2 and "cannot be listened on" in err and "Traceback" not in err
-
-
+@pytest.mark.slow
 def test_versions_over_http(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     server.ask("POST", "/learn", rows(N, N + 10))
@@ -370,11 +321,3 @@ def test_what_is_told(file, serve, tmp_path):
     explained = server.ask("POST", "/explain", {"age": 3.0, "job": "pilot"})[1]
     assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"])
     assert server.ask("POST", "/explain?class=no", {"age": 3.0, "job": "pilot"})[1]["class"] == "no"
-
-
-def test_a_server_that_keeps_nothing_says_so(file, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.serving.http.serve", lambda service, limits: service.close())
-    status, _, err = run("serve", file)
-    assert status == 0 and "is lost when the server ends; --output" in err
-    status, _, err = run("serve", file, "-o", tmp_path / "s")
-    assert status == 0 and "lost" not in err

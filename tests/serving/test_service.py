@@ -1,26 +1,19 @@
 """A model in operation by itself: what it predicts and learns, and which rows it takes."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-import sys
 import threading
-import time
 import weakref
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.waiting import NEVER
-from tunefree.core.errors import DataError, ModelError
-from tunefree.model_files.plan import Plan
+from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
 from tunefree.serving.predictor import Together
-from tunefree.serving.rows import Reader
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -122,18 +115,6 @@ def test_a_number_and_its_text_are_one_id(service):
     assert one.state()["learned"] == 1
 
 
-def test_a_label_has_an_id_and_a_target_and_nothing_else(service):
-    one = service()
-    for label, message in (
-        ({"rich": "no"}, "there is no id; send 'id', too"),
-        ({"id": 1}, "there is no label; send 'rich' with the id"),
-        ({"id": 1, "rich": None}, "there is no label"),
-        ({"id": 1, "rich": "no", "age": 3}, "column 'age': a label has an id and a target; leave it out"),
-    ):
-        with pytest.raises(DataError, match=message):
-            one.label([label])
-
-
 def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     one = service(keeping=Keeping(remember=2))
     one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
@@ -233,19 +214,6 @@ def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service)
     assert one.label(labels) == {"learned": 60, "unknown": []}
 
 
-def test_where_no_thread_can_be_had_requests_are_answered(service, monkeypatch):
-    async def refuse(*arguments):
-        raise RuntimeError("can't start new thread")
-
-    one, many = service(), rows(N, N + 50, "rich")
-    monkeypatch.setattr(asyncio, "to_thread", refuse)
-    for _ in range(2):
-        of_many, of_one, with_id = together(one, many, many[:1], [{**many[0], "id": 1}])
-        assert isinstance(of_many, RuntimeError) and isinstance(with_id, RuntimeError)
-        assert of_one == one.predict(many[:1])
-    assert together(one, many[:1]) == [one.predict(many[:1])]
-
-
 def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     one = service()
     good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]
@@ -301,57 +269,6 @@ def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
     assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
 
 
-def test_names_that_never_end_take_no_memory(service):
-    one = service(admission=Admission(unknown_columns="ignore"))
-    [good] = rows(N, N + 1, "rich")
-    for start in range(0, 3000, 100):
-        one.predict([{**good, f"column {start + number}": 1} for number in range(100)])
-    ignored = one.state()["ignored_columns"]
-    assert len(ignored) == 1001 and sum(ignored.values()) == 3000 and ignored["(others)"] == 2000
-
-
-def test_nothing_of_the_journal_is_kept_without_a_folder(service):
-    one = service(keeping=Keeping(save_every=10, keep_versions=1))
-    for start in range(N, N + 100, 10):
-        one.learn(rows(start, start + 10))
-    one.settle()
-    assert not list(one.store.journal.events_after(0)) and one.counts.saves == 0
-
-
-def test_null_of_an_unknown_column_says_nothing(service):
-    one = service()
-    assert one.learn([{**rows(N, N + 1)[0], "trace_id": None}]) == {"learned": 1}
-    assert one.state()["columns"] == ["age", "job"]
-
-
-def test_unknown_columns_are_ignored_and_counted_if_asked(service):
-    one, other = service(admission=Admission(unknown_columns="ignore")), service()
-    traced = [{**row, "trace_id": "x", "deep": {"er": 1}} for row in rows(N, N + 20)]
-    assert one.learn(traced) == other.learn(rows(N, N + 20)) == {"learned": 20}
-    [answer] = one.predict([{"age": 3.0, "job": None, "trace_id": 1}])
-    assert answer["unknown_columns"] == ["trace_id"]
-    assert one.state()["ignored_columns"] == {"trace_id": 21, "deep.er": 20}
-    assert one.state()["columns"] == ["age", "job"]
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(one, unknown) == predicted(other, unknown)
-    one.predict([{**traced[0], "rich": None, "id": 4}])
-    assert one.label([{"id": 4, "rich": "no"}]) == {"learned": 1, "unknown": []}
-
-
-def test_rows_to_learn_bring_new_columns_if_asked(service):
-    one = service(admission=Admission(unknown_columns="learn"))
-    sent = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
-    with pytest.raises(DataError, match="'a' is not"):
-        one.learn([sent[0], {**sent[1], "deep": {"er": [1, "a"]}}])
-    assert one.state()["columns"] == ["age", "job"]
-    one.predict(sent[:1])
-    assert one.state()["columns"] == ["age", "job"]
-    one.learn(sent)
-    one.settle()
-    assert one.state()["columns"] == ["age", "job", "city", "deep.er"]
-    assert one.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
-
-
 def test_what_a_new_column_is_depends_on_no_request_beside_it(service):
     """The next process learns them in other groups."""
     one, values = service(admission=Admission(unknown_columns="learn")), (1, "a", "b", 2, 3, 4)
@@ -382,39 +299,6 @@ def test_new_classes_are_learned_if_asked(service):
     with pytest.raises(DataError, match="there are at most 1000 classes"):
         one.learn(many)
     assert one.state()["classes"] == ["no", "yes", "perhaps"]
-
-
-def test_classes_that_the_plan_names_stay_closed(service):
-    trained = train(open_source(table(0, N)), plan(classes=("no", "yes")))
-    with pytest.raises(DataError, match="'perhaps' is not among the classes no, yes"):
-        service(trained, admission=Admission(new_classes=True)).learn([{**rows(N, N + 1)[0], "rich": "perhaps"}])
-
-
-def test_what_is_odd_is_counted(service):
-    one = service()
-    one.predict(rows(N, N + 100, "rich"))
-    assert one.state()["oddities"] == []
-    one.predict([{"age": 30.0, "job": "PILOT"}, {"age": 1e6, "job": "pilot"}])
-    odd = {oddity["column"]: (oddity["problem"], oddity["rows"]) for oddity in one.state()["oddities"]}
-    assert odd["job"] == ("a category that training never saw: 'PILOT', like 'pilot'", 1)
-    assert odd["age"][0].startswith("outside what training saw") and odd["age"][1] == 1
-    assert one.state()["oddities"] == one.state()["oddities"]  # looking changes nothing
-    with pytest.raises(DataError, match=r"row 2, column 'agee': the model does not know it .*did you mean 'age'\?"):
-        one.learn([*rows(N, N + 1), {"agee": 3.0, "job": "pilot", "rich": "no"}])
-    with pytest.raises(DataError, match=r"row 1: column 'job' missing; send null where a value is not known$"):
-        one.predict([{"age": 3.0}])
-
-
-def test_models_that_rows_cannot_continue(service, tmp_path):
-    model = train(open_source(table(0, N)), plan())
-    with pytest.raises(ModelError, match="checkpoint"):
-        service(replace(model, progress=replace(model.progress, complete=False)))
-    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 50)
-    with pytest.raises(ModelError, match="models of tables"):
-        service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
-    train(open_source(table(0, N)), plan(learner="pool")).save(tmp_path / "p", only_for_prediction=True)
-    with pytest.raises(ModelError, match="what learning needs was left out"):
-        service(tmp_path / "p")
 
 
 def test_predictions_do_not_wait_for_learning(service):
@@ -448,65 +332,6 @@ def test_other_predictions_are_answered_while_a_large_request_is(service):
 
     asyncio.run(ask_both())
     assert answered == [1, N]
-
-
-def test_explanations_add_up_and_follow_learning(service, tmp_path):
-    one = service(write_model(tmp_path / "m", learner="pool"))
-    for _ in range(2):
-        [row] = rows(N, N + 1, "rich")
-        [explained] = one.explain([row])
-        assert explained["class"] == "yes" and set(explained["contributions"]) == {"(constant)", "age", "job"}
-        assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"], abs=1e-5)
-        one.learn(rows(N, N + 100))
-    with pytest.raises(ModelError, match="no class"):
-        one.explain([row], "perhaps")
-
-
-def test_explanations_take_no_time_of_learning(service, tmp_path):
-    """They know what was published; learning is asked for a copy once, and not while it has no newer one."""
-    one = service(write_model(tmp_path / "m", learner="pool"))
-    asked, between = [], one.learner.between
-    one.learner.between = lambda function: asked.append(function) or between(function)
-    [row] = rows(N, N + 1, "rich")
-    answers = [one.explain([row]) for _ in range(5)]
-    assert len(asked) == 1 and answers == answers[:1] * 5
-    one.learner._publish_at = time.monotonic() + 3600.0
-    one.learn(rows(N, N + 100))
-    assert one.explain([row]) == answers[0] and len(asked) == 1
-    one.settle()
-    assert one.explain([row]) != answers[0] and len(asked) == 3  # settling asks, too
-
-
-def test_columns_that_are_ignored_are_counted_while_others_ask(service):
-    reader, ended = Reader(Admission(unknown_columns="ignore")), threading.Event()
-    seen = []
-
-    def ask():
-        while not ended.is_set():
-            seen.append(sum(reader.ignored().values()))
-
-    asking = threading.Thread(target=ask)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        asking.start()
-        for number in range(900):
-            reader._count_ignored([[f"column {number}", "always"]] * 2)
-    finally:
-        sys.setswitchinterval(before)
-        ended.set()
-        asking.join()
-    assert reader.ignored()["always"] == 1800 and seen == sorted(seen)
-
-
-def test_options_of_no_effect_and_values_that_cannot_be(file):
-    for group, values in (
-        (Admission, {"unknown_columns": "drop"}),
-        (Keeping, {"save_every": 0}),
-        (Keeping, {"durability": "x"}),
-    ):
-        with pytest.raises(ModelError, match="must be"):
-            group(**values)
 
 
 def test_models_that_were_published_are_not_kept_by_errors(service):

@@ -1,7 +1,5 @@
 """Intervals, quantiles and sets in the answers of a service, for requests that ask for them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np
@@ -10,9 +8,7 @@ import pytest
 from tests.serving.model import N, rows, write_model
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import Trained
 from tunefree.serving.predictor import Together
-from tunefree.serving.routes import description
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -65,37 +61,6 @@ def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
             assert [set(answer) for answer in of_request] == [keys] * 2
 
 
-def test_sets_have_labels_with_the_most_probable_first(tmp_path):
-    path = write_model(tmp_path / "m", learner="pool")
-    with Service(Trained.load(path)) as service:
-        unknown = rows(N, N + 50, "rich")
-        for answer in service.predict(unknown, asked_for({"set": "0.8,.5"})):
-            assert set(answer["set"]) == {"0.8", "0.5"} and set(answer["set"]["0.5"]) <= set(answer["set"]["0.8"])
-            assert not answer["set"]["0.8"] or answer["set"]["0.8"][0] == answer["prediction"]
-
-
-def test_a_single_learner_has_no_intervals(file):
-    with (
-        Service(Trained.load(file)) as service,
-        pytest.raises(ModelError, match="needs the evidence that the pool has"),
-    ):
-        service.predict(rows(N, N + 1, "rich"), asked_for({"set": "0.9"}))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"interval": "90"}, "must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
-        ({"interval": "x"}, "`interval` takes numbers with commas between them, not 'x'"),
-        ({"conditional": "class"}, "has no effect without `set`"),
-        ({"interval": ""}, "takes numbers with commas"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_an_error(parameters, message):
-    with pytest.raises(ModelError, match=message):
-        asked_for(parameters)
-
-
 def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
     server = serve(write_model(tmp_path / "m", learner="pool"))
     row = rows(N, N + 1, "rich")[0]
@@ -125,8 +90,3 @@ def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
     assert [of["name"] for of in server.ask("GET", "/openapi.json")[1]["paths"]["/predict"]["post"]["parameters"]] == [
         *NAMES
     ]
-
-
-def test_the_description_names_what_can_be_asked_for():
-    described = description({"columns": ["age"], "target": "rich"})
-    assert [of["name"] for of in described["paths"]["/predict"]["post"]["parameters"]] == list(NAMES)

@@ -1,7 +1,5 @@
 """What a store's journal makes of a model if it is learned without any disturbance."""
 
-from __future__ import annotations
-
 from tunefree.model_files.trained import ended
 from tunefree.pool.published import remember
 from tunefree.serving.rows import Reader, going_on

@@ -1,7 +1,5 @@
 """All situations, in the order that halves them."""
 
-from __future__ import annotations
-
 from itertools import chain, product
 
 from tests.situations import classes, columns, order, signals, tables, targets, weights

@@ -1,7 +1,5 @@
 """Rare classes, and many."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.situations.situation import Case, Rows

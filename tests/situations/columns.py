@@ -1,7 +1,5 @@
 """Columns as they come: heavy tails, constants, copies, numbers of rows, gaps, units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

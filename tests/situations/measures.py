@@ -1,7 +1,5 @@
 """Losses of tunefree in a situation, and of what a careful user would have used instead."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple

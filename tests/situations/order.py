@@ -1,7 +1,5 @@
 """Rows that are not independent, and not in a random order."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.situations.situation import Case, Rows

@@ -1,7 +1,5 @@
 """What there is to learn: nothing, something linear, steps, interactions, hidden among noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.situations.situation import Case

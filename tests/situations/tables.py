@@ -1,7 +1,5 @@
 """Small real tables, those of scikit-learn and some that may not be there, and texts."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers to predict: heavy tails, unequal variance, counts, units."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.situations.situation import Case

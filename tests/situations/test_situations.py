@@ -1,14 +1,12 @@
 """The bars are kept. The quick situations of the chosen half run with the other tests, all the others are slow."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.situations.catalogue import ALL, CHOSEN, HALVES
 from tests.situations.measures import compare
 from tests.situations.situation import Situation
 
-QUICK = ("linear_numbers[150]", "exclusive_or")
+QUICK = ("linear_numbers[150]",)
 
 SEPARABLE = "the path of linear generations ends at a penalty of a tenth; a truth without noise wants less"
 NOT_MET = {  # strict: who meets a bar takes its name out

@@ -1,7 +1,5 @@
 """Truths that rows are drawn from."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit
 

@@ -1,7 +1,5 @@
 """Weights of rows, and copies, which say the same."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 

@@ -1,7 +1,5 @@
 """Files as people have them: what is in each, and how it is read or which error it is."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from dataclasses import dataclass, field

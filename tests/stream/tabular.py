@@ -1,18 +1,11 @@
 """Helpers of the tests of tables."""
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
-
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of
 from tunefree.stream.batch import BadRows, Chunk, Position, row_numbers
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.tables import read_tables
-
-DATA = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
 
 
 def chunk_of(columns, first=1, file="test"):

@@ -1,7 +1,5 @@
 """Damaged columnar files are refused with one line; they neither end the process nor give wrong rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather

@@ -1,22 +1,14 @@
 """CSV: which rows are refused, wherever blocks are cut."""
 
-from __future__ import annotations
-
-import gzip
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options, read_tables
-from tunefree.training.reading import begin
 
 from .tabular import numbers, records, skipped, text
 
@@ -66,16 +58,6 @@ def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, probl
     assert "`on_bad_row='skip'`" in str(caught.value)
 
 
-def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
-    file = tmp_path / "t.csv.gz"  # which cannot be read from anywhere
-    file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1_200_000 + b"word\n"))
-    source, bad = open_source(file), BadRows()
-    reading = begin(source, Plan(), bad, labelled=False)
-    with pytest.raises(DataError, match="'word' is not a number") as caught:
-        list(reading.batches)
-    assert (caught.value.row, caught.value.column) == (1_200_001, "x")
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
 def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
@@ -85,11 +67,6 @@ def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
     held = [line for line in lines if line]
     good = [place for place, line in enumerate(held, 1) if line in ("1,a", "x,b", ",e")]
     assert numbers(chunks) == good and bad.tally.count == len(held) - len(good)
-
-
-def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
-    file = text(tmp_path / "t.csv", "x,y\nlost\n1,2\n3,4\n")
-    assert records(skipped([file])[0]) == [{"x": "1", "y": "2"}, {"x": "3", "y": "4"}]
 
 
 # -- lines that are no rows

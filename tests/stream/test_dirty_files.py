@@ -1,7 +1,5 @@
 """Dirty files, by the table of :mod:`tests.stream.dirty_files`, through Python, the command line and serve."""
 
-from __future__ import annotations
-
 import csv
 import warnings
 

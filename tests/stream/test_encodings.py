@@ -1,14 +1,9 @@
 """Texts as people have them: encodings, zip archives, Excel's line with the delimiter."""
 
-from __future__ import annotations
-
-import io
-import sys
 import zipfile
 
 import pytest
 
-from tunefree.core.errors import DataError
 from tunefree.stream.batch import Position
 from tunefree.stream.source import open_source
 
@@ -53,36 +48,3 @@ def test_reading_goes_on_in_the_middle_of_what_is_turned_into_utf_8(tmp_path):
     again = list(source.chunks(first.position))
     assert [chunk.data for chunk in again] == [chunk.data for chunk in rest]
     assert sum(chunk.data.num_rows for chunk in [first, *again]) == 400_000
-
-
-def test_json_svmlight_and_standard_input(tmp_path, monkeypatch):
-    (tmp_path / "t.jsonl").write_text('{"name": "José", "price": 1}\n', encoding="latin-1")
-    assert read(open_source(tmp_path / "t.jsonl", encoding="latin-1")) == {"name": ["José"], "price": [1.0]}
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("sep=;\n" + ROWS).encode("utf-16"))))
-    assert read(open_source("-")) == PLAIN
-    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
-        archive.writestr("t.svm", "1 1:2\n-1 1:3\n")
-    assert open_source(tmp_path / "t.zip").format == "svmlight"
-
-
-def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):
-    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
-        archive.writestr("a.csv", "x\n1\n")
-        archive.writestr("b.csv", "x\n1\n")
-    with pytest.raises(DataError, match="2 files, not one"):
-        open_source(tmp_path / "two.zip")
-    (tmp_path / "cut.csv.zip").write_bytes((tmp_path / "two.zip").read_bytes()[:60])
-    with pytest.raises(DataError, match=r"cut.csv.zip: the zip archive cannot be read"):
-        list(open_source(tmp_path / "cut.csv.zip").chunks())
-    (tmp_path / "latin.csv").write_text(ROWS.replace("Ł", "L"), encoding="latin-1")
-    with pytest.raises(DataError, match="not text in UTF-8"):
-        list(open_source(tmp_path / "latin.csv").chunks())
-    for wrong in ("klingon", "base64"):
-        with pytest.raises(DataError, match=f"no encoding '{wrong}'"):
-            open_source(tmp_path / "latin.csv", encoding=wrong)
-    (tmp_path / "odd.csv").write_bytes("x;y\n1;2\n".encode("utf-16")[:-1])
-    with pytest.raises(DataError, match="not text in utf-16"):
-        list(open_source(tmp_path / "odd.csv").chunks())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "two.zip").read_bytes())))
-    with pytest.raises(DataError, match="from a pipe"):
-        open_source("-")

@@ -1,7 +1,5 @@
 """Ids of features: hashing, storage, and independence of where a stream is cut."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 
@@ -18,25 +16,6 @@ from tunefree.stream.feature_ids import Triplets, sum_duplicates
 from .tabular import chunk_of, encoded, raw_rows
 
 # -- hashing
-
-
-def test_hashing_takes_constant_memory_and_keeps_no_names():
-    columns = {"n": [1.0] * 500, "s": [f"v{i}" for i in range(500)]}
-    encoder, batch = encoded(columns, hash_bits=6)
-    assert encoder.n_features == 2 + 64 == len(encoder.names())
-    arrays, _ = encoder.state()
-    assert sum(array.nbytes for name, array in arrays.items() if not name.startswith("profile")) == 0
-    assert batch.rows.codes[batch.rows.codes > 0].min() >= 2 and batch.rows.codes.max() < 66
-    assert encoder.column_of().tolist() == [-1, 0] + [-1] * 64
-
-
-def test_features_that_share_a_hash_are_added_up():
-    columns = {f"c{k}": [f"{k}{i}" for i in range(40)] for k in range(6)} | {"t": ["one two three two"] * 40}
-    encoder, batch = encoded(columns, hash_bits=3, text=["t"])
-    exact, precise = encoded(columns, text=["t"])
-    for shared, apart in zip(raw_rows(batch), raw_rows(precise), strict=True):
-        assert len({j for j, _ in shared}) == len(shared) < len(apart)
-        assert sum(v for j, v in shared if j) >= 6
 
 
 @given(
@@ -175,9 +154,3 @@ def test_a_restored_encoder_is_the_same():
         batches = [e.encode(new, learning, BadRows()) for e in (encoder, again)]
         assert raw_rows(batches[0]) == raw_rows(batches[1])
     assert bytes_of(again) == bytes_of(encoder)
-
-
-def test_a_dictionary_much_larger_than_the_chunk_adds_only_what_is_used():
-    values = pa.DictionaryArray.from_arrays(pa.array([4999, 3], pa.int32()), pa.array([f"v{i}" for i in range(5000)]))
-    encoder, batch = encoded({"s": values})
-    assert encoder.names() == ["(constant)", "s=v4999", "s=v3"]

@@ -1,13 +1,6 @@
 """The registry of formats, and formats that are not in the package."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
-
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import tunefree
@@ -18,9 +11,8 @@ from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import Format, register
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.tables import read_tables
 
-from .tabular import numbers, records, skipped, text
+from .tabular import text
 
 LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
@@ -58,17 +50,6 @@ def weights(trained):
 # -- the formats of the package
 
 
-@pytest.mark.parametrize("name", formats.names())
-def test_what_a_format_names_exists(name):
-    format = formats.named(name)
-    assert (format.reader is None) != (format.encoder is None)
-    for named in (format.reader, format.encoder, format.recognise):
-        assert named is None or formats.load(named) is not None
-    assert [formats.by_extension("a" + extension) for extension in format.extensions] == [format] * len(
-        format.extensions
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "format"),
     [
@@ -92,27 +73,6 @@ def test_what_a_format_names_exists(name):
 def test_formats_by_their_first_line(line, format):
     found = formats.by_line(line)
     assert (found and found.name) == format
-
-
-def test_a_format_that_cannot_be_told_is_an_error_that_lists_all(tmp_path):
-    with pytest.raises(DataError, match="cannot be told; pass `format`, one of arrow, csv, json, parquet"):
-        tunefree.open_source(text(tmp_path / "people", "two words\n"))
-    with pytest.raises(DataError, match="svmlight is not a format of tables"):
-        next(read_tables([text(tmp_path / "a.svm", "1 2:3\n")]))
-
-
-def test_help_lists_the_formats_without_reading_any():
-    code = (
-        "import sys; from tunefree.stream import formats; "
-        "formats.register(formats.Format('excel', 'Excel', ('.xlsx',), reader='none:NONE', text=False)); "
-        "from tunefree.cli import app; sys.argv = ['tunefree', 'train', '--help']\n"
-        "try: app.main()\n"
-        "finally: assert not {'numpy', 'pyarrow'} & set(sys.modules)"
-    )
-    wide = os.environ | {"COLUMNS": "400", "TERMINAL_WIDTH": "400"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=wide)
-    assert "arrow, csv, excel, json, parquet, svmlight, vw" in done.stdout
-    assert "Arrow/Feather, CSV, Excel, JSON lines, Parquet, svmlight, Vowpal Wabbit" in done.stdout
 
 
 # -- a table that is not in the package
@@ -144,27 +104,6 @@ def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
     assert Trained.load(tmp_path / "m").kind == "table"
 
 
-def test_a_new_format_is_read_on_from_every_position(ltsv, tmp_path):
-    files = [text(tmp_path / f"{k}.ltsv", CONTENT) for k in range(2)]
-    chunks = list(read_tables(files, block_size=500))
-    assert numbers(chunks) == 2 * list(range(1, len(PEOPLE) + 1)) and len(chunks) > 10
-    for k, chunk in enumerate(chunks):
-        assert records(read_tables(files, start=chunk.position, block_size=500)) == records(chunks[k + 1 :])
-
-
-def test_bad_rows_of_a_new_format_are_named_or_skipped(ltsv, tmp_path):
-    file = text(tmp_path / "a.ltsv", "\n".join([*LINES, "age:33\tcook", "age:old\tjob:cook", LINES[0]]))
-    with pytest.raises(DataError, match=r"a.ltsv, row 301: a field has no label"):
-        list(read_tables([file], types={"age": pa.float64()}))
-    chunks, bad = skipped([file], types={"age": pa.float64()})
-    assert bad.tally.count == 2 and numbers(chunks) == [*range(1, 301), 303]
-
-
-def test_errors_name_a_new_format(ltsv, tmp_path):
-    with pytest.raises(DataError, match="'excel'; choose one of arrow, csv, json, ltsv, parquet, svmlight, vw"):
-        tunefree.open_source(text(tmp_path / "a.ltsv", CONTENT), "excel")
-
-
 # -- lines with an encoder of their own
 
 
@@ -188,36 +127,6 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
 
 
 # -- what is registered
-
-
-def test_the_format_registered_last_is_asked_first(registry):
-    register(Format("one", "One", (".one",), lambda line: True, reader="one:READER"))
-    register(Format("two", "Two", (".one",), lambda line: line == "2", reader="two:READER"))
-    assert [formats.by_line(line).name for line in ("1", "2", "{")] == ["one", "two", "one"]
-    assert formats.by_extension("a.one").name == "two"
-    register(Format("two", "Second", (".two",), reader="two:READER"))
-    assert formats.by_extension("a.one").name == "one" and formats.by_line("2").name == "one"
-    assert formats.names().count("two") == 1 and "Second" in formats.titles() and "Two" not in formats.titles()
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({}, "give a reader .* or an encoder"),
-        ({"reader": "a:B", "encoder": "a:C"}, "give a reader .* or an encoder"),
-        ({"reader": "a:B", "extensions": ("csv",)}, "'csv' is not an extension"),
-        ({"reader": "a:B", "extensions": (".CSV",)}, "'.CSV' is not an extension"),
-        ({"reader": "a:B", "extensions": (".csv.gz",)}, "'.csv.gz' is not an extension"),
-        ({"encoder": "a:B", "text": False}, "only a format of text has an encoder"),
-    ],
-)
-def test_what_cannot_be_registered(registry, options, problem):
-    before = formats.names()
-    with pytest.raises(ValueError, match=problem):
-        register(Format("new", "New", **options))
-    with pytest.raises(ValueError, match="its name is not 'table'"):
-        register(Format("table", "Table", encoder="a:B"))
-    assert formats.names() == before
 
 
 def test_the_page_on_adding_a_format_runs_as_it_stands(registry):

@@ -1,7 +1,5 @@
 """JSON lines: what is read, and which lines are refused."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -11,8 +9,7 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, is_too_deep
+from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
 from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
@@ -55,34 +52,10 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
     assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
 
 
-def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
-    file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [[1]]}}\n')
-    chunk = next(read_tables([file]))
-    with pytest.raises(DataError, match="column 'deep.x'.*`ignore="):
-        TableEncoder.infer(chunk)
-    assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
-
-
 def test_what_is_no_object_where_objects_were_is_a_bad_row_and_null_is_none(tmp_path):
     rows = ['{"n": {"a": {"b": 1}}}', '{"n": {"a": null}}', '{"n": {"a": 6}}', '{"n": {"a": {"b": 2}}}', "{"]
     found = list(read_tables([text(tmp_path / "t.jsonl", "\n".join(rows))], bad=BadRows(skip=True)))
     assert [row["n.a.b"] for row in records(found)] == [1.0, None, 2.0]
-
-
-def test_json_files_may_lack_names_but_not_all(tmp_path):
-    files = [text(tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n'), text(tmp_path / "b.jsonl", '{"a": 3}\n')]
-    assert records(read_tables(files)) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}]
-    files[1] = text(tmp_path / "c.jsonl", '{"z": 3}\n')
-    with pytest.raises(DataError, match="column 'a': the column is missing"):
-        list(read_tables(files))
-
-
-@pytest.mark.parametrize("start", ["", '{"a": 1}\n', '{"a": 1}', '{"a": 1}\r\n', "\n"])
-@pytest.mark.parametrize("space", ["", " ", "  ", "\t", " \t \n"])
-def test_null_between_objects_is_a_bad_row(tmp_path, start, space):
-    file = text(tmp_path / "t.jsonl", f'{{"a": null, "s": "x null"}}\n{start}{space}null\n{{"a":\tnull,"s": "y"}}\n')
-    chunks, bad = skipped([file], types={"a": pa.float64(), "s": pa.string()})
-    assert bad.tally.count == 1 and [row["s"] for row in records(chunks) if row["s"]] == ["x null", "y"]
 
 
 @given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))
@@ -90,8 +63,3 @@ def test_the_quick_look_for_null_between_objects_misses_none(data):
     found = "".join(data).encode()
     assert _PERHAPS_LONE_NULL.search(found) or not _LONE_NULL.search(found)
     assert not _PERHAPS_LONE_NULL.search(b'{"a": null, "b":null, "c": [null,null], "d": "null and void"}\n' * 2)
-
-
-def test_only_brackets_are_nested():
-    line = b'{"y_Y": ' + b"[" * 63 + b"]" * 63 + b', "\x7fYy_": "' + b"yY_" * 5000 + b'"}\n'
-    assert not is_too_deep(line * 2) and is_too_deep((line * 2).replace(b"[]", b"[[]]"))

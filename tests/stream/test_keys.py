@@ -1,11 +1,9 @@
 """The dictionary gives the ids that a Python dict gives, however batches are cut."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.core.errors import DataError
 from tunefree.stream import keys as dictionary
 
 KEYS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=200)
@@ -33,22 +31,6 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.ids_of(whole, backwards).tolist() == kept
 
 
-def test_growing_over_many_sizes():
-    array = np.random.default_rng(0).integers(0, 50_000, 200_000).astype(np.uint64) * np.uint64(2**44)
-    keys, ids = dictionary.lookup(dictionary.create(), array)
-    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    assert (ids == rank[inverse] + 1).all()
-    assert keys.count == len(first)
-
-
-def test_unknown_keys_are_not_learned():
-    keys, _ = dictionary.lookup(dictionary.create(), np.array([5, 6], np.uint64))
-    after, ids = dictionary.lookup(keys, np.array([[6, 7], [0, 5]], np.uint64), add=False)
-    assert ids.tolist() == [[2, 0], [0, 1]]
-    assert after.count == 2
-
-
 def test_hashing_takes_constant_memory():
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
@@ -61,19 +43,6 @@ def test_hashing_takes_constant_memory():
     assert (dictionary.lookup(other, array, add=False)[1] == ids).all()
 
 
-@pytest.mark.parametrize("bits", [-1, 31])
-def test_bits_out_of_range(bits):
-    with pytest.raises(ValueError, match="between 0 and 30"):
-        dictionary.create(bits=bits)
-
-
-def test_too_many_features(monkeypatch):
-    monkeypatch.setattr(dictionary, "LARGEST_ID", 600)
-    keys, _ = dictionary.lookup(dictionary.create(), np.arange(600, dtype=np.uint64))
-    with pytest.raises(DataError, match="more than 600 different features; hash"):
-        dictionary.lookup(keys, np.array([600], np.uint64))
-
-
 @given(st.lists(st.text(max_size=30), max_size=20), st.integers(0, 2**64 - 1))
 def test_strings_have_the_hash_of_each_name(names, seed):
     packed = [name.encode() for name in names]
@@ -81,21 +50,6 @@ def test_strings_have_the_hash_of_each_name(names, seed):
     hashes = dictionary.hash_strings(offsets, np.frombuffer(b"".join(packed), np.uint8), seed)
     assert hashes.tolist() == [dictionary.hash_name(name, seed) for name in names]
     assert len(set(hashes.tolist())) == len(set(names))
-
-
-def test_every_bit_of_a_name_moves_half_of_the_hash():
-    rng = np.random.default_rng(0)
-    for size in (1, 5, 8, 13):
-        names = rng.integers(0, 256, (64, size), dtype=np.uint8)
-        flipped = np.repeat(names, 8 * size, axis=0)
-        flipped ^= np.tile(np.packbits(np.eye(8 * size, dtype=np.uint8), axis=1), (64, 1))
-        hashes = [
-            dictionary.hash_strings(np.arange(len(array) + 1) * size, array.reshape(-1)) for array in (names, flipped)
-        ]
-        moved = np.repeat(hashes[0], 8 * size) ^ hashes[1]
-        shares = np.unpackbits(moved.view(np.uint8).reshape(64, 8 * size, 8), axis=2).mean(axis=0)
-        assert abs(shares.mean() - 0.5) < 0.01  # over all pairs of bits
-        assert abs(shares - 0.5).max() < 0.35  # for each of them, from 64 names
 
 
 def test_hash_does_not_change_between_versions():
@@ -110,8 +64,3 @@ def test_the_seed_of_the_process_changes_slots_and_no_id():
     assert np.array_equal(first[1], second[1]) and np.array_equal(dictionary.save(first[0]), dictionary.save(second[0]))
     assert not np.array_equal(first[0].slots, second[0].slots)
     assert dictionary.create().seed == dictionary.SEED
-
-
-def test_the_table_takes_less_than_the_keys():
-    keys, _ = dictionary.lookup(dictionary.create(), np.arange(1, 100_001, dtype=np.uint64))
-    assert len(keys.slots) >= 2 * keys.count and keys.slots.nbytes <= keys.known.nbytes

@@ -1,28 +1,22 @@
 """Columns that first come later in a stream, and columns of structs and lists."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.frames import read_frame
-from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import read_tables
 
-from .tabular import chunk_of, encoded, named_rows, text
+from .tabular import named_rows, text
 
 LONG = "a text of more than forty characters, in which there are spaces"
 ROWS = [
     {"x": 1.0},
     {"x": 2.0, "n": None, "s": "?"},
     {"x": 0.5, "s": "red", "n": 7},
-    {"x": 3.0, "n": 2.5, "b": True, "day": "2024-01-31"},
+    {"x": 3.0, "n": -2.5, "b": True, "day": "2024-01-31"},
     {"x": 4.0, "s": "blue", "day": "2024-03-02", "tags": ["a", "b", "a"], "v": [1.5, 0.0, 2]},
     {"x": 5.0, "o": {"p": 3, "q": {"r": "deep"}}, "note": LONG, "tags": ["b"]},
     {"x": 6.0, "s": "red", "o": {"q": {"r": "deep", "late": 4}}, "v": [0.5]},
@@ -31,7 +25,7 @@ EXPECTED = [
     {"x": 1.0},
     {"x": 2.0},
     {"x": 0.5, "s=red": 1.0, "n": 7.0},
-    {"x": 3.0, "n": 2.5, "b=true": 1.0, "day[year=2024]": 1.0, "day[month=1]": 1.0, "day[weekday=3]": 1.0},
+    {"x": 3.0, "n": -2.5, "b=true": 1.0, "day[year=2024]": 1.0, "day[month=1]": 1.0, "day[weekday=3]": 1.0},
     {"x": 4.0, "s=blue": 1.0, "day[days]": 31.0, "day[year=2024]": 1.0, "day[month=3]": 1.0, "day[weekday=6]": 1.0}
     | {"tags=a": np.log2(3.0), "tags=b": 1.0, "v[0]": 1.5, "v[2]": 2.0},
     {"x": 5.0, "o.p": 3.0, "o.q.r=deep": 1.0, "tags=b": 1.0},
@@ -105,17 +99,6 @@ def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
     assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
 
 
-def test_a_bad_line_hides_no_new_column(tmp_path, narrow):
-    rows = [*map(json.dumps, ROWS), '{"x": "no number", "hidden": 1}', '{"x": 1, "n": "x"}', '{"x": 1, "v": [1, "a"]}']
-    rows += ['{"x": 1, "o": 5}', '{"x": 1, "mixed": [1, "a"]}', '{"x": 7, "z": 2}']
-    file, bad = text(tmp_path / "t.jsonl", "\n".join(rows) + "\n"), BadRows(skip=True)
-    encoder, found = read([file], bad)
-    assert without_words(found) == [*EXPECTED, {"x": 7.0, "z": 2.0}] and bad.tally.count == 5
-    assert "hidden" not in [column.name for column in encoder.columns]
-    for k, problem in enumerate(("'no number' is not a number", "'x' is not a number", "'a' is not a number")):
-        assert problem in bad.tally.first[k]
-
-
 def test_later_files_may_have_further_columns(tmp_path):
     files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "n,x,s\n,3,\n5,4,red\n6,5,\n")]
     files.append(text(tmp_path / "c.csv", "x,s\n6,7\n"))
@@ -126,59 +109,3 @@ def test_later_files_may_have_further_columns(tmp_path):
         ("n", "number", 4),
         ("s", "category", 4),
     ]
-
-
-def test_the_first_rows_of_a_further_file_decide_what_its_new_columns_are(tmp_path):
-    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "x,code\n3,7\n4,8\n5,A7\n")]
-    encoder, rows = read(files)
-    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [("code", "category", 3)]
-    assert rows[2:] == [{"x": 3.0, "code=7": 1.0}, {"x": 4.0, "code=8": 1.0}, {"x": 5.0, "code=A7": 1.0}]
-
-
-def test_later_columns_are_known_where_rows_are_predicted():
-    encoder, _ = encoded({"x": [1.0]})
-    encoder.encode(chunk_of({"x": [1.0], "n": [2.0], "s": ["red"]}), True, BadRows())
-    batch = encoder.encode(chunk_of({"n": [4.0, None], "x": [1.0, 1.0], "new": [1, 1]}), False, BadRows())
-    assert named_rows(encoder, batch) == [{"x": 1.0, "n": 4.0}, {"x": 1.0}]
-    assert [column.name for column in encoder.columns] == ["x", "n", "s"]
-    assert encoder.types() == {"x": pa.float64(), "n": pa.float64(), "s": pa.string()}
-
-
-def test_what_does_not_become_a_feature_later():
-    encoder, _ = encoded({"x": [1.0], "id": [7]}, target="id", ignore=["secret", "deep"])
-    later = {"x": [1.0], "id": [8], "secret": [1], "deep.er": [1], "blob": [b"x"], "empty": pa.array([None], pa.int8())}
-    encoder.encode(chunk_of(later), True, BadRows())
-    assert [column.name for column in encoder.columns] == ["x"]
-    assert encoder.further.left_out == {"blob": "binary"}
-    fixed, _ = encoded({"x": [1.0]}, grows=False)
-    fixed.encode(chunk_of({"x": [1.0], "n": [2.0]}), True, BadRows())
-    assert [column.name for column in fixed.columns] == ["x"]
-
-
-def test_later_numbers_are_hashed_with_the_rest():
-    encoder, _ = encoded({"x": [1.0]}, hash_bits=4)
-    batch = encoder.encode(chunk_of({"x": [1.0], "n": [2.5]}), True, BadRows())
-    assert 2.5 in batch.rows.values and encoder.n_features == 2 + 16
-
-
-def test_a_name_that_is_nearly_that_of_a_column_is_not_taken_for_a_later_one():
-    with pytest.raises(DataError, match="did you mean 'income'"):
-        encoded({"income": [1.0]}, ignore=["incom"])
-
-
-def test_structs_and_lists_of_the_first_rows():
-    table = pa.table({"a": [{"b": 1.5, "c": {"d": "x"}}, None], "tags": [["u", "v", "u"], None], "v": [[1, 2], [3]]})
-    (chunk,) = read_frame(table)
-    encoder = TableEncoder.infer(chunk)
-    rows = named_rows(encoder, encoder.encode(chunk, True, BadRows()))
-    assert encoder.names()[:4] == ["(constant)", "a.b", "v[0]", "v[1]"]
-    assert rows == [
-        {"a.b": 1.5, "a.c.d=x": 1.0, "tags=u": np.log2(3.0), "tags=v": 1.0, "v[0]": 1.0, "v[1]": 2.0},
-        {"a.b[missing]": 1.0, "a.c.d[missing]": 1.0, "tags[missing]": 1.0, "v[0]": 3.0},
-    ]
-    longer = chunk_of(flattened(pa.record_batch(table.drop_columns("v").to_pydict() | {"v": [[1, 0, 5], None]})))
-    batch = encoder.encode(longer, True, BadRows())
-    assert [row.get("v[2]") for row in named_rows(encoder, batch)] == [5.0, None]
-    infinite = {"a.b": [1.0], "a.c.d": ["x"], "tags": [["u"]], "v": [[np.inf]]}
-    with pytest.raises(DataError, match="column 'v'.*infinite"):
-        encoder.encode(chunk_of(infinite), True, BadRows())

@@ -1,13 +1,9 @@
 """Which features belong to which part of which column."""
 
-from __future__ import annotations
-
-import numpy as np
 import pyarrow as pa
 
 from tests.stream.tabular import encoded
-from tunefree.stream.layout import CODES, HASHED, MISSING, NUMBERS, WORDS, Layout
-from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.layout import CODES, MISSING, NUMBERS, WORDS, Layout
 
 TABLE = {
     "age": [39.0, None, 50.0],
@@ -48,30 +44,3 @@ def test_codes_have_labels():
         "rich=false": "false",
     }
     assert {name: labels[name] for name in expected} == expected
-
-
-def test_columns_of_codes_are_known_by_their_numbers():
-    encoder, batch = encoded(TABLE, text=["told"])
-    layout = Layout.of_encoder(encoder)
-    for q, column in enumerate(batch.rows.code_columns.tolist()):
-        codes = batch.rows.codes[:, q]
-        name, part = layout.code_source(column)
-        assert {part} == set(layout.of_feature[codes[codes > 0]].tolist())
-        assert name == layout.parts[part].name or name.endswith("[missing]")
-
-
-def test_hashed_features_are_one_part():
-    encoder, batch = encoded({"age": [39.0, 50.0], "job": ["clerk", "cook"]}, hash_bits=6)
-    layout = Layout.of_encoder(encoder)
-    assert [(part.name, part.kind) for part in layout.parts] == [("age", NUMBERS), ("job", CODES), ("(hashed)", HASHED)]
-    assert layout.of_feature[:2].tolist() == [-1, 0] and set(layout.of_feature[2:].tolist()) == {2}
-    assert layout.code_source(int(batch.rows.code_columns[0])) == ("job", 2)
-    assert layout.label(5) == encoder.names()[5]
-
-
-def test_without_columns_each_feature_is_a_part():
-    encoder = SvmlightEncoder()
-    layout = Layout.of_encoder(encoder)
-    assert (layout.parts, layout.of_feature.tolist()) == ([], [-1])
-    assert Layout.of_array(["a", "b"]).of_feature.tolist() == [-1, 0, 1]
-    assert np.array_equal(Layout.of_array(["a", "b"]).names, ["(constant)", "a", "b"])

@@ -14,11 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream import byte_stream
-from tunefree.stream.batch import Position
 from tunefree.stream.files import TextFile
-from tunefree.stream.source import open_source
-from tunefree.stream.text import SAMPLE, read_beginning, read_lines, whole_lines
+from tunefree.stream.text import read_beginning, read_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
@@ -110,13 +107,6 @@ def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
     assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
 
 
-def test_header_longer_than_the_first_look(tmp_path):
-    header = b"x," * 20000
-    file = write(tmp_path, "a.csv", header + b"\n1\n")
-    assert read_beginning(file).header == header
-    assert [(chunk.data.tobytes(), chunk.row) for chunk in read_lines([file], header=True)] == [(b"1\n", 1)]
-
-
 def compress(name: str, content: bytes) -> bytes:
     by_library: dict[str, Any] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     if name in by_library:
@@ -145,19 +135,6 @@ def test_compressed(tmp_path, monkeypatch, extension):
         assert together(read_lines(["-"])) == text
 
 
-@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz"])
-def test_compressed_in_parts(tmp_path, extension):
-    file = write(tmp_path, "a" + extension, compress(extension, b"a\nb") + compress(extension, b"c\n"))
-    assert together(read_lines([file])) == b"a\nbc\n"
-
-
-def test_damaged_bytes(tmp_path):
-    packed = bytearray(gzip.compress(bytes(range(256)) * 50))
-    packed[40] ^= 255
-    with pytest.raises(DataError, match="damaged"):
-        list(read_lines([write(tmp_path, "a.gz", bytes(packed))]))
-
-
 def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     standard_input(monkeypatch, b"x,y\n1,2\n3,4\n")
     assert read_beginning("-").header == b"x,y"
@@ -167,40 +144,6 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     ]
     with pytest.raises(DataError, match=r"has been read already.*save it to a file"):
         list(read_lines(["-"]))
-
-
-def test_standard_input_goes_on_from_a_place(monkeypatch):
-    standard_input(monkeypatch, b"one\ntwo\nthree\n")
-    stream = read_lines(["-"], block_size=4)
-    position = next(stream).position
-    del stream
-    assert together(read_lines(["-"], position)) == b"two\nthree\n"
-    standard_input(monkeypatch, b"one\ntwo\nthree\n")  # a new process
-    assert together(read_lines(["-"], position)) == b"two\nthree\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("absent.txt", None, "absent.txt: there is no such file; check the path"),
-        (".", None, "is a directory; name the files in it"),
-        ("a.gz", b"plain text", "the name promises gzip, the bytes are not; rename the file or get it again"),
-    ],
-)
-def test_files_that_cannot_be_read(tmp_path, name, content, message):
-    if content is not None:
-        write(tmp_path, name, content)
-    with pytest.raises(DataError, match=message):
-        list(read_lines([str(tmp_path / name)]))
-
-
-def test_a_file_without_permission(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError
-
-    monkeypatch.setattr(byte_stream.os, "stat", refuse)
-    with pytest.raises(DataError, match="not permitted; change its permissions"):
-        list(read_lines([str(tmp_path / "a")]))
 
 
 def test_a_line_too_long(tmp_path):
@@ -213,35 +156,3 @@ def test_a_line_too_long(tmp_path):
         list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
     lines = list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, delimiters=","))
     assert lines[0].data.tobytes() == b'"x\n' and together(lines) == b'"' + b"x\n" * 64
-
-
-def test_a_place_past_the_end(tmp_path):
-    with pytest.raises(DataError, match="end before the place to go on from"):
-        list(read_lines([write(tmp_path, "a", b"one\n")], Position(0, 5, 1)))
-    with pytest.raises(DataError, match="end before the place to go on from"):
-        list(read_lines([write(tmp_path, "a.gz", gzip.compress(b"one\n"))], Position(0, 5, 1)))
-
-
-def test_chunks_are_read_only(tmp_path):
-    (chunk,) = read_lines([write(tmp_path, "a", b"one\n")])
-    assert not chunk.data.flags.writeable
-
-
-def test_a_sample_ends_with_a_line_whatever_quotes_a_line_holds():
-    """Line ends were looked for from the end, with a count of all quotes before each: 100 seconds for these."""
-    sample = b'{"s": "a\\"b"}\n' + b'{"s": 1}\n' * (SAMPLE // 9)
-    assert whole_lines(sample[: SAMPLE - 2]) == sample[: sample.rindex(b"\n", 0, SAMPLE - 2) + 1]
-    rows = b'x,y\n"a,b"\n' + b"1,2\n" * (SAMPLE // 8) + b'"a,\n' + b"3,4\n" * (SAMPLE // 8)
-    assert whole_lines(rows[:SAMPLE], ",") == rows[: rows.index(b'"a,\n')]
-
-
-def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tmp_path, monkeypatch):
-    path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
-    with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise `max_line_bytes`"):
-        list(open_source(path, max_line_bytes=2_500_000).chunks())
-    assert sum(chunk.data.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
-    with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and"):
-        open_source(path, max_line_bytes=0)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
-    (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()
-    assert chunk.data.to_pydict()["y"] == ["é"]

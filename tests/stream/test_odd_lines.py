@@ -1,7 +1,5 @@
 """Lines that a stranger may have written cost their row, or end in one line that says where they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -68,21 +66,6 @@ def test_what_is_nested_has_one_type(tmp_path):
     assert [row["n.a"] for row in rows] == [1, 2]
     assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
-
-
-@pytest.mark.parametrize("delimiter", [";;", "\n", "é", '"'])
-def test_a_delimiter_is_one_ascii_character(tmp_path, delimiter):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"x,y\n1,2\n")
-    with pytest.raises(DataError, match="is not one ASCII character"):
-        encoded(path, delimiter=delimiter)
-
-
-def test_a_long_name_of_a_column_is_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"x" * 131073 + b",y\n1,2\n")
-    with pytest.raises(DataError, match="a.csv: this cannot be read as CSV .field larger than field limit"):
-        encoded(path)
 
 
 def test_long_numbers_are_read_to_the_last_bit(tmp_path):

@@ -1,18 +1,14 @@
 """What training saw of each column, and what is odd about rows that are predicted."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import ModelError
 from tunefree.stream import profile
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.profile import Profile, tail
 
 N = 1200
 
@@ -103,24 +99,6 @@ def test_what_is_odd_is_told():
     assert "such as 1970-01-01" in line
 
 
-def test_many_unseen_categories_take_bounded_memory():
-    encoder, bad = learned(table(0)), BadRows()
-    for chunk in pieces(replaced(table(1, 3000), "c0", [f"x{k}" for k in range(3000)]), 500):
-        encoder.encode(chunk, False, bad)
-    assert len(bad.comparison.unseen[10].by_value) == profile.MOST_CATEGORIES
-    bad.compare()
-    assert "more than 1,000 categories" in str(bad.tally.oddities()[0])
-    assert bad.tally.oddities()[0].rows == 3000
-
-
-def test_a_missing_value_is_no_category():
-    encoder = learned(table(0))
-    [line] = oddities(encoder, replaced(table(1, 100), "c0", [None] * 50 + ["gas"] * 50))[:1]
-    assert line.startswith(
-        "column 'c0': a category that training never saw: 'gas', like 'Gas' (50 rows, the first: a.csv, row 51"
-    )
-
-
 def test_shards_that_are_joined_have_the_profile_of_all_rows():
     batch = table(0, 3000)
     whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))
@@ -141,35 +119,6 @@ def test_columns_that_come_later_are_missing_before():
     assert oddities(encoder, pa.record_batch({"a": [3.0], "b": ["X"]})) == [
         "column 'b': a category that training never saw: 'X', like 'x' (1 row, the first: a.csv, row 1)"
     ]
-
-
-def test_tails_bound_those_of_the_hypergeometric_distribution():
-    stats = pytest.importorskip("scipy.stats")
-    random = np.random.default_rng(3)
-    for rows, others in random.integers(1, 2000, (200, 2)).tolist():
-        count, other = int(random.integers(0, rows + 1)), int(random.integers(0, others + 1) * random.random() ** 3)
-        exact = stats.hypergeom.sf(count - 1, rows + others, count + other, rows)
-        assert tail(count, rows, other, others) >= exact * (1.0 - 1e-6)
-        if count * others > 2 * other * rows and exact > 1e-200:
-            assert tail(count, rows, other, others) <= 4.0 * exact
-
-
-def test_extremes_and_wide_tables():
-    batch = pa.record_batch({f"n{k}": [1e308, -1e308, 0.0] for k in range(3000)})
-    encoder = learned(batch)
-    assert oddities(encoder, batch) == []
-    assert encoder.profile.capacity * 3000 <= profile.MOST_NUMBERS
-    nothing = learned(pa.record_batch({"a": pa.array([None, None], pa.float64())}))
-    assert oddities(nothing, pa.record_batch({"a": [5.0]})) == []
-
-
-def test_damaged_files_are_refused():
-    arrays = learned(table(0)).state()[0]
-    n_columns = len(arrays["profile.ranges"])
-    assert Profile.restore(arrays, n_columns).save().keys() <= arrays.keys()
-    for name in ("counts", "ranges", "keys", "values"):
-        with pytest.raises(ModelError, match="does not fit"):
-            Profile.restore(arrays | {f"profile.{name}": arrays[f"profile.{name}"][:-1]}, n_columns)
 
 
 def test_what_is_new_has_the_features_of_an_average():

@@ -1,7 +1,5 @@
 """Rows of remembered values are those of the encoder of tables, and what is odd about them is the same."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import random
@@ -14,7 +12,6 @@ from tunefree.stream.batch import BadRows, Refused
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
-from tunefree.stream.schema import Further
 
 N = 300
 
@@ -97,21 +94,6 @@ def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(name, value):
         assert all(map(np.array_equal, expected, found[0]))
 
 
-def test_what_is_not_foreseen_is_left_to_the_encoder():
-    rows = objects(N, 0)
-    encoder = encoder_of(rows)
-    known = {**rows[0], "age": 1}
-    assert RowEncoder(encoder).encode([known]) is not None
-    for row in ({**known, "job": "never seen"}, {key: known[key] for key in known if key != "job"}):
-        assert RowEncoder(encoder).encode([known, row]) is None
-    assert not RowEncoder(encoder_of(rows, hash_bits=8)).names
-    encoder.na_values = ("1",)
-    assert not RowEncoder(encoder).names
-    limited = encoder_of(rows)
-    limited.ids.limit(1000)
-    assert RowEncoder(encoder_of(rows)).names and not RowEncoder(limited).names
-
-
 def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     rows = objects(N, 0)
     encoder, known = encoder_of(rows), {**rows[0], "age": 1}
@@ -134,23 +116,3 @@ def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     encoded(encoder, [long], Refused())
     assert all(len(remembered) <= MOST_REMEMBERED for remembered in row_encoder._known)
     assert not any(long["job"] in str(key) for key in row_encoder._known[1])
-
-
-def test_columns_that_came_later_are_remembered_too():
-    encoder, rng = encoder_of(objects(N, 0)), random.Random(1)
-    encoder.further = Further(ignored=[])
-
-    def later(row):
-        named = {"city": rng.choice(["rome", "oslo", None]), "height": rng.choice([0, 1.5, None]), "born": "2020-01-05"}
-        return {**row, **{name: value for name, value in named.items() if rng.random() < 0.6}}
-
-    encoder.encode(read_objects([later(row) for row in objects(N, 5)], encoder.types(), "example"), True, BadRows())
-    row_encoder, n_foreseen = RowEncoder(encoder), 0
-    for seed in range(6, 40):
-        rows = [later(row) for row in objects(3, seed)]
-        found = row_encoder.encode(rows)
-        if found is not None:
-            expected, n_foreseen = encoded(encoder, rows, Refused()), n_foreseen + 1
-            for one, other in zip(expected, found[0], strict=True):
-                assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
-    assert n_foreseen > 25 and len(found[0].values)

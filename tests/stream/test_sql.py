@@ -1,7 +1,5 @@
 """Rows of a query: SQLite through ADBC, and sources that fail on the way."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import adbc_driver_sqlite.dbapi as sqlite
@@ -11,7 +9,6 @@ import pytest
 
 import tunefree
 from tunefree.core.errors import DataError
-from tunefree.stream.source import open_source
 
 ROWS = 3000
 QUERY = "SELECT * FROM people"
@@ -58,31 +55,3 @@ def test_whatever_a_source_raises_becomes_one_error(error, good):
     with pytest.raises(DataError, match=f"its source failed after row {2 * good} .*connection lost") as caught:
         tunefree.train(stream, target="rich", learner="scinol2")
     assert "at line 1" not in str(caught.value)
-
-
-def test_what_opens_a_stream_may_fail_too():
-    class Query:
-        def __arrow_c_stream__(self, requested_schema=None):
-            raise OSError("no such table: people")
-
-    with pytest.raises(DataError, match=r"its source failed after row 0 \(no such table: people\)"):
-        tunefree.train(Query(), target="rich")
-
-
-def test_a_cursor_is_not_a_table_but_has_one(cursor):
-    with pytest.raises(DataError, match=r"Cursor is not a table; pass its fetch_record_batch\(\)"):
-        tunefree.train(cursor, target="rich")
-
-
-def test_a_stream_that_can_be_read_once_is_not_read_twice(cursor):
-    with pytest.raises(DataError, match="the table: can be read only once; save it to a file or a table"):
-        tunefree.train(rows(cursor), target="rich", learner="scinol2", passes=2)
-
-
-def test_shuffling_a_stream_loses_none_of_its_rows(cursor):
-    assert open_source(rows(cursor).read_all()).rewindable
-    source = open_source(rows(cursor))
-    trained = tunefree.training.training.train(
-        source, tunefree.Plan(target="rich", learner="scinol2", shuffle=True, random_state=1)
-    )
-    assert trained.progress.progressive[0].rows == ROWS

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tunefree.core.errors import DataError
-from tunefree.stream import svmlight
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.text import read_lines
@@ -158,12 +157,6 @@ def test_bad_rows(row, message):
     assert bad.tally.count == 1
 
 
-@pytest.mark.parametrize("last", ["1 5", "1 5:", "1 5:1e", "1 5:-", "-"])
-def test_last_line_cut_short(last):
-    with pytest.raises(DataError, match="row 2"):
-        encoded("1 1:1\n" + last)
-
-
 def test_a_long_number_in_a_bad_row_moves_no_other():
     long = "0.12345678901234567890123"
     text = f"1 1:{long}\n{long} 2:1e999 3:{long}1\n1 4:{long}2\n"
@@ -202,6 +195,7 @@ def test_zero_is_an_index_where_it_occurs():
     left_out = SvmlightEncoder()
     encoded("1 5:1\n", encoder=left_out)
     assert by_name(left_out, encoded("1 0:2 5:1\n", learning=False, encoder=left_out)) == [(1, {"5": 1})]
+    assert not left_out.state()[1]["zero_based"]
 
 
 def test_indices_of_any_size_are_hashed():
@@ -212,55 +206,3 @@ def test_indices_of_any_size_are_hashed():
     assert len(set(features)) == 5 and features[4] == features[5]
     with pytest.raises(DataError, match="larger than"):
         encoded(f"1 {largest + 1}:1", encoder=encoder)
-
-
-def test_query_numbers_are_noticed():
-    encoder = SvmlightEncoder()
-    encoded("1 qid:3 5:1\n", encoder=encoder)
-    assert encoder.has_queries
-    plain = SvmlightEncoder()
-    encoded("1 5:1\n", encoder=plain)
-    assert not plain.has_queries
-
-
-def test_new_features_are_left_out_at_prediction():
-    encoder = SvmlightEncoder()
-    encoded("1 7:1 9:2\n", encoder=encoder)
-    batch = encoded("0 9:4 8:5\n0 8:1\n0 7:3\n", learning=False, encoder=encoder)
-    assert by_name(encoder, batch) == [(0, {"9": 4}), (0, {}), (0, {"7": 3})]
-    assert encoder.n_features == 3
-
-
-def test_stored_and_restored():
-    encoder = SvmlightEncoder(zero_based=True)
-    encoded("1 0:1 7:1\n", encoder=encoder)
-    again = SvmlightEncoder.restore(*encoder.state())
-    assert again.names() == encoder.names() == ["(constant)", "0", "7"]
-    assert encoded("1 7:1 0:2\n", encoder=again).rows.features.tolist() == [2, 1]
-
-
-def test_hashed_features_that_meet_are_added_up():
-    encoder = SvmlightEncoder(hash_bits=2)
-    batch = encoded("1 " + " ".join(f"{i}:1" for i in range(1, 101)), encoder=encoder)
-    assert sorted(batch.rows.features.tolist()) == [1, 2, 3, 4]
-    assert batch.rows.values.sum() == 100
-    assert encoder.n_features == 5 == len(encoder.names())
-    with pytest.raises(DataError, match="an index occurs twice"):
-        encoded("1 5:1 5:1", encoder=encoder)
-
-
-def test_nothing_but_comments():
-    batch = encoded("# a\n\n  \r\n")
-    assert len(batch.target) == 0
-    assert batch.rows.pointers.tolist() == [0]
-
-
-@pytest.mark.parametrize("most", [1, 8, 2**22])
-def test_indices_that_are_looked_up_in_an_array_have_the_features_of_the_dictionary(most, monkeypatch):
-    monkeypatch.setattr(svmlight, "_MOST_BY_INDEX", most)
-    rng, encoder, seen = np.random.default_rng(0), SvmlightEncoder(zero_based=True), []
-    for largest, learning in [(5, True), (40, True), (90, False), (2**31, True), (2**31, False)]:
-        indices = rng.integers(0, largest, 30).astype(np.uint64)
-        features = encoder._look_up(indices, learning)
-        seen += [index for index in dict.fromkeys(indices.tolist()) if learning and index not in seen]
-        assert features.tolist() == [1 + seen.index(index) if index in seen else 0 for index in indices.tolist()]

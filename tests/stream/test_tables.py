@@ -1,15 +1,8 @@
 """Files of every tabular format: what is read, from where, and what is refused."""
 
-from __future__ import annotations
-
-import gzip
 import io
-import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -18,16 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows, Position
+from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
-from tunefree.stream.formats import by_extension
-from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.reading import begin
 
-from .tabular import DATA, numbers, records, text
+from .tabular import numbers, records, text
 
 TABLE = pa.table(
     {
@@ -137,32 +126,6 @@ def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, en
     assert numbers(chunks) == list(range(1, len(rows) + 1))
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_guessed(tmp_path, delimiter):
-    file = text(
-        tmp_path / "t.csv", f"a{delimiter}b{delimiter}c\n1{delimiter}x, y; z{delimiter}3\n".replace(", y; z", "")
-    )
-    assert records(read_tables([file])) == [{"a": "1", "b": "x", "c": "3"}]
-
-
-def test_the_delimiter_may_be_given(tmp_path):
-    file = text(tmp_path / "t.csv", "a,b#c\n1#2\n")
-    assert records(read_tables([file], delimiter="#")) == [{"a,b": "1", "c": "2"}]
-
-
-@pytest.mark.parametrize("null", ["", "?", " ?", "NA", "NaN", "nan", "null", "N/A", "NULL", "None", '""'])
-def test_null_spellings_in_columns_of_every_type(tmp_path, null):
-    file = text(tmp_path / "t.csv", f"n,s,b,e\n1,x,true,1\n{null},{null},{null},1\n")
-    text_of_null = null.strip('"') or None
-    assert records(read_tables([file]))[1] == {"n": text_of_null, "s": text_of_null, "b": text_of_null, "e": "1"}
-    encoder = TableEncoder.infer(next(read_tables([file])), typed=False)
-    (chunk,), bad = read_tables([file]), BadRows()
-    encoder.encode(chunk, True, bad)
-    assert {"n[missing]", "s[missing]", "b[missing]"} <= {*encoder.names()}
-    assert [column.kind for column in encoder.columns] == ["number", "category", "boolean", "number"]
-    assert len(bad.tally.oddities()) == (null not in ("", "?", " ?", "NaN", "nan", '""'))
-
-
 def test_csv_oddities(tmp_path):
     plain = "a,b\n1,x\n2,y\n"
     expected = [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}]
@@ -183,52 +146,6 @@ def test_csv_oddities(tmp_path):
     assert records(read_tables([text(tmp_path / "h.csv", '"a\nb",c\n1,2\n')])) == [{"a\nb": "1", "c": "2"}]
 
 
-def test_types_come_from_the_first_block_and_integers_may_become_fractions(tmp_path):
-    file = text(tmp_path / "u.csv", "i,u\n" + "1,\n" * 1_200_000 + "2.5,7\n")
-    *_, last = begin(open_source(file), Plan(), BadRows(), labelled=False).batches
-    assert last.rows.numbers[-1].tolist() == [2.5, 7.0]
-
-
-@pytest.mark.parametrize("extension", ["gz", "bz2", "zst", "xz"])
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
-def test_compressed_texts(tmp_path, name, extension):
-    WRITERS[name](TABLE, tmp_path / name)
-    content = (tmp_path / name).read_bytes()
-    methods = {"gz": gzip.compress, "zst": lambda data: pa.compress(data, "zstd", asbytes=True)}
-    import bz2
-    import lzma
-
-    methods |= {"bz2": bz2.compress, "xz": lzma.compress}
-    file = text(tmp_path / f"{name}.{extension}", methods[extension](content))
-    chunks = list(read_tables([file], block_size=40))
-    assert records(chunks) == as_read(name)
-    assert records(read_tables([file], start=chunks[0].position, block_size=40)) == records(chunks[1:])
-
-
-@pytest.mark.parametrize(("format", "content"), [("csv", "a,b\n1,x\n"), ("json", '{"a": 1, "b": "x"}\n')])
-def test_standard_input(format, content):
-    program = (
-        "from tunefree.stream.tables import read_tables;"
-        f"print([c.data.to_pylist() for c in read_tables(['-'], {format!r})])"
-    )
-    found = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, text=True)
-    expected = [[{"a": "1" if format == "csv" else 1.0, "b": "x"}]]
-    assert found.stdout.strip() == str(expected), found.stderr
-
-
-def test_wide_tables_come_in_shorter_chunks(tmp_path):
-    pa.parquet.write_table(pa.table(dict.fromkeys(map(str, range(600)), np.zeros(9000))), tmp_path / "w.parquet")
-    sizes = [chunk.data.num_rows for chunk in read_tables([str(tmp_path / "w.parquet")])]
-    assert sum(sizes) == 9000 and max(sizes) * 600 <= 1 << 21
-
-
-def test_strings_that_repeat_come_as_dictionaries_from_parquet(tmp_path):
-    columns = {"few": ["a", "b"] * 5000, "many": [f"{k} is a text of its own, and a long one" for k in range(10_000)]}
-    pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    found = next(read_tables([str(tmp_path / "t.parquet")])).data.schema
-    assert pa.types.is_dictionary(found.field("few").type) and found.field("many").type == pa.string()
-
-
 # -- which files
 
 
@@ -247,30 +164,6 @@ def test_patterns_and_directories_are_expanded_in_order(tmp_path):
         expand([str(tmp_path / "*.parquet")])
 
 
-@pytest.mark.parametrize(
-    ("name", "format"),
-    [
-        ("a.csv", "csv"),
-        ("A.TSV.GZ", "csv"),
-        ("a.ndjson.zst", "json"),
-        ("a.json", "json"),
-        ("a.pq", "parquet"),
-        ("a.feather", "arrow"),
-        ("a.ipc", "arrow"),
-        ("a.txt", None),
-        ("csv", None),
-    ],
-)
-def test_formats_by_extension(name, format):
-    found = by_extension(name)
-    assert (found and found.name) == format
-
-
-def test_files_of_one_source_may_differ_in_the_order_of_columns(tmp_path):
-    files = [text(tmp_path / "a.csv", "x,y\n1,a\n"), text(tmp_path / "b.csv", "y,x\nb,2\n")]
-    assert [(r["x"], r["y"]) for r in records(read_tables(files))] == [("1", "a"), ("2", "b")]
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrows"])
 def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
@@ -284,47 +177,7 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     assert caught.value.file == second
 
 
-def test_files_of_one_source_must_have_the_same_types(tmp_path):
-    files = [str(tmp_path / name) for name in ("a.parquet", "b.parquet", "c.parquet")]
-    for file, values in zip(files, (pa.array([1]), pa.array([1.5], pa.float32()), pa.array(["x"])), strict=True):
-        pa.parquet.write_table(pa.table({"x": values}), file)
-    assert records(read_tables(files[:2])) == [{"x": 1}, {"x": 1.5}]
-    with pytest.raises(DataError, match="column 'x': (string|dictionary).* here, but int64 in") as caught:
-        list(read_tables(files))
-    assert caught.value.file == files[2]
-
-
 # -- what is refused
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("t.csv", "", "the file is empty"),
-        ("t.csv", "\n", "the file is empty"),
-        ("t.csv", "a,b\n", "there are no rows"),
-        ("t.csv", "a,b,a\n1,2,3\n", "column 'a': two columns have this name"),
-        ("t.csv", b"\x89PNG\r\n\0\0\0\1\2\3" * 50, "not text in UTF-8"),
-        ("t.csv", b"na\xefve,b\n1,2\n", "not text in UTF-8"),
-        ("t.csv", b"PAR1abc", "Parquet or Arrow file"),
-        ("t.csv.gz", b"a,b\n1,2\n", "promises gzip"),
-        ("t.jsonl", "", "the file is empty"),
-        ("t.jsonl", " \n\n", "the file is empty"),
-        ("t.jsonl", '[{"a": 1}]', "JSON array"),
-        ("t.jsonl", "a,b\n1,2\n", "no line of this can be read as JSON"),
-        ("t.jsonl", b"\0\1\2\3", "not text in UTF-8"),
-        ("t.parquet", b"", "not a whole Parquet file"),
-        ("t.parquet", b"garbage" * 100, "not a whole Parquet file"),
-        ("t.feather", b"", "not a whole Arrow file"),
-        ("t.feather", b"garbage" * 100, "not a whole Arrow file"),
-        ("t.xyz", "a\n1\n", "does not tell the format"),
-    ],
-)
-def test_what_is_no_table_is_an_error_with_a_remedy(tmp_path, name, content, problem):
-    file = text(tmp_path / name, content)
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_tables([file]))
-    assert caught.value.file == file and caught.value.remedy
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
@@ -334,57 +187,3 @@ def test_binary_files_cut_short_or_changed(tmp_path, name):
     for cut in range(0, len(whole) - 8, 29):
         with pytest.raises(DataError):
             list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
-
-
-@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
-def test_empty_tables(tmp_path, name):
-    WRITERS[name](TABLE.slice(0, 0), tmp_path / f"0{name}")
-    with pytest.raises(DataError, match="there are no rows"):
-        list(read_tables([str(tmp_path / f"0{name}")]))
-    WRITERS[name](TABLE, tmp_path / f"1{name}")
-    assert len(records(read_tables(expand([str(tmp_path)])))) == TABLE.num_rows
-
-
-def test_formats_are_checked(tmp_path):
-    file = text(tmp_path / "a.csv", "a\n1\n")
-    with pytest.raises(DataError, match="no format 'excel'"):
-        list(read_tables([file], "excel"))
-    with pytest.raises(DataError, match="standard input"):
-        list(read_tables(["-"], "parquet"))
-    with pytest.raises(DataError, match="no such file"):
-        list(read_tables([str(tmp_path / "none.parquet")]))
-    with pytest.raises(DataError, match="no such file"):
-        list(read_tables([str(tmp_path / "none.csv")]))
-
-
-def test_positions_name_the_file():
-    assert Position(2, 10, 3) > Position(1, 99, 9)
-
-
-@pytest.mark.skipif(not (DATA / "adult.parquet").exists(), reason="set TUNEFREE_DATA to the folder of data sets")
-@pytest.mark.parametrize(  # `WRITERS` of small tables are all quick
-    "name", [pytest.param(name, marks=[] if name in ("t.csv", "t.jsonl") else [pytest.mark.slow]) for name in WRITERS]
-)
-def test_adult_gives_the_same_model_columns_in_every_format(tmp_path, name):
-    adult = pa.parquet.read_table(DATA / "adult.parquet").drop(["split"]).slice(0, 1500)
-    WRITERS[name](adult, tmp_path / name)
-    encoders = encoder_of(DATA / "adult.parquet"), encoder_of(tmp_path / name)
-    assert encoders[0].names() == encoders[1].names()
-    assert all(map(np.array_equal, *(encoder.state()[0].values() for encoder in encoders)))
-    assert len(encoders[0].names()) == encoders[0].n_features
-
-
-@cache
-def encoder_of(file):
-    """The encoder of the first rows of the census data."""
-    left, encoder = 1500, None
-    for chunk in read_tables([str(file)], chunk_rows=500):
-        encoder = encoder or TableEncoder.infer(
-            chunk, target="income", ignore=["split"] * ("/data/" in str(file)), typed=file.suffix != ".csv"
-        )
-        rows = chunk.data.slice(0, left)
-        left -= rows.num_rows
-        encoder.encode(chunk._replace(data=rows), True, BadRows())
-        if not left:
-            break
-    return encoder

@@ -1,7 +1,5 @@
 """Rows that cannot be used are counted by reason, in bounded memory, whatever the order in which rows are read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -11,7 +9,7 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
-from tunefree.stream.batch import MOST_REASONS, OTHER, Tally, reason_of
+from tunefree.stream.batch import MOST_REASONS, OTHER, Tally
 from tunefree.stream.source import open_source
 from tunefree.stream.text import read_lines
 from tunefree.training.training import train
@@ -67,19 +65,6 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
 
 
-def test_the_command_and_the_report_say_why(damaged, tmp_path, run):
-    options = ("-t", "y", "--weight", "w", "--learner", "scinol2", "--on-bad-row", "skip")
-    status, out, err = run("train", damaged, *options, "-o", tmp_path / "m")
-    assert status == 0 and run("report", tmp_path / "m", "-o", tmp_path / "r.html")[0] == 0, err
-    page, printed = (tmp_path / "r.html").read_text(), out.split()  # cells of a narrow terminal are broken
-    for reason in Trained.load(tmp_path / "m").progress.reasons:
-        assert {str(reason.rows), *reason.problem.split()} <= set(printed)
-        assert f"<td>{reason.problem}</td>" in page or f"{reason.problem}</th>" in page
-        assert f"{reason.file}, row {reason.row}" in page
-    status, _, err = run("evaluate", tmp_path / "m", damaged, "--on-bad-row", "skip")
-    assert status == 0 and f"  {N // 7}: {MANY}; the first: {damaged}, row 4" in err
-
-
 def test_memory_is_bounded():
     tally, letters = Tally(), "abcdefghijklmnopqrstuvwxyz"
     for row in range(5000):
@@ -87,30 +72,3 @@ def test_memory_is_bounded():
     assert tally.count == 5000 == sum(reason.rows for reason in tally.reasons())
     assert len(tally.reasons()) == MOST_REASONS + 1 and tally.reasons()[-1].problem == OTHER
     assert all(len(reason.problem) + len(reason.column) <= 400 for reason in tally.reasons())
-
-
-@pytest.mark.parametrize(
-    ("problem", "reason"),
-    [
-        ("'it\\'s' is not a number", "… is not a number"),
-        ('"a\'b" is neither true nor false', "… is neither true nor false"),
-        ("{'a': [1, 2]} is not of one type", "… is not of one type"),
-        ("'very long... is not text", "… is not text"),
-        (
-            "the line is not JSON (a value: line 1 column 5 (char 4))",
-            "the line is not JSON (a value: line … column … (char …))",
-        ),
-    ],
-)
-def test_what_messages_have_in_common(problem, reason):
-    assert reason_of(problem) == reason
-
-
-def test_of_two_tallies_as_many_messages_are_kept_as_of_one():
-    errors = [DataError(f"{row} is odd", "a.csv", row) for row in range(8)]
-    whole, parts = Tally(), (Tally(), Tally())
-    for row, error in enumerate(errors):
-        whole.add(error)
-        parts[row >= 3].add(error)
-    parts[0].add_all(parts[1])
-    assert parts[0] == whole

@@ -1,8 +1,5 @@
 """Columns of text are what columns of typed values are: one function decides, for features, targets, later columns."""
 
-from __future__ import annotations
-
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -41,14 +38,6 @@ def test_a_target_of_texts_is_what_it_is_typed(target, family):
     assert batch_of_texts.target.to_pylist() == batch.target.to_pylist()
 
 
-def test_a_later_column_is_what_its_first_value_is():
-    encoder, _ = encoded({"x": ["1", "2"]}, typed=False)
-    rows = chunk_of({"x": ["3", "4", "5"], "n": ["", "7", "NA"], "c": ["07", "", "8"], "d": ["", "2024-01-31", ""]})
-    encoder.encode(rows, True, BadRows())
-    later = {column.name: (column.kind, column.since) for column in encoder.columns[1:]}
-    assert later == {"c": ("category", 3), "n": ("number", 4), "d": ("moment", 4)}
-
-
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
@@ -77,11 +66,3 @@ def test_integers_of_a_target_keep_their_digits():
     assert str(values_of_texts({"y": pa.array(["NA", str(first)])}, ColumnTypes(), False, "y")["y"].type) == "int64"
     zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
-
-
-def test_points_stay_texts_where_other_columns_have_commas():
-    texts = {"a": pa.array(["1.868", "2.411"]), "b": pa.array(["1,5", "2,25"])}
-    values = values_of_texts(texts, ColumnTypes(), False)
-    assert pa.types.is_string(values["a"].type)
-    encoder, batch = encoded({name: array.to_pylist() for name, array in texts.items()}, typed=False)
-    np.testing.assert_array_equal(batch.rows.numbers, [[1868.0, 1.5], [2411.0, 2.25]])

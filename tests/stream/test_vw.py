@@ -165,23 +165,6 @@ def test_bad_rows(row, message):
     assert bad.tally.count == 1
 
 
-@pytest.mark.parametrize("last", ["1 | a:", "1 | a:1e", "1", "1 2"])
-def test_last_line_cut_short(last):
-    with pytest.raises(DataError, match="row 2"):
-        encoded("1 | a\n" + last)
-
-
-def test_labels_may_be_missing_at_prediction():
-    encoder = VWEncoder()
-    encoded("1 | a b\n", encoder=encoder)
-    some = encoded("| a\n-1 2 | b c\n", learning=False, encoder=encoder)
-    assert some.target.to_pylist() == [None, -1.0]
-    assert by_name(encoder, some) == [{"a": 1}, {"b": 1}]
-    assert encoded("| a\n'tag | b\n", learning=False, encoder=encoder).target is None
-    with pytest.raises(DataError, match="the row has no label"):
-        encoder.encode(chunk("| a\n"), False, BadRows(), labelled=True)
-
-
 @given(st.lists(rows(), max_size=8), st.integers(1, 60))
 def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     path = tmp_path_factory.mktemp("vw") / "a.vw"
@@ -200,26 +183,3 @@ def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
         arrays, header = encoder.state()
         results.append((entries, labels, tags, {name: array.tobytes() for name, array in arrays.items()}, header))
     assert results[0] == results[1]
-
-
-def test_stored_and_restored():
-    encoder = VWEncoder()
-    encoded("1 |size height:2 |é wörd\n1 | plain\n", encoder=encoder)
-    again = VWEncoder.restore(*encoder.state())
-    assert again.names() == encoder.names() == ["(constant)", "size^height", "é^wörd", "plain"]
-    assert encoded("1 | plain new |size height\n", encoder=again).rows.features.tolist() == [3, 4, 1]
-    assert again.names()[4] == "new"
-
-
-def test_hashed_features_that_meet_are_added_up():
-    encoder = VWEncoder(hash_bits=2)
-    batch = encoded("1 | " + " ".join(f"w{i}" for i in range(100)), encoder=encoder)
-    assert sorted(batch.rows.features.tolist()) == [1, 2, 3, 4]
-    assert batch.rows.values.sum() == 100
-    again = VWEncoder.restore(*encoder.state())
-    assert encoded("1 | w5", encoder=again).rows.features == encoded("1 | w5", encoder=encoder).rows.features
-    assert again.names()[:2] == ["(constant)", "(hash 0)"]
-
-
-def test_sums_stay_finite():
-    assert encoded("1 | a:1e308 a:1e308 a:1e308").rows.values.tolist() == [np.finfo(float).max]

@@ -4,8 +4,6 @@ Every bound is on the regret of a learner against a comparator: that of the lear
 computed from the slopes. ``target`` steers the search towards streams on which the regret comes near the bound.
 """
 
-from __future__ import annotations
-
 from importlib.resources import as_file, files
 
 import numpy as np
@@ -24,7 +22,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_bound import growing_pistol_bound
-from tunefree.papers.pistol_risk import perceptron_mistakes, pistol_parameter
+from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 
@@ -130,15 +128,3 @@ def test_no_stream_is_found_that_beats_the_theorem_in_a_space_of_functions(strea
     regret = total(loss, y, margins[:, 0], weight) - total(loss, y, X @ u, weight)
     target(regret - bound, label="regret minus bound")
     assert regret <= bound + 1e-9 * (1.0 + abs(regret) + bound)
-
-
-@given(stream=streams())
-def test_no_stream_is_found_on_which_the_perceptron_errs_more_often_than_its_bound(stream):
-    X, y, _, u = stream
-    margins, _ = naive.perceptron(X, lambda t, m: -y[t] * np.ones(1), 1, np.ones(len(y)))
-    mistakes = int((np.sign(margins[:, 0]) != y).sum())
-    reach = float(np.linalg.norm(u) * np.linalg.norm(X, axis=1).max())
-    hinge_loss = total(losses.Hinge(), y, X @ u, np.ones(len(y)))
-    bound = perceptron_mistakes(reach, hinge_loss)
-    target(mistakes - bound, label="mistakes minus bound")
-    assert mistakes <= bound + 1e-9

@@ -1,7 +1,5 @@
 """The test of exchangeability: its level, what it finds, and that it does not depend on batches."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 
@@ -49,30 +47,6 @@ def test_false_alarms_are_rarer_than_the_level(kind):
         assert np.count_nonzero(logs >= -math.log(level)) <= most
 
 
-FOUND = {
-    "sorted classes": (False, True, lambda rng: np.sort(rng.integers(0, 2, 200))),
-    "few of one class, at the end": (False, True, lambda rng: np.repeat([0, 1], [19_000, 1_000])),
-    "in groups": (False, True, lambda rng: np.repeat(rng.integers(0, 10, 50), 100)),
-    "sorted numbers": (True, True, lambda rng: np.sort(rng.standard_cauchy(20_000))),
-    "falling numbers": (True, True, lambda rng: -np.sort(rng.exponential(size=500))),
-    "drift": (False, False, lambda rng: rng.random(50_000) < np.linspace(0.1, 0.3, 50_000)),
-    "neighbours alike": (True, False, lambda rng: np.convolve(rng.normal(size=5_000), np.ones(3))),
-    "only at the beginning": (
-        False,
-        False,
-        lambda rng: np.concatenate([np.arange(1000) // 50 % 2, rng.integers(0, 2, 99_000)]),
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", FOUND)
-def test_what_depends_on_the_number_of_the_row_is_found(kind):
-    numbers, is_sorted, draw = FOUND[kind]
-    found = finding(draw(np.random.default_rng(0)), numbers)
-    assert found.is_dependent
-    assert found.is_sorted == is_sorted
-
-
 @pytest.mark.parametrize("numbers", [False, True])
 def test_a_sample_does_not_depend_on_batches_and_is_saved_exactly(numbers):
     rng = np.random.default_rng(0)
@@ -88,9 +62,3 @@ def test_a_sample_does_not_depend_on_batches_and_is_saved_exactly(numbers):
     assert whole.save_state()[1] == cut.save_state()[1]
     assert whole.finding() == cut.finding()
     np.testing.assert_array_equal(whole.spaced, targets[:: whole.stride])
-
-
-@pytest.mark.parametrize("targets", [[], [0], [1, 1, 1, 1]])
-def test_nothing_is_found_where_there_is_nothing_to_find(targets):
-    assert not finding(np.array(targets, np.int64)).is_dependent
-    assert not finding(np.array(targets, np.float64), numbers=True).is_dependent

@@ -1,7 +1,5 @@
 """No mixture loses more than its theorem says: streams at random, of growing scales, and that Hypothesis drives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,7 +15,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.scinol import scinol2_bound
 from tunefree.theory.bounds import paper_bound
-from tunefree.theory.mixing import interval_cost, mixing_excess
+from tunefree.theory.mixing import mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
 OF_NUMBERS = [kind for kind in LOSSES if kind not in OF_RATES]
@@ -63,16 +61,9 @@ class Run:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("growth", "seed"),
-    [
-        pytest.param(growth, seed, marks=[pytest.mark.slow] if seed or growth in (0.0, 0.01) else [])
-        for growth in (0.0, 0.01, 0.1, -0.05)
-        for seed in range(3)
-    ],
-)
-def test_no_random_stream_beats_the_theorem_of_mixing(kind, growth, seed):
-    members, y, weight = stream(kind, 250, seed, growth)
+@pytest.mark.parametrize("growth", [0.1, -0.05])
+def test_no_random_stream_beats_the_theorem_of_mixing(kind, growth):
+    members, y, weight = stream(kind, 250, 0, growth)
     for of_rows in (weight, np.ones(len(y))):
         Run(kind, members, y, of_rows).check()
 
@@ -127,30 +118,6 @@ def test_rows_without_weights_have_no_gap_and_the_bound_is_that_of_the_theorem(k
         assert mixture.account.gap < 1e-10 and mixture.account.units.tolist() == [1.0, 0.0, 1.0]
         excess = mixing_excess(mixture.account, 400.0)
         assert math.log(3) < excess <= math.log(3) + 2 / 3 * math.log(400) + 1e-9
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-def test_an_interval_after_large_losses_has_these_skipped_in_full(kind):
-    members, y, _ = stream(kind, 300, 8)
-    members[:10], y[:10] = 100.0 * members[:10], 100.0 * y[:10]
-    mixture = Mixture(N_MEMBERS, *of_kind(kind))
-    mixed = mixture.learn(members, y, np.ones(300))
-    account, losses = mixture.account, [loss_of(kind, *row) for row in zip(y, mixed, strict=True)]
-    start, excess = int(account.start[0]), mixing_excess(mixture.account, 300.0)
-    assert 10 < start <= 300 and float(account.skipped[0]) == pytest.approx(sum(losses[: start - 1]), rel=1e-9)
-    assert excess == pytest.approx(
-        sum(losses[: start - 1])
-        + float(account.gap[0])
-        + float(account.units[0]) * interval_cost(start, 300)
-        + float(account.units[1]) * math.log(900)
-    )
-
-
-def test_the_cost_of_intervals_is_the_sum_that_it_stands_for():
-    for s, T in ((1, 1), (1, 50), (7, 50), (50, 50)):
-        terms = sum(math.log(1 - 2 / 3 / r) for r in range(s + 1, T + 1))
-        assert interval_cost(s, T) == pytest.approx(math.log(3 * s) - terms, rel=1e-12)
-        assert interval_cost(s, T) <= math.log(3 * T) + 1e-12
 
 
 @pytest.mark.parametrize("kind", OF_CLASSES)
@@ -236,12 +203,3 @@ def test_no_fixed_weights_beat_the_theorem_of_clipped_numbers(kind, growth):
     for u, regret, cost in zip(comparators, regrets, costs, strict=True):
         bound = correction_excess(mixture.corrections[0], u) + cost
         assert regret <= bound + 1e-6 * (1.0 + abs(regret) + abs(cost))
-
-
-@pytest.mark.parametrize(("kind", "most"), [("two", 1.05), ("many", 1.02), ("square", 1.35), ("absolute", 1.2)])
-def test_the_bound_of_a_long_stream_says_something(kind, most):
-    members, y, _ = stream(kind, 3000, 6)
-    mixture = Mixture(N_MEMBERS, *of_kind(kind))
-    mixture.learn(members, y, np.ones(len(y)))
-    base, loss = mixture.account.losses
-    assert loss <= base + mixing_excess(mixture.account, 3000.0) <= most * base

@@ -1,7 +1,5 @@
 """The bound on the risk covers as often as it says, wherever one stops, and is not much wider than it must be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,15 +16,7 @@ def beta(rng, mean):
     return rng.beta(30 * mean, 30 * (1 - mean))
 
 
-@pytest.mark.parametrize(
-    ("level", "draw"),
-    [
-        (0.003, bernoulli),
-        (0.5, beta),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.003, beta), (0.1, bernoulli), (0.1, beta))),
-        pytest.param(0.5, bernoulli, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("level", "draw"), [(0.003, bernoulli), (0.5, beta)])
 def test_coverage_for_models_that_change(draw, level):
     """The risk falls as models learn; the bound must hold at every power of two rows at once."""
     rng, delta, trials, n, failures = np.random.default_rng(5), 0.1, 300, 2048, 0
@@ -61,14 +51,6 @@ def test_width_for_errors(errors, n, widest):
     seen = Progressive()
     seen.add(np.ones(n), np.random.default_rng(0).permutation(np.arange(n) < errors))
     assert seen.bound(0.05) - errors / n < widest
-
-
-def test_losses_that_vary_little_have_a_narrow_bound():
-    losses = np.random.default_rng(1).normal(0.35, 0.2, 50_000)
-    seen = Progressive(ceiling=10.0)
-    seen.add(np.ones(len(losses)), losses)
-    chernoff = 10.0 * np.sqrt(2 * 0.035 * np.log(20) / len(losses))  # blind to the variance
-    assert seen.bound(0.05) - losses.mean() < chernoff / 2
 
 
 @given(

@@ -1,7 +1,5 @@
 """A stream of new categories that the command learns from a pipe, in a process with its own peak of memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

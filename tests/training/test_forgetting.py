@@ -1,17 +1,13 @@
 """Streams of categories and words without end, under a memory limit: some are forgotten, the same in any batches."""
 
-from __future__ import annotations
-
 import re
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.training.test_stopping import Asking
-from tunefree.core import machine, storage
-from tunefree.core.errors import ModelError
+from tunefree.core import storage
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.report.learned import summary
@@ -107,26 +103,6 @@ def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
     assert "features forgotten" not in " ".join(str(block) for block in summary(unlimited, tmp_path / "m"))
 
 
-def test_a_model_goes_on_without_a_limit(tmp_path):
-    lines = stream(9000)
-    trained = train(open_source(written(tmp_path, lines, [])), SCINOL, memory_limit=LIMIT)
-    known = trained.encoder.n_features
-    more = learn_more(trained, open_source(written(tmp_path, stream(3000, 1), [1000])))
-    assert more.encoder.n_features >= known and more.progress.progressive[0].rows == 12_000
-    more.save(tmp_path / "m")
-    again = learn_more(Trained.load(tmp_path / "m"), open_source(written(tmp_path, lines, [2000])), memory_limit="2M")
-    assert again.encoder.ids.n_forgotten >= trained.encoder.ids.n_forgotten and again.encoder.ids.most is None
-
-
-def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):
-    told = []
-    with pytest.raises(ModelError, match=r"or raise it: from \d+ KiB on, some are forgotten when there are more"):
-        train(open_source(written(tmp_path, stream(9000), [])), SCINOL, memory_limit="100K", tell=told.append)
-    enough = re.search(r"from (\d+) ([KM])iB on", " ".join(told))
-    assert enough is not None
-    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, memory_limit=enough[1] + enough[2])
-
-
 def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(13_000, 4))
@@ -145,14 +121,3 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     again.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "other").read_bytes()
     assert summary(again, tmp_path / "again")
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what of a process is in memory")
-def test_only_memory_that_is_free_is_given_back():
-    def of_files():
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("RssFile"))
-
-    before = of_files()
-    machine.give_back_memory()
-    assert of_files() >= 0.9 * before  # pages of code and constants stay

@@ -1,7 +1,5 @@
 """One pass: whatever door rows come through, the same rows in the same order make the same model."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np
@@ -126,15 +124,6 @@ def test_single_learners_make_the_passes_of_train(kind, path, passes):
     assert fitted.trained_.progress.number == trained.progress.number == passes
 
 
-def test_a_fit_of_several_passes_goes_on_with_the_first(kind):
-    X, y = rows_of(kind)
-    going, once = (estimator(kind, pool=False, passes=passes).fit(X, y) for passes in (2, 1))
-    for model in (going, once):
-        model.partial_fit(X[:10], y[:10])
-    assert [len(model.trained_.progress.progressive) for model in (going, once)] == [1, 1]
-    assert going.trained_.progress.progressive[0].rows == once.trained_.progress.progressive[0].rows == N + 10
-
-
 def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kind, monkeypatch):
     X, y = rows_of(kind)
     model, begin_pass = estimator(kind, pool=False, passes=3), Model.begin_pass
@@ -150,16 +139,6 @@ def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kin
     model.partial_fit(X[:10], y[:10])
     progress = model.trained_.progress
     assert (progress.number, len(progress.progressive), progress.progressive[0].rows) == (1, 1, N + 10)
-
-
-def test_the_rows_of_a_pass_are_counted_whatever_the_calls(kind, tmp_path):
-    X, y = rows_of(kind)
-    once, saved = estimator(kind).partial_fit(X, y), estimator(kind).partial_fit(X[:600], y[:600])
-    saved.save(tmp_path / "half.model")
-    saved = tunefree.load(tmp_path / "half.model").partial_fit(X[600:], y[600:])
-    for name, model in (("once", once), ("saved", saved)):
-        model.save(tmp_path / name)
-    assert (tmp_path / "once").read_bytes() == (tmp_path / "saved").read_bytes()
 
 
 def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):

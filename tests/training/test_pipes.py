@@ -1,7 +1,5 @@
 """Rows of a pipe are learned as they come, and the model does not depend on when they came."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -107,7 +105,7 @@ def learned(plan, callbacks, path, format, **options):
         ),
         (as_json, "json", Plan(target="y", learner="scinol2")),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
-        (as_csv, "csv", Plan(target="y", groups="kind")),
+        pytest.param(as_csv, "csv", Plan(target="y", group="kind"), marks=pytest.mark.slow),
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
@@ -185,7 +183,12 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
     ("text", "plan", "change"),
     [
         (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
-        (as_csv, Plan(target="y", groups="kind"), lambda row: row.replace(b",", b",oops", 1)),  # no number
+        pytest.param(  # no number
+            as_csv,
+            Plan(target="y", group="kind"),
+            lambda row: row.replace(b",", b",oops", 1),
+            marks=pytest.mark.slow,
+        ),
         (as_csv, Plan(target="y", learner="scinol2", classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
     ],
 )
@@ -205,19 +208,6 @@ def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe,
     assert Trained.load(tmp_path / "rest").progress.first_rows == N
 
 
-def test_rows_before_an_error_are_told_by_the_command(tmp_path):
-    rows = as_numbers()
-    command = [*COMMAND, "-", "-t", "y", "--learner", "scinol2", "-o", "m"]
-    ended = subprocess.run(command, input=b"".join([*rows, b"one,two\n"]), cwd=tmp_path, stderr=-1)
-    told = ended.stderr.decode().splitlines()[-1]
-    assert ended.returncode == 2 and f"row {N + 1}" in told and "by --from m.checkpoint" in told
-    (tmp_path / "rows.csv").write_bytes(b"".join([*rows, b"one,two\n"]))  # which can be read again
-    command[3] = "rows.csv"
-    (tmp_path / "m.checkpoint").unlink()
-    ended = subprocess.run(command, cwd=tmp_path, stderr=-1)
-    assert ended.returncode == 2 and not (tmp_path / "m.checkpoint").exists()
-
-
 @pytest.mark.slow
 def test_a_disk_that_is_full_while_it_learns_and_at_the_end(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"".join(as_numbers()))
@@ -233,19 +223,3 @@ def test_a_disk_that_is_full_while_it_learns_and_at_the_end(tmp_path):
     assert ended.returncode == 2 and "m: " in lines[-1] and "File too large" in lines[-1]
     assert [line for line in lines if "not saved" in line and "the next save tries again" in line]
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["a.csv"]
-
-
-def test_a_pipe_is_learned_in_one_pass(pipe):
-    pipe(lambda file: file.write(b"x,y\n1,a\n2,b\n"))
-    with pytest.raises(Exception, match="standard input: can be read only once; save it to a file, or train with one"):
-        training.train(open_source("-"), Plan(target="y", learner="scinol2", passes=2))
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [(b"", "its format cannot be told"), (b"x,y\n", "there are no rows"), (b"x,y\n1,a\n2,b\n3", "row 3")],
-)
-def test_a_pipe_that_ends_too_soon(pipe, content, problem):
-    pipe(lambda file: file.write(content))
-    with pytest.raises(Exception, match=problem):
-        training.train(open_source("-"), Plan(target="y"))

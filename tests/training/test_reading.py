@@ -1,7 +1,5 @@
 """Reading ahead, and what becomes of it where a training is left."""
 
-from __future__ import annotations
-
 import itertools
 
 from tunefree.training import reading

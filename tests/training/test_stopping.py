@@ -1,7 +1,5 @@
 """A training that is asked to end: what was learned is saved, and goes on with the rest of the stream to the byte."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -78,19 +76,6 @@ def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_a_checkpoint_of_rows_in_random_order_takes_no_others(tmp_path):
-    plan, stop, source = Plan(target="y", shuffle=True), Stop(), open_source(parts(tmp_path))
-    stop.ask()
-    with pytest.raises(Interrupted):
-        train(source, plan, checkpoint=tmp_path / "kept", stop=stop)
-    assert not (tmp_path / "kept").exists()  # nothing was learned
-    stop = Stop()
-    with pytest.raises(Interrupted):
-        train(source, Plan(target="y", learner="scinol2", passes=3), [Asking(stop, 26)], tmp_path / "kept", stop=stop)
-    with pytest.raises(ModelError, match="a checkpoint of a training that has not ended"):
-        learn_more(Trained.load(tmp_path / "kept"), source)
-
-
 def test_saving_by_time(tmp_path, monkeypatch):
     source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
     train(source, PLAN, (), tmp_path / "kept", "0.000001s")
@@ -139,17 +124,4 @@ def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
     assert process.wait() in (128 + number, 128 + signal.SIGHUP)
     learned = Trained.load(tmp_path / "m.checkpoint").progress.rows
     assert f"the model after {learned:,} rows. Go on with the rows from number {learned + 1:,} on" in last
-    process.stdin.close()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("heard")
-def test_signals_before_the_first_row(tmp_path):
-    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=-1, stderr=-1, text=True)
-    assert process.stdin is not None and process.stderr is not None
-    time.sleep(5.0)
-    process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.stderr.read().splitlines()[-1]
-    assert process.wait() == 128 + signal.SIGINT and not list(tmp_path.iterdir())
     process.stdin.close()

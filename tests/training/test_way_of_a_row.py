@@ -6,7 +6,6 @@ inside others and those of ``core/threads.py`` are left out: they say in which t
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -19,7 +18,6 @@ import tunefree
 from tunefree.compiled.functions import Compiled
 from tunefree.core import threads
 
-ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tunefree.__file__).parent)
 MOST = 11
 COMPILED = (
@@ -64,10 +62,3 @@ def test_the_way_to_a_weight_is_short(ways):
     learned = [functions for functions in ways if functions[2].startswith("training/one_pass.py")]
     assert {functions[-1] for functions in learned} == set(COMPILED)
     assert max(map(len, learned)) <= MOST
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="names of classes are not in the code of their functions")
-def test_the_way_to_a_weight_is_the_one_in_the_documents(ways):
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    listed = re.findall(r"^\| \d+ \| `([\w.]+)` \| `([\w/.]+)` \|", text, re.MULTILINE)
-    assert tuple(f"{file} {name}" for name, file in listed) in ways

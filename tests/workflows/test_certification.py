@@ -1,27 +1,14 @@
 """`tunefree certify`: what one pass proves, from the command line."""
 
-from __future__ import annotations
-
-import json
-from importlib.resources import files
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
-from typer.testing import CliRunner
 
-from tunefree import OnlineRegressor
-from tunefree.cli.app import app
-from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.certification import certified as proved_by
-
-CENSUS = files("tunefree") / "data" / "adult.parquet"
 
 
 def numbers(n=3000, seed=0):
@@ -57,134 +44,6 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 
-def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
-    """The evidence has 0 as predictions of the rows that were kept back; what is told is of those made later."""
-    table = {name: values[:600] for name, values in numbers().items()}
-    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
-    (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
-    found = proved_by(trained, tmp_path / "weights.csv")
-    of_weights = found["weights"]
-    assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
-    assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
-    assert of_weights["loss_at_least"] <= losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
-
-
-def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
-    rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(200, 2)), 3.0 * rng.exponential(size=200)
-    y = X[:, 0] + 0.1 * rng.normal(size=200)
-    model = OnlineRegressor(passes=1).fit(X, y, sample_weight=weight)
-    found = proved_by(model.trained_)
-    assert found["loss"] == model.progressive_loss_
-    assert found["lower_bounds"][3.0] <= np.average((y - X[:, 0]) ** 2, weights=weight)
-
-
-def test_no_theorem_is_told_of_several_passes(tmp_path):
-    """The learner's sums are of all passes, whose regret against small weights is far below that of the first."""
-    rng = np.random.default_rng(0)
-    columns = {f"x{j}": rng.normal(size=60) for j in range(40)} | {"label": rng.choice(["no", "yes"], 60)}
-    (tmp_path / "weights.csv").write_text("feature,weight\nx0,0\n")
-    for passes in (1, 8):
-        plan = Plan(target="label", learner="scinol2", passes=passes)
-        trained = train(open_source(columns), plan)
-        trained.save(tmp_path / "model")
-        weights = proved_by(Trained.load(tmp_path / "model"), tmp_path / "weights.csv")["weights"]
-        regret = trained.progress.progressive[0].mean_loss() - np.log(2.0)
-        assert regret <= weights["regret_at_most"]
-        assert regret <= weights.get("theorem", np.inf)
-        assert ("theorem" in weights) == (passes == 1)
-
-
-def test_the_theorem_knows_features_that_were_met_once(tmp_path):
-    """They have no statistics of their own; the comparator has learned them by heart."""
-    rng = np.random.default_rng(0)
-    words, label = rng.integers(0, 5000, 3000), rng.choice([-1, 1], 3000)
-    columns = {"word": [f"w{word}" for word in words], "label": np.where(label > 0, "yes", "no")}
-    trained = train(open_source(columns), Plan(target="label", learner="scinol2", categorical=("word",)))
-    assert trained.model.linear.meetings.n_without_slot > 0
-    found, counts = np.unique(words, return_counts=True)
-    by_heart = {word: 5.0 * label[words == word][0] for word in found[counts == 1][:500]}
-    lines = [f"word=w{word},{weight}\n" for word, weight in by_heart.items()]
-    (tmp_path / "weights.csv").write_text("feature,weight\n" + "".join(lines))
-    known = proved_by(trained, tmp_path / "weights.csv")
-    margins = np.array([by_heart.get(word, 0.0) for word in words.tolist()])
-    regret = known["loss"] - np.logaddexp(0.0, -label * margins).mean()
-    assert 0.1 < regret <= known["weights"]["regret_at_most"] <= known["weights"]["theorem"] + 1e-9 < 0.5
-
-
-def test_risk_and_mixing_on_the_census_data():
-    table = parquet.read_table(CENSUS).slice(0, 8000)
-    trained = train(open_source(table), Plan(target="income"))
-    certified = proved_by(trained)
-    metrics = trained.progress.progressive[0]
-    assert certified["rows"] == 8000 and not trained.model.record.is_over
-    assert certified["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
-    assert metrics.mean_error() < certified["risk"]["error"] < metrics.mean_error() + 0.03
-    mixing = certified["mixing"]
-    assert mixing["rows"] == 8000 and mixing["loss"] <= mixing["loss_at_most"]
-
-
-def test_kernels_of_every_width_have_the_theorem_of_mixing():
-    table = {name: values[:600] for name, values in numbers().items()}
-    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
-    certified = proved_by(trained)
-    assert len(trained.model.members) > 1
-    assert certified["mixing"]["loss"] <= certified["mixing"]["loss_at_most"]
-
-
-def test_three_classes(tmp_path):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(900, 2))
-    label = np.array(["x", "y", "z"])[np.argmax(X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(900, 3)), axis=1)]
-    trained = train(open_source({"a": X[:, 0], "b": X[:, 1], "label": label}), Plan(target="label"))
-    (tmp_path / "weights.csv").write_text("feature,x,y,z\na,0,0,0\n")
-    found = proved_by(trained, tmp_path / "weights.csv")
-    assert found["weights"]["loss_at_least"] <= np.log(3)
-    (tmp_path / "weights.csv").write_text("feature,weight\na,0\n")
-    with pytest.raises(DataError, match="write feature, x, y, z"):
-        proved_by(trained, tmp_path / "weights.csv")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("feature,weight\nd,1\n", "row 1, column 'feature': there is no feature 'd'"),
-        ("feature,weight\na,1\nb,nan\n", "row 2, column 'weight'"),
-        ("name,weight\na,1\n", "write feature, weight"),
-        ("", "cannot be read as CSV"),
-    ],
-)
-def test_weights_that_cannot_be_used(saved, tmp_path, text, message):
-    (tmp_path / "weights.csv").write_text(text)
-    with pytest.raises(DataError, match=message):
-        proved_by(Trained.load(saved), tmp_path / "weights.csv")
-
-
-def test_command_line(saved, tmp_path):
-    result = CliRunner().invoke(app, ["certify", str(saved)])
-    assert result.exit_code == 0
-    assert "no linear model has a mean loss below" in result.output
-    result = CliRunner().invoke(app, ["certify", str(saved), "--json"])
-    assert json.loads(result.output)["rows"] == 3000
-    result = CliRunner().invoke(app, ["inspect", str(saved), "--json"])
-    assert json.loads(result.output)["members"] == [{"member": "scinol2", "weight": 1.0}]
-
-
-def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
-    path = tmp_path / "model"
-    trained = train(open_source(numbers()), Plan(target="label"))
-    trained.save(path)
-    selection = trained.model.pool.selection()
-    shown = CliRunner().invoke(app, ["inspect", str(path)]).output
-    for name, loss, rows in zip(selection.members, selection.losses, selection.rows, strict=True):
-        assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())
-    assert "Rows to come are predicted by" in shown and "nothing" not in shown
-    known = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
-    assert [member["member"] for member in known["members"]] == selection.members
-    assert sum(member["weight"] for member in known["members"]) == pytest.approx(1.0)
-    assert known["weights_along"]["rows"] == selection.points.tolist() and known["known_rows"] == 0
-
-
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
@@ -193,19 +52,3 @@ def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool.contexts[0].frozen.losses, pool.contexts[0].frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
     said = choice_of_rows_to_come(pool)  # better by one standard error only
     assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
-
-
-def test_a_model_without_rows():
-    trained = train(open_source(numbers(100)), Plan(target="label"))
-    blank = type(trained.model)("classification", classes=["no", "yes"])
-    with pytest.raises(ModelError, match="no rows"):
-        proved_by(Trained(blank, trained.encoder, trained.kind, trained.plan, trained.progress, trained.order))
-
-
-def test_regression_is_certified_in_the_targets_units():
-    table = numbers()
-    target = 1e6 + 1e4 * (table["a"] - 0.5 * table["b"]) + 100 * np.random.default_rng(3).normal(size=3000)
-    trained = train(open_source({"a": table["a"], "b": table["b"], "y": pa.array(target)}), Plan(target="y"))
-    found = proved_by(trained)
-    best = np.linalg.lstsq(np.column_stack([np.ones(3000), table["a"], table["b"]]), target, rcond=None)
-    assert found["lower_bounds"][30.0] <= best[1][0] / 3000

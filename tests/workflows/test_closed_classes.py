@@ -1,23 +1,17 @@
 """Classes that are named beforehand, and classes of very few rows, on the command line and in Python."""
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
 import tunefree
-from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.findings import rare_classes
 
-CLASSES = ("--classes", "yes", "--classes", "no")
 QUICK = ("-t", "label", "--learner", "scinol2")
 
 
@@ -34,19 +28,6 @@ def rows(n=1200, odd=(700,)):
 def odd_file(tmp_path):
     csv.write_csv(pa.table(rows()), tmp_path / "odd.csv")
     return tmp_path / "odd.csv"
-
-
-def test_a_row_of_another_class_is_a_bad_row(odd_file, run):
-    output = odd_file.parent / "a.model"
-    status, _, err = run("train", odd_file, "-o", output, *QUICK, *CLASSES)
-    assert status == 2 and not output.exists()
-    for words in ("odd.csv, row 701", "'goo'", "no", "yes", "--classes", "--on-bad-row skip"):
-        assert words in err
-    status, out, err = run("train", odd_file, "-o", output, *QUICK, *CLASSES, "--on-bad-row", "skip")
-    assert status == 0 and "rows skipped" in out and "row 701" in out, err
-    trained = Trained.load(output)
-    assert trained.model.classes == ["no", "yes"] and trained.plan.classes == ("yes", "no")
-    assert trained.progress.skipped == 1 and trained.progress.first_rows == 1199
 
 
 def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):
@@ -77,50 +58,6 @@ def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):
     assert status == 2 and "--classes" in err
 
 
-@pytest.mark.parametrize(
-    ("target", "classes", "message"),
-    [
-        ("label", ["no", "no"], "once"),
-        ("label", ["no", ""], "empty"),
-        ("label", ["no"], "two"),
-        ("x", ["1", "2"], "number to predict"),
-        ("code", ["0", "yes"], "'yes' is not a label"),
-        ("code", ["0", "0.0"], "once"),
-    ],
-)
-def test_names_that_are_no_set_of_classes(target, classes, message, tmp_path, run):
-    table = rows() | {"code": np.arange(1200) % 2}
-    csv.write_csv(pa.table(table), tmp_path / "t.csv")
-    words = [word for label in classes for word in ("--classes", label)]
-    status, _, err = run("train", tmp_path / "t.csv", "-t", target, "-o", tmp_path / "m", *words)
-    assert status == 2 and message in err and "--classes" in err
-
-
-def test_a_regression_has_no_classes():
-    with pytest.raises(ModelError, match="`classes` is for classes"):
-        Plan(task="regression", classes=("a", "b"))
-
-
-@pytest.mark.parametrize("learner", ["pool", "scinol2"])
-def test_classes_of_a_training_in_python(learner):
-    table = rows()
-    with pytest.raises(DataError, match="row 701.*'goo' is not among the classes"):
-        tunefree.train(table, target="label", learner=learner, classes=["no", "yes"])
-    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], on_bad_row="skip")
-    assert model.classes_.tolist() == ["no", "yes"]
-    codes = {"x": table["x"], "code": np.arange(1200) % 2}
-    assert tunefree.train(codes, target="code", classes=[2, 1, 0]).classes_.tolist() == [0, 1, 2]
-    flags = {"x": table["x"], "flag": table["x"] > 0}
-    assert tunefree.train(flags, target="flag", classes=[True, False]).classes_.tolist() == [False, True]
-
-
-def test_all_rows_of_the_first_batch_may_be_of_other_classes():
-    table = rows()
-    table["label"][:1000] = "goo"
-    plan = Plan(target="label", learner="scinol2", classes=("no", "yes"), on_bad_row="skip")
-    assert train(open_source(table), plan).progress.skipped == 1000
-
-
 @pytest.mark.parametrize(("odd", "places"), [((700,), "row 701"), ((700, 900), "rows 701 and 901")])
 def test_rare_classes_are_reported(odd, places, tmp_path, run):
     csv.write_csv(pa.table(rows(odd=odd)), tmp_path / "odd.csv")
@@ -134,28 +71,3 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):
         open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
     )
     assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)
-
-
-@pytest.mark.parametrize("table", [rows(1200, (1, 2, 3)), rows(1000, (700,)), rows(1200, ())])
-def test_classes_that_are_not_rare(table):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tunefree.train(table, target="label", learner="scinol2")
-
-
-def test_rows_of_rare_classes_are_saved(tmp_path):
-    csv.write_csv(pa.table(rows()), tmp_path / "odd.csv")
-    source, plan = open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2")
-    trained = train(source, plan)
-    trained.save(tmp_path / "m")
-    occurrences = Trained.load(tmp_path / "m").progress.occurrences
-    assert occurrences == trained.progress.occurrences
-    known = dict(zip(trained.model.classes, occurrences, strict=True))
-    assert sum(seen.rows for seen in occurrences) == 1200 and known["goo"].rows == 1
-    assert {label: len(seen.first) for label, seen in known.items()} == {"goo": 1, "no": 0, "yes": 0}
-
-
-def test_classes_that_were_named_are_not_reported_as_rare():
-    named = Plan(target="label", learner="scinol2", classes=("goo", "no", "yes"))
-    of_both = [rare_classes(train(open_source(rows()), plan)) for plan in (named, Plan("label", learner="scinol2"))]
-    assert of_both[0] == [] and len(of_both[1]) == 1

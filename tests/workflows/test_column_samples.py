@@ -1,14 +1,10 @@
 """Samples of rows before and after a rise: the same however rows are cut, saved and restored, in bounded memory."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 
 from tunefree.core.part import restored
-from tunefree.core.rows import dense, sparse, table
-from tunefree.model_files.column_samples import MOST_COLUMNS, SAMPLE, ColumnSamples
-from tunefree.theory.column_changes import MISSING
+from tunefree.core.rows import dense, sparse
+from tunefree.model_files.column_samples import SAMPLE, ColumnSamples
 from tunefree.theory.rises import Rise
 
 
@@ -44,61 +40,6 @@ def test_nothing_depends_on_batches_or_on_being_saved():
     again = fed(X[2010:], (), sure, since=40, samples=restored(ColumnSamples(), "", *begun.save_state()), first=2010)
     assert repr(again.save_state()) == repr(whole.save_state())
     assert [one.stop - one.start for one in whole.waiting] == [SAMPLE, 100, SAMPLE]  # up to the next rise
-
-
-def test_rows_of_rises_that_are_not_compared_are_not_held():
-    X = np.random.default_rng(0).normal(size=(3000, 3))
-    whole, of_last = fed(X, (), (1000, 2000)), fed(X, (500, 1500), (1000, 2000), chosen={1971})
-    assert [one.row for one in of_last.waiting] == [1971] and len(of_last.numbers) < len(whole.numbers)
-    (one,), other = of_last.waiting, whole.waiting[1]
-    assert of_last.comparison(one) == whole.comparison(other)
-    of_last.settle({1971}, 5)
-    assert not of_last.waiting and len(of_last.numbers) <= SAMPLE + 5 and len(of_last.values) == len(of_last.numbers)
-
-
-def test_what_was_before_has_no_row_of_the_rise():
-    X = np.arange(2000.0)[:, None]
-    samples = fed(X, (), (2000,))
-    (one,) = samples.waiting
-    assert one.before.max() < 1970 and len(one.before) > 0.95 * SAMPLE
-    assert (one.start, one.stop) == (1970, 1970 + SAMPLE) and not samples.is_complete(one)
-    assert samples.comparison(one).columns == 0  # too few rows after it
-    assert not len(samples.sample) and samples.numbers[-30:].tolist() == list(range(1970, 2000))
-
-
-def test_of_a_long_rise_the_latest_rows_are_compared():
-    samples, X = ColumnSamples(), np.arange(2000.0)[:, None]
-    add = samples.add
-    add(1200, [], 700, set(), lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
-    assert samples.numbers[-SAMPLE:].tolist() == list(range(1200 - SAMPLE, 1200))
-    later = X[1200:]
-    add(800, [(50, 750, rise(501, 750))], 5, {501}, lambda rows: samples.matrix(dense(later[rows]), later[rows, 0]))
-    (one,) = samples.waiting
-    assert (one.start, one.stop) == (1250 - SAMPLE, 1250) and one.before.max() < 500 and samples.is_complete(one)
-
-
-def test_a_sample_is_spread_over_all_rows():
-    samples = fed(np.arange(100_000.0)[:, None], range(5000, 100_000, 5000))
-    assert len(samples.sample) == SAMPLE and len(samples.numbers) <= SAMPLE + 5
-    assert np.histogram(samples.sample, bins=16, range=(0, 100_000))[0].min() >= SAMPLE // 16 - 4
-    assert (samples.values[:, 1] == samples.numbers).all()
-
-
-def test_columns_that_come_later_are_missing_before():
-    samples = ColumnSamples()
-    first, later = table(np.ones((50, 1)), [1], np.zeros((50, 0))), table(np.ones((50, 1)), [1], np.full((50, 1), 7))
-    for block in (first, later):
-        samples.add(50, [], 0, set(), lambda rows, block=block: samples.matrix(block, np.zeros(50))[rows])
-    assert samples.columns.keys == [1, -1]
-    assert (samples.values[:50, 2] == MISSING).all() and (samples.values[50:, 2] == 7.0).all()
-
-
-@pytest.mark.parametrize("wide", [MOST_COLUMNS + 50, 5000])
-def test_wide_rows_are_cut_to_the_first_columns(wide):
-    samples = ColumnSamples()
-    block = sparse(wide * np.arange(11), np.tile(np.arange(1, wide + 1), 10), np.ones(10 * wide))
-    samples.add(10, [], 0, set(), lambda rows: samples.matrix(block, np.zeros(10))[rows])
-    assert samples.values.shape[1] == 1 + MOST_COLUMNS
 
 
 def test_columns_do_not_depend_on_batches_either():

@@ -1,7 +1,5 @@
 """How far probabilities are to be believed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,24 +37,9 @@ def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
     )
 
 
-def test_near_the_error_in_bins_of_exactly_equal_mass():
-    rng = np.random.default_rng(0)
-    probabilities = rng.uniform(0.5, 1.0, 30_000)
-    right = rng.random(30_000) < probabilities**2
-    bins = np.array_split(np.argsort(probabilities), BINS)
-    exact = np.mean([abs(right[rows].mean() - probabilities[rows].mean()) for rows in bins])
-    assert calibration_error(probabilities, right, np.ones(30_000)) == pytest.approx(exact, abs=1e-3)
-    assert exact > 0.1
-
-
 def test_weights_count_as_copies_and_nothing_has_no_error():
     rng = np.random.default_rng(1)
     probabilities, right, weight = rng.uniform(0.5, 1, 200), rng.random(200) < 0.6, rng.integers(0, 4, 200)
     copies = calibration_error(*(np.repeat(array, weight) for array in (probabilities, right, np.ones(200))))
     assert calibration_error(probabilities, right, weight.astype(float)) == pytest.approx(copies)
     assert calibration_error(np.zeros(0), np.zeros(0, bool), np.zeros(0)) == 0.0
-
-
-def test_probabilities_that_are_true_and_certain_have_no_error():
-    assert calibration_error(np.ones(10), np.ones(10, bool), np.ones(10)) == 0.0
-    assert calibration_error(np.ones(20), np.arange(20) < 10, np.ones(20)) == 0.5

@@ -1,7 +1,5 @@
 """Models that go on with further rows, and checkpoints of data that have changed since."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 
@@ -61,19 +59,6 @@ def test_a_pool_goes_on_about_as_if_its_pass_had_not_ended(days):
     assert abs(other.mean_loss() / one.mean_loss() - 1.0) < 0.1
 
 
-def test_more_rows_in_python_by_numbers(days, tmp_path):
-    def of(*files):
-        return open_source([str(file) for file in files])
-
-    plan = Plan(target="age", learner="scinol2")
-    train(of(*days), plan).save(tmp_path / "whole")
-    trained = train(of(days[0]), plan)
-    for day in days[1:]:
-        trained = learn_more(trained, of(day))
-    trained.save(tmp_path / "m")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: _small(*a, **o))
@@ -99,22 +84,6 @@ def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_what_a_model_cannot_go_on_with(run, days, tmp_path):
-    model = tmp_path / "m"
-    assert run("train", days[0], "-t", "rich", "-o", model, *QUICK)[0] == 0
-    before = model.read_bytes()
-    (tmp_path / "d.svm").write_text("1 1:2\n-1 2:3\n")
-    for arguments, word in (
-        ((days[1], "--learner", "nag"), "--learner"),
-        ((days[1], "-t", "age"), "--target"),
-        ((tmp_path / "d.svm",), "svmlight"),
-    ):
-        status, _, err = run("train", *arguments, "--from", model, "-o", model)
-        assert status == 2 and word in err, err
-    assert model.read_bytes() == before
-    assert run("train", days[1], "--from", model, "-o", model, "-t", "rich", "--on-bad-row", "skip")[0] == 0
-
-
 def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
     source = open_source([str(day) for day in days])
     plan, checkpoint = Plan(target="rich", learner="scinol2"), tmp_path / "c"
@@ -130,20 +99,6 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
         file.write("33,cook 9,yes\n")
     with pytest.raises(ModelError, match="have changed"):  # rows that the checkpoint has passed would be ignored
         train(source, plan, None, checkpoint, resume=True)
-
-
-def test_a_checkpoint_of_files_whose_bytes_have_changed(days, tmp_path, small_blocks):
-    """Another model came of this, with status 0: only sizes were looked at."""
-    source = open_source([str(day) for day in days])
-    plan, checkpoint = Plan(target="rich", learner="scinol2"), tmp_path / "c"
-    with pytest.raises(KeyboardInterrupt):
-        train(source, plan, [Stop(700)], checkpoint, 100)
-    text = days[0].read_text()
-    days[0].write_text(text.replace("yes", "no ", 1))
-    with pytest.raises(ModelError, match="the data have changed since it was made; remove it"):
-        train(source, plan, None, checkpoint, resume=True)
-    days[0].write_text(text)
-    assert train(source, plan, None, checkpoint, resume=True).progress.complete
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])

@@ -1,9 +1,5 @@
 """A limit of what a model may take: told, parts put to sleep, an error at last; always before the memory is taken."""
 
-from __future__ import annotations
-
-import re
-
 import numpy as np
 import pytest
 
@@ -14,8 +10,7 @@ from tunefree.pool import growth
 from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.targets import Labels
-from tunefree.report.learned import facts_of_rows
-from tunefree.training.memory_limit import MemoryLimit, held, limit_of
+from tunefree.training.memory_limit import MemoryLimit, held
 from tunefree.training.training import train
 
 
@@ -57,61 +52,12 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
         train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
 
 
-def test_ids_met_once_take_a_fraction(ids, ids_met_twice):
-    once, twice = (held(train(source, Plan(learner="scinol2")).model) for source in (ids, ids_met_twice))
-    assert once < 0.6 * twice
-
-
-def test_what_is_kept_of_rows_is_not_expected_to_grow_with_the_features(ids, tmp_path, monkeypatch):
-    blocks(monkeypatch, 200_000)
-    rows = (tmp_path / "ids.svm").read_text()
-    (tmp_path / "again.svm").write_text(rows + rows)  # room for all ids is made at their second meeting
-    trained = train(open_source(str(tmp_path / "again.svm")), Plan(learner="scinol2"), memory_limit="20M")
-    assert held(trained.model) < 20 * 2**20
-
-
-@pytest.mark.slow
-def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
-    blocks(monkeypatch)
-    told = []
-    trained = train(ids_met_twice, Plan(), tell=told.append, memory_limit="12M")
-    dropped = [message for message in told if "goes on without" in message]
-    assert dropped and len(trained.model.members) >= 1
-    assert held(trained.model) < 12 * 2**20
-
-
-def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids):
-    told = []
-    with pytest.raises(ModelError, match="at least, more than the 100 MiB of `memory_limit`; hash to") as caught:
-        train(ids, Plan(learner="scinol2", hash_bits=30), tell=told.append, memory_limit="100M")
-    bits = int(re.search(r"hash to (\d+) bits", str(caught.value))[1])
-    assert 15 < bits < 30
-    assert (
-        held(train(ids, Plan(learner="scinol2", hash_bits=bits), tell=told.append, memory_limit="100M").model)
-        < 100 * 2**20
-    )
-
-
 def test_room_for_one_more_feature_is_room_for_twice_as_many():
     model = Model("classification", "scinol2", n_features=2**12)
     n_features, messages = model.members[0].room + 1, []
     MemoryLimit(int(2.1 * held(model)), messages.append).make_room(model, n_features)
     with pytest.raises(ModelError, match=f"{n_features:,} features would take"):
         MemoryLimit(int(1.9 * held(model)), messages.append).make_room(model, n_features)
-
-
-def test_limits_as_they_are_written():
-    assert [limit_of(text) for text in ("1K", "2 MB".replace(" ", ""), "0.5GiB")] == [2**10, 2**21, 2**29]
-    assert limit_of(None) >= 0 and isinstance(limit_of(None), int)
-    for text in ("", "0", "x", "-1G", "1e9"):
-        with pytest.raises(ModelError, match="`memory_limit="):
-            limit_of(text)
-    assert np.isfinite(limit_of("3"))
-
-
-def test_records_of_several_classes_are_counted_once():
-    few, many = (held(Model("classification", "scinol2", n_features=2**12, classes=[*range(n)])) for n in (4, 40))
-    assert 8.0 < many / few < 11.0
 
 
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
@@ -155,14 +101,3 @@ def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so
     model.freeze()
     newest = model.pool.members.growth.awake[WHOLE, TREES[0]][0]
     assert newest.rows == 2000 and len(newest.observations) == 750
-
-
-def test_the_summary_tells_of_how_many_rows_trees_were_grown(monkeypatch):
-    monkeypatch.setattr(growth, "FEWEST_KEPT", 100)
-    table = {"x": np.arange(900.0), "y": np.arange(900.0) ** 0.5}
-    trained = train(open_source(table), Plan(target="y"))
-    (whole,), kept = ([f for f in facts_of_rows(trained) if f.name == "rows learned"], trained.model.pool.kept_rows)
-    assert whole.value == 900 and kept == (900, 900)
-    trained.model.pool.put_to_sleep()
-    (fact,) = [fact for fact in facts_of_rows(trained) if fact.key == "kept_rows"]
-    assert (fact.name, fact.value, fact.text()) == ("trees are grown on", 450, "a sample of 450 of 900 rows")

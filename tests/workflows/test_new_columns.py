@@ -1,15 +1,10 @@
 """Columns that come later: in the command line, in Python, in checkpoints, and in models that go on."""
 
-from __future__ import annotations
-
 import json
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv
 
-import tunefree
 from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
@@ -74,37 +69,3 @@ def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
         train(open_source(days), PLAN, [Stop(stop)], tmp_path / "c", 50)
     train(open_source(days), PLAN, None, tmp_path / "c", 50, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_new_columns_of_files_of_a_directory(tmp_path):
-    for day, places in enumerate((range(700), range(950, 1650))):
-        folder = tmp_path / "data" / f"day {day}"
-        folder.mkdir(parents=True)
-        parquet.write_table(pa.Table.from_pylist([row(i) for i in places]), folder / "part.parquet")
-    model = tunefree.train(tmp_path / "data", target="y", learner="scinol2")
-    assert [column.name for column in model.trained_.encoder.columns] == ["x", "late", "o.city", "tags", "v"]
-    rows = [row(i) for i in range(1000, 1200)]
-    wrong = model.predict(pa.Table.from_pylist(rows)) != [own["y"] for own in rows]
-    assert wrong.mean() < 0.05
-    assert model.predict({"x": [3.0]}).tolist() in (["no"], ["yes"])
-
-
-def test_a_shuffled_stream_keeps_all_columns(days):
-    trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, random_state=1))
-    assert {column.name for column in trained.encoder.columns} == {"x", "late", "o.city", "tags", "v"}
-
-
-def test_trees_see_numbers_that_came_later(tmp_path):
-    rng, files = np.random.default_rng(0), [tmp_path / f"{k}.jsonl" for k in range(2)]
-    numbers = rng.normal(size=(1200, 2))
-    targets = numbers.prod(axis=1) + 0.3 * rng.normal(size=1200)
-    rows = [{"a": a, "c": c, "y": y} for (a, c), y in zip(numbers.tolist(), targets.tolist(), strict=True)]
-    files[0].write_text("".join(json.dumps({"a": row["a"], "y": row["y"]}) + "\n" for row in rows[:100]))
-    files[1].write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
-    model = tunefree.train(list(map(str, files)), target="y")
-    new = rng.normal(size=(1000, 2))
-    predictions = model.predict({"a": new[:, 0], "c": new[:, 1]})
-    assert np.sqrt(np.mean((predictions - new.prod(axis=1)) ** 2)) < 0.4  # linear models have 1.0
-    contributions = model.explain({"a": new[:100, 0], "c": new[:100, 1]}).to_pandas()
-    assert list(contributions) == ["(constant)", "a", "c"]
-    assert np.allclose(contributions.sum(axis=1), predictions[:100])

@@ -1,17 +1,10 @@
 """The progressive loss of numbers counts predictions, and not that nothing was known before the first row."""
 
-from __future__ import annotations
-
-import re
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tunefree import Plan, open_source
-from tunefree.model_files.progress import Progress
-from tunefree.pool.targets import RunningMean, RunningMetrics
+from tunefree.pool.targets import RunningMean
 from tunefree.training.callbacks import Callback
 from tunefree.training.training import train
 from tunefree.workflows.comparison import compare
@@ -49,14 +42,6 @@ def test_years():
     assert contestant.metrics.mean_loss() < 1.1 * np.var(table["year"])
 
 
-def test_rows_of_weight_0_teach_no_mean():
-    table = years() | {"h": np.append(np.zeros(3), np.ones(N - 3))}
-    kept = Kept()
-    trained = train(open_source(table), Plan(target="year", learner="scinol2", sample_weight="h"), [kept])
-    assert np.isnan(kept.losses).sum() == 4
-    assert trained.progress.progressive[0].weight == N - 4
-
-
 def test_the_mean_does_not_depend_on_batches():
     rng = np.random.default_rng(0)
     targets, weight = rng.normal(size=200), rng.integers(0, 3, 200).astype(float)
@@ -66,25 +51,3 @@ def test_the_mean_does_not_depend_on_batches():
     np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
     assert whole == cut
     assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
-
-
-def test_losses_of_nothing_are_left_out():
-    metrics = RunningMetrics()
-    metrics.add(np.ones(3), np.array([np.nan, 1.0, 2.0]), np.array([5.0, 1.0, 1.0]))
-    assert metrics == RunningMetrics(3, 2.0, 3.0, 2.0)
-
-
-def test_what_is_counted_is_said(run, tmp_path):
-    parquet.write_table(pa.table(years()), tmp_path / "d.parquet")
-    options = ("-t", "year", "-o", tmp_path / "m", "--learner", "scinol2")
-    status, out, err = run("train", tmp_path / "d.parquet", *options)
-    assert status == 0, err
-    assert len(re.findall(r"progressive .* \(after the first row\)", out)) == 2
-
-
-@pytest.mark.parametrize("rows", [1, 63, 64, 65, 128])
-def test_a_history_ends_with_all_rows_once(rows):
-    progress = Progress(progressive=[RunningMetrics()])
-    progress.add(np.ones(rows), np.ones(rows), np.zeros(rows))
-    counts = progress.history().column("rows").to_pylist()
-    assert counts[-1] == rows and counts == sorted(set(counts))

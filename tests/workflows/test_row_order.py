@@ -1,10 +1,7 @@
 """Sorted files: they are noticed, their errors are not taken for those of new rows, and `--shuffle` helps."""
 
-from __future__ import annotations
-
 import json
 import warnings
-from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -19,7 +16,6 @@ from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import shuffle
 from tunefree.training.training import train
-from tunefree.workflows.certification import order_of
 
 QUICK = ("--learner", "scinol2")
 
@@ -60,24 +56,6 @@ def test_sorted_census_data(run, adult, tmp_path):
     assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
 
 
-def test_census_data_in_their_own_order(run, adult, tmp_path):
-    status, out, _ = run("train", adult / "own.parquet", "-t", "income", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and "warning" not in out
-    assert "risk" in json.loads(run("certify", tmp_path / "m", "--json")[1])
-    assert "warning" not in run("inspect", tmp_path / "m")[1]
-
-
-def test_numbers_that_are_sorted_or_drift(run, tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=3000)
-    pay = x + rng.normal(size=3000)
-    orders = {"sorted by the target": np.argsort(pay), "it drifts": np.argsort(x), None: np.arange(3000)}
-    for word, order in orders.items():
-        parquet.write_table(pa.table({"x": x[order], "pay": pay[order]}), tmp_path / "d.parquet")
-        out = run("train", tmp_path / "d.parquet", "-t", "pay", "-o", tmp_path / "m", *QUICK)[1]
-        assert (word in out) if word else ("warning" not in out)
-
-
 def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
@@ -88,40 +66,6 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
-    parquet.write_table(pa.table(people(400)).drop_columns("pay"), tmp_path / "d.parquet")
-    options = ("-t", "rich", "--shuffle", *QUICK)
-    assert run("train", tmp_path / "d.parquet", "-o", tmp_path / "0", *options)[0] == 0
-    plan, models = Plan(target="rich", shuffle=True, learner="scinol2"), [(tmp_path / "0").read_bytes()]
-    for seed in (0, 8):
-        train(open_source(tmp_path / "d.parquet"), replace(plan, random_state=seed)).save(tmp_path / "m")
-        models.append((tmp_path / "m").read_bytes())
-    assert models[0] == models[1] != models[2]
-    (tmp_path / "m").unlink()
-    status, _, err = run("train", tmp_path / "d.parquet", "-o", tmp_path / "m", *options, "-t", "fame")
-    assert status == 2 and "'fame'" in err and "tunefree-shuffle" not in err
-
-
-def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):
-    lines = ["age,job,rich", *(f"{20 + i % 50},cook,{'yes' if i % 50 > 20 else 'no'}" for i in range(300))]
-    lines[8], lines[9] = "inf,cook,no", "1,cook,no,too many"
-    text = "\n".join(lines).encode()
-    options = ("-t", "rich", "--shuffle", *QUICK)
-    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, stdin=text.replace(b",too many", b""))
-    assert status == 2 and "standard input, row 8" in err
-    status, _, err = run("train", "-", "-o", tmp_path / "m", *options, "--on-bad-row", "skip", stdin=text)
-    assert status == 0, err
-    progress = Trained.load(tmp_path / "m").progress
-    assert (progress.progressive[0].rows, progress.skipped) == (298, 2)
-
-
-def test_models_made_before_there_was_the_test(tmp_path):
-    trained = train(open_source(people(300)), Plan(target="rich", learner="scinol2", ignore=("pay",)))
-    trained.order = None
-    trained.save(tmp_path / "m")
-    assert order_of(Trained.load(tmp_path / "m")) == {}
 
 
 def sorted_rows():
@@ -148,22 +92,3 @@ def test_the_order_of_a_table_in_memory_is_drawn_as_by_fit():
     with pytest.warns(UserWarning, match="sorted by the target.*Train with `shuffle=True`"):
         kept = tunefree.train(rows, target="y", learner="scinol2", shuffle=False)
     assert score(kept, rows) < 0.7 and not kept.get_params()["shuffle"]
-
-
-def test_the_order_of_files_streams_groups_and_plans_is_kept(tmp_path):
-    rows = sorted_rows()
-    parquet.write_table(rows, tmp_path / "rows.parquet")
-    grouped = rows.append_column("g", pa.array(np.arange(600) // 2))
-    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
-    quick = {"target": "y", "learner": "scinol2"}
-    for data, options in (
-        (tmp_path / "rows.parquet", quick),
-        (reader, quick),
-        (rows, {"plan": Plan(**quick)}),
-        (grouped, {"target": "y", "groups": "g"}),
-    ):
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            model = tunefree.train(data, **options)
-        assert not model.trained_.plan.shuffle
-        assert "groups" in options or any("sorted by the target" in str(line.message) for line in told)

@@ -1,7 +1,5 @@
 """What a target of whole numbers suggests, on the frequencies of real ones."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -54,24 +52,3 @@ def test_most_real_targets_are_right_without_a_question():
     wrong = [name for name, (right, guess) in clear.items() if guess.task != right]
     asked = [name for name, (_, guess) in clear.items() if guess.doubtful]
     assert len(TARGETS) >= 30 and len(wrong) <= 4 and len(asked) <= 12, (wrong, asked)
-
-
-@pytest.mark.parametrize("name", [name for name, own in TARGETS.items() if sum(own[2]) >= 300])
-def test_few_rows_of_a_real_target_are_seldom_wrong_without_a_question(name):
-    task, first, counts = TARGETS[name]
-    rng, p = np.random.default_rng(1), np.array(counts) / sum(counts)
-    values, wrong = np.arange(first, first + len(p)), 0
-    for _ in range(10):
-        target = np.repeat(values, rng.multinomial(300, p))
-        guess = task_of(pa.array(target))
-        if len(np.unique(target)) <= 2:
-            continue  # that a few rows of claims hold 0 and 1 only tells nothing of others
-        wrong += not guess.doubtful and task not in (guess.task, "either")
-    assert wrong <= 1
-
-
-def test_order_and_type_of_a_target_do_not_matter():
-    _, target = rows_of("motor claims (France)")
-    shuffled = np.random.default_rng(0).permutation(target.to_numpy(zero_copy_only=False))
-    for other in (pa.array(shuffled), pa.array(shuffled.astype(float)), pa.array(shuffled).cast(pa.int8())):
-        assert task_of(other) == task_of(target)

@@ -1,16 +1,11 @@
 """From sources to models: tasks, classes along the stream, held-out rows, checkpoints."""
 
-from __future__ import annotations
-
 import json
-import math
 import signal
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +22,6 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.stream.text import read_lines
-from tunefree.training.batches import held_out_rows
 from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
@@ -78,13 +72,6 @@ def test_every_learner_learns_a_table(learner):
     assert evaluate(trained, source, BadRows()).metrics.mean_error() < 0.75 * rarer
 
 
-def test_regression_of_any_offset():
-    source = open_source(people())
-    trained = train(source, Plan(target="pay", ignore=("rich",)))
-    spread = np.std(people()["pay"])
-    assert evaluate(trained, source, BadRows()).measures["root_mean_squared_error"].value < 0.2 * spread
-
-
 def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch):
     table = people(900)
     table["rich"][600:] = np.random.default_rng(1).choice(["no", "yes", "very", "so-so"], 300).tolist()
@@ -109,50 +96,6 @@ def test_held_out_rows_are_not_learned():
     np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
     assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
-
-
-@pytest.mark.parametrize("share", ["0.4", "0.3", "0.15", "0.01", "0.35", "0.333", "0.123456789", "0.0001"])
-def test_of_every_stretch_of_rows_the_share_asked_for_is_held_out(share):
-    found = held_out_rows(Plan(holdout=float(share)).holdout_share, 0, 10_000)
-    count = np.concatenate([[0], np.cumsum(found)])
-    expected = [int(Fraction(share) * i) for i in range(len(count))]  # exact arithmetic
-    assert count.tolist() == expected
-
-
-@pytest.mark.parametrize("share", [0.5, 0.25, 0.2, 0.1, 0.05, 0.01])
-def test_a_share_that_divides_one_holds_out_every_so_many_th_row(share):
-    stride = round(1 / share)
-    expected = np.arange(1000) % stride == stride - 1
-    np.testing.assert_array_equal(held_out_rows(Plan(holdout=share).holdout_share, 0, 1000), expected)
-
-
-@pytest.mark.parametrize("share", [0.4, 0.3, 0.15, 1 / 3, 0.123456789])
-def test_rows_held_out_do_not_depend_on_batches_nor_on_the_length_of_the_stream(share):
-    share = Plan(holdout=share).holdout_share
-    whole = held_out_rows(share, 0, 500)
-    cuts = [0, 1, 2, 7, 64, 65, 300, 500]
-    pieces = [held_out_rows(share, start, stop - start) for start, stop in pairwise(cuts)]
-    np.testing.assert_array_equal(np.concatenate(pieces), whole)
-    late = share.denominator * 10**6
-    np.testing.assert_array_equal(held_out_rows(share, late, 500), whole)
-
-
-def test_shares_held_out_of_plans():
-    assert Plan(holdout=0.4).holdout_share == Fraction(2, 5)
-    assert Plan(passes=2, learner="pistol").holdout_share == Plan().holdout_share == 0
-    assert not held_out_rows(Plan().holdout_share, 5, 100).any()
-    trained = train(open_source(people(1000)), Plan(target="rich", learner="scinol2", holdout=0.4))
-    assert (trained.progress.progressive[0].rows, trained.progress.held_out[0].rows) == (600, 400)
-
-
-def test_weights_count_as_repetitions_of_the_loss():
-    table = people(500)
-    table["h"] = [2.0] * 250 + [0.0] * 250
-    trained = train(open_source(table), Plan(target="rich", ignore=("pay",), sample_weight="h"))
-    half = {name: column[:250] for name, column in people(500).items()}
-    expected = train(open_source(half | {"h": [2.0] * 250}), Plan(target="rich", ignore=("pay",), sample_weight="h"))
-    for one, other in zip(trained.model.linear.present().reads, expected.model.linear.present().reads, strict=True):
-        np.testing.assert_array_equal(one[0][:5], other[0][:5])
 
 
 def test_saved_and_loaded_models_predict_the_same(tmp_path):
@@ -257,17 +200,6 @@ def killed_and_resumed(arguments, output, n_kills):
     yield
 
 
-@pytest.mark.slow  # the pool is killed and resumed by `test_generations.py`
-def test_killed_at_any_moment_and_resumed(stream, tmp_path):
-    """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
-    arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2"]
-    plan, output = Plan(target="rich", learner="scinol2"), tmp_path / "model"
-    whole = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole")
-    for _ in killed_and_resumed([*arguments, "--save-every", "7000"], output, 2):
-        assert not output.exists() or output.read_bytes() == whole
-    assert output.read_bytes() == whole
-
-
 def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
     stream, checkpoint = written(pa.table(people(400)), tmp_path / "people.parquet"), tmp_path / "model.checkpoint"
@@ -294,73 +226,6 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
 def test_data_that_cannot_be_used(change, plan, message):
     with pytest.raises(DataError, match=message):
         train(open_source(people() | change), plan)
-
-
-def test_bad_rows_are_skipped_and_counted_when_asked():
-    table = people()
-    table["rich"][5] = table["rich"][100] = None
-    trained = train(open_source(table), Plan(target="rich", on_bad_row="skip"))
-    assert (trained.progress.skipped, trained.progress.progressive[0].rows) == (2, 1998)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"passes": 0}, {"holdout": 0.9}, {"hash_bits": 99}, {"task": "ranking"}, {"learner": "x"}, {"loss": "x"}],
-)
-def test_impossible_plans(options):
-    with pytest.raises(ModelError):
-        train(open_source(people()), Plan(target="rich", **options))
-
-
-def test_predicting_other_data():
-    trained = train(open_source(people()), Plan(target="rich", ignore=("pay",)))
-    shuffled = {"job": ["clerk", "astronaut"], "extra": [1, 2], "age": [30.0, None]}
-    margins = next(iter(predict(trained, open_source(shuffled), BadRows()))).predictions
-    assert margins.shape == (2, 1)
-    assert np.isfinite(margins).all()
-    with pytest.raises(DataError, match="job"):
-        next(iter(predict(trained, open_source({"age": [1.0]}), BadRows())))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"learner": "nag", "settings": {"eta": math.nan}}, "`settings`: eta=nan: give finite numbers of at least 0"),
-        ({"learner": "nag", "settings": {"eta": -1.0}}, "`settings`: eta=-1: give finite"),
-        ({"learner": "nag", "settings": {"eta": math.inf}}, "`settings`: eta=inf: give finite"),
-        ({"holdout": 1e-320}, "`holdout` must be 0, or lie between 1e-09 and 0.5"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(options, message):
-    with pytest.raises(ModelError, match=message):
-        Plan(**options)
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"passes": 2}, "`passes` is for single learners: the pool makes one pass"),
-        ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
-        ({"view": "steady"}, "`view` is for single learners"),
-        ({"average": True}, "`average` is for single learners"),
-        (
-            {"random_state": 3},
-            "`random_state` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`",
-        ),
-        ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for learners in a kernel's space"),
-    ],
-)
-def test_what_has_no_effect_is_refused(options, problem):
-    with pytest.raises(ModelError, match=problem):
-        Plan(**options)
-
-
-def test_negative_checkpoints_and_endless_labels_are_refused():
-    table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
-    with pytest.raises(ModelError, match="`save_every` must be a number of rows or a time .*, not -5"):
-        train(open_source(table), Plan(target="y", learner="scinol2"), save_every=-5)
-    with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
-        train(open_source(table), Plan(target="y", learner="scinol2"))
 
 
 @pytest.mark.parametrize(

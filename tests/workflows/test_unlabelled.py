@@ -1,7 +1,5 @@
 """Rows without a label in a stream to learn from: errors, or skipped and counted."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -52,15 +50,6 @@ def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_pat
     assert [own.progress.skipped for own in models] == [0, 0]
 
 
-def test_a_beginning_without_labels(tmp_path):
-    lines = ["age,y", *(f"{20 + i % 50}," for i in range(100)), *(f"{20 + i % 50},{LABELS[i]}" for i in range(N))]
-    (tmp_path / "d.csv").write_text("\n".join(lines))
-    plan = Plan(target="y", learner="scinol2", unlabelled="skip")
-    trained = train(open_source(tmp_path / "d.csv"), plan)
-    assert (trained.progress.unlabelled, trained.progress.progressive[0].rows) == (100, N)
-    assert trained.model.classes == ["no", "yes"]
-
-
 def test_the_count_is_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
     source = open_source(write(tmp_path, "csv", False, "given"))
@@ -70,9 +59,3 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
         train(source, plan, [Stop(101)], checkpoint, 20)
     assert 0 < Trained.load(checkpoint).progress.unlabelled < sum(WITHOUT)
     assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
-
-
-def test_what_it_cannot_be(run, tmp_path):
-    given = write(tmp_path, "csv", False, "given")
-    status, _, err = run("train", given, "-t", "y", "-o", tmp_path / "m", "--unlabelled", "learn")
-    assert status == 2 and "--unlabelled must be 'error' or 'skip'" in err

@@ -1,7 +1,5 @@
 """Estimators of iterative regularization that are saved and come back: not a bit differs, nothing needless is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -64,32 +62,3 @@ def test_an_estimator_comes_back_the_same_to_the_bit(case, form, tmp_path):
         assert hasattr(back, name) == hasattr(estimator, name)
         if hasattr(estimator, name):
             assert same(getattr(back, name), getattr(estimator, name)), name
-
-
-@pytest.mark.parametrize("case", ["two classes", "a kernel", "numbers of another size"])
-def test_what_comes_back_is_saved_again_alike(case, tmp_path):
-    model, (X, y) = MODELS[case]
-    estimator = model.set_params(max_iter=ITERATIONS).fit(X, y)
-    back, _ = written(estimator, tmp_path)
-    before = (tmp_path / "estimator").read_bytes()
-    written(back.at(7), tmp_path)
-    assert (tmp_path / "estimator").read_bytes() != before
-    written(back.at(7).at(estimator.n_iter_), tmp_path)
-    assert (tmp_path / "estimator").read_bytes() == before
-
-
-def test_labels_of_any_kind_come_back(tmp_path):
-    X, y = WINE
-    for labels in (np.array(["red", "white", "rosé"]), np.array(["a", "b", "c"], object), np.array([-1.0, 0.0, 7.0])):
-        estimator = Classifier(max_iter=5).fit(X, labels[y])
-        back, _ = written(estimator, tmp_path)
-        assert back.classes_.dtype == estimator.classes_.dtype
-        assert back.predict(X).tolist() == estimator.predict(X).tolist()
-
-
-def test_what_comes_back_begins_anew(tmp_path):
-    X, y = WINE
-    estimator = Classifier(max_iter=10).fit(X, y)
-    back, _ = written(estimator, tmp_path)
-    again = back.set_params(max_iter=20).fit(X, y)
-    assert same(again.path_, Classifier(max_iter=20).fit(X, y).path_)

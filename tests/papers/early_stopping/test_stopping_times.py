@@ -1,7 +1,5 @@
 """Stopping times and rates against numbers worked out by hand from the paper's formulas; bounds against true errors."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -17,7 +15,6 @@ from tunefree.papers.early_stopping.stopping_times import (
     largest_step,
     optimisation_bound,
     stopping_time,
-    usual_theta,
 )
 from tunefree.papers.growth import growth
 
@@ -102,59 +99,6 @@ def test_the_printed_formulas(power, place, beta, tau, zeta):
     assert (found.exponent, found.rate) == (pytest.approx(gamma, rel=1e-9), pytest.approx(alpha, rel=1e-9))
 
 
-def test_the_usual_steps_stop_earliest_at_the_best_rate():
-    for loss in (HINGE, CUBE):
-        best = stopping_time(1000, loss, theta=usual_theta(loss))
-        for theta in np.linspace(usual_theta(loss), 0.99, 7):
-            other = stopping_time(1000, loss, theta=float(theta))
-            assert other.rate == pytest.approx(best.rate) and other.exponent >= best.exponent * (1 - 1e-12)
-    assert usual_theta(SQUARE) == 0.0
-    assert usual_theta(CUBE) == 0.75
-
-
-def test_whole_powers_are_not_rounded_up():
-    assert stopping_time(1000, HINGE).iterations == 100
-    assert stopping_time(10**9, LOGISTIC).iterations == 1000
-    assert stopping_time(1, HINGE).iterations == 1
-
-
-def test_a_time_beyond_the_largest_number():
-    found = stopping_time(100, losses.power_loss(4.0), theta=0.9975, beta=0.25, tau=1.0, zeta=0.25, smooth=False)
-    assert found.exponent > 155 and found.iterations > 10**307
-
-
-@pytest.mark.parametrize(
-    ("loss", "options", "message"),
-    [
-        (HINGE, {"theta": 0.0}, "above 0"),
-        (CUBE, {"theta": 0.6}, "above 0.666667"),
-        (LOGISTIC, {"theta": 1.0}, "below 1"),
-        (HINGE, {"beta": 0.0}, "beta"),
-        (HINGE, {"tau": 1.1}, "tau"),
-        (HINGE, {"zeta": 0.0}, "zeta"),
-        (HINGE, {"output": "first"}, "output"),
-        (losses.Exponential(), {}, "Exponential"),
-    ],
-)
-def test_what_the_theorems_leave_out(loss, options, message):
-    with pytest.raises(ValueError, match=message):
-        stopping_time(100, loss, **options)
-
-
-def test_what_theorem_12_leaves_out():
-    with pytest.raises(ValueError, match="epsilon"):
-        hinge_schedule(100, 0.9, 0.4)
-    with pytest.raises(ValueError, match="beta"):
-        hinge_schedule(100, 0.5, 0.1)
-
-
-@pytest.mark.parametrize("twin", [losses.power_loss(2.0), losses.epsilon_insensitive(0.0, 2.0)])
-def test_the_square_loss_by_another_name_stops_at_the_same_time(twin):
-    assert stopping_time(10_000, twin, zeta=0.5) == stopping_time(10_000, SQUARE, zeta=0.5)
-    assert stopping_time(10_000, twin, zeta=0.5).iterations == 40
-    assert largest_step(twin, 0.0, kappa=1.0, bound=0.5) == largest_step(SQUARE, 0.0, kappa=1.0, bound=0.5)
-
-
 def test_largest_steps_by_hand():
     # (10) with c_0 = 1, |V|_0 = 1: min(sqrt(1/2)/(sqrt 2 (kappa+1)), (1/2)/4)
     assert largest_step(HINGE, 0.5, kappa=1.0) == pytest.approx(0.125)
@@ -196,33 +140,6 @@ def empirical(X, y, loss, w):
     return np.mean([loss.value(a, b) for a, b in zip(y, X @ w, strict=True)])
 
 
-@pytest.mark.parametrize("output", ["last", "average", "best"])
-@pytest.mark.parametrize(
-    ("loss", "theta"),
-    [(HINGE, 0.3), (HINGE, 0.5), (HINGE, 0.8), (losses.Absolute(), 0.5), (CUBE, 0.75), (LOGISTIC, 0.0), (SQUARE, 0.5)],
-)
-def test_the_lemmas_bound_the_optimisation_error(loss, theta, output):
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(40, 3)) / 2
-    y = np.where(X @ [1, -1, 0.5] + 0.2 * rng.normal(size=40) > 0, 1.0, -1.0)
-    kappa = float(np.sqrt((X**2).sum(axis=1).max()))
-    step = largest_step(loss, theta, kappa)
-    iterates = descend(X, y, loss, theta, step, 60)
-    errors = [empirical(X, y, loss, w) for w, _ in iterates]
-    grid = list(rng.normal(size=(200, 3)) * 3)
-    for T in (3, 10, 60):
-        reached = {
-            "last": errors[T - 1],
-            "average": empirical(X, y, loss, iterates[T - 1][1]),
-            "best": min(errors[:T]),
-        }[output]
-        norms = max(np.linalg.norm(w) for w, _ in iterates[:T])
-        for u in [*grid, *(w for w, _ in iterates)]:
-            radius = max(float(np.linalg.norm(u)), norms)
-            bound = optimisation_bound(T, loss, theta=theta, step=step, kappa=kappa, radius=radius, output=output)
-            assert reached - empirical(X, y, loss, u) <= bound
-
-
 @given(
     seed=st.integers(0, 2**32),
     y=st.lists(st.sampled_from([-1.0, 1.0]), min_size=2, max_size=8),
@@ -255,12 +172,3 @@ def test_iterates_stay_where_lemma_15_has_them():
         step = largest_step(loss, theta, kappa)
         for t, (w, _) in enumerate(descend(X, y, loss, theta, step, 100)[1:], start=1):
             assert np.linalg.norm(w) <= t ** ((1 - theta) / 2)
-
-
-@pytest.mark.parametrize("kappa", [0.5, 1.0, 3.0])
-def test_the_step_of_theorem_12_needs_rows_of_norm_at_most_1(kappa):
-    x = kappa * np.eye(2)[0]  # one row, which is wrong by far: the subgradient of the empirical error is its longest
-    longest = float(np.linalg.norm(-HINGE.left_slope(1.0, -9.0) * x))
-    for_half = 0.5 * (kappa + 1.0)  # (21) with q = 0 and c_q = 1/2
-    assert (longest <= for_half) == (kappa <= 1.0)
-    assert longest <= gradient_bound(growth(HINGE, 1.0), kappa)

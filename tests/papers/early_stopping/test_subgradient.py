@@ -1,7 +1,5 @@
 """The subgradient method against ten-line loops: iterates, averages, the best one, norms, and looking back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,8 +12,8 @@ from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
-from tunefree.papers.kernel.usual import LINEAR, Gaussian
-from tunefree.papers.subgradient import RECORD, Problem, Rows, absolute_errors, descend, steps_of, wrong_classes
+from tunefree.papers.kernel.usual import Gaussian
+from tunefree.papers.subgradient import RECORD, Problem, Rows, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)
 
@@ -75,16 +73,6 @@ def twin(K, y, weight, loss, n_outputs, eta, theta, T):
     return found
 
 
-def twin_weights(X, y, weight, loss, n_outputs, eta, theta, T):
-    """Equation (1) with weights, the constant last."""
-    Phi = np.column_stack([X, np.ones(len(X))])
-    w, found = np.zeros((Phi.shape[1], n_outputs)), []
-    for t in range(1, T + 1):
-        found.append(w)
-        w = w - eta * t**-theta * Phi.T @ (share(weight)[:, None] * slopes_of(loss, y, Phi @ w))
-    return found
-
-
 SETTINGS = [
     (losses.Logistic(), Objective("classification", losses.Logistic()), 2, 1, 0.0),
     (losses.Hinge(), Objective("classification", losses.Hinge()), 2, 1, 0.5),
@@ -100,20 +88,6 @@ by_setting = pytest.mark.parametrize(
 
 
 @by_setting
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_weights_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta, form):
-    X, y, weight = data(classes=classes)
-    run = path_of(problem(form(X), y, weight, loss, None, n_outputs, objective), 0.4, theta, 25)
-    expected = twin_weights(X[15:], y[15:], weight[15:], loss, n_outputs, 0.4, theta, 25)
-    for t in (1, 2, 10, 25):
-        np.testing.assert_allclose(run.last(t), expected[t - 1], rtol=1e-10, atol=1e-12)
-        steps = 0.4 * np.arange(1, t + 1) ** -theta
-        mean = np.tensordot(steps, expected[:t], axes=1) / steps.sum()
-        np.testing.assert_allclose(run.average(t), mean, rtol=1e-12, atol=1e-12)
-        assert run.records["norm"][t - 1] == pytest.approx(np.linalg.norm(expected[t - 1]), rel=1e-10)
-
-
-@by_setting
 def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta):
     X, y, weight = data(classes=classes)
     run = path_of(problem(X, y, weight, loss, GAUSSIAN, n_outputs, objective), 0.9, theta, 20)
@@ -123,34 +97,6 @@ def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs
         np.testing.assert_allclose(run.last(t), expected[t - 1], rtol=1e-10, atol=1e-12)
         norm = np.sqrt((expected[t - 1] * (K @ expected[t - 1])).sum())
         assert run.records["norm"][t - 1] == pytest.approx(norm, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Hinge()])
-def test_a_linear_kernel_learns_what_weights_learn(loss):
-    X, y, weight = data()
-    X = np.column_stack([X, np.ones(len(X))])
-    linear = problem(X[:, :-1], y, weight, loss)
-    runs = [path_of(p, 0.3, 0.5, 30) for p in (linear, problem(X, y, weight, loss, LINEAR))]
-    for name in RECORD.names:
-        np.testing.assert_allclose(runs[0].records[name], runs[1].records[name], rtol=1e-8, atol=1e-10, err_msg=name)
-
-
-def test_the_path_says_what_the_coefficients_say():
-    X, y, weight = data()
-    loss = losses.Hinge()
-    run = path_of(problem(X, y, weight, loss), 0.8, 0.5, 40)
-    for t in (1, 7, 40):
-        record = run.records[t - 1]
-        for kind, w in (("", run.last(t)), ("average_", run.average(t))):
-            for rows, name in ((slice(15, None), "training"), (slice(0, 15), "validation")):
-                margins = X[rows] @ w[:-1, 0] + w[-1, 0]
-                row_losses = np.maximum(0, 1 - y[rows] * margins)
-                wrong = (margins > 0) != (y[rows] > 0)
-                assert record[f"{kind}{name}_loss"] == pytest.approx(share(weight[rows]) @ row_losses, rel=1e-9)
-                assert record[f"{kind}{name}_error"] == pytest.approx(share(weight[rows]) @ wrong, rel=1e-9)
-    least = int(run.records["training_loss"][:33].argmin())
-    np.testing.assert_array_equal(run.best(33), run.last(least + 1))
-    assert run.records["step"] == pytest.approx(0.8 / np.sqrt(np.arange(1, 41)))
 
 
 @settings(max_examples=15)
@@ -194,42 +140,6 @@ def test_steps_for_smooth_losses_descend(loss):
     assert descends(run.records) and (np.diff(run.records["training_loss"]) <= 1e-12).all()
     assert step_size(p, loss, 0.0, "theory") <= step_size(p, loss, 0.0, "auto")
     assert not descends(path_of(p, 50 * step_size(p, loss, 0.0, "auto"), 0.0, 20).records)
-
-
-def test_numbers_are_learned_too():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80)
-    p = problem(X, y, np.ones(80), losses.Square(), errors=absolute_errors)
-    run = path_of(p, step_size(p, losses.Square(), 0.0, "auto", bound=5.0), 0.0, 200)
-    assert run.records["validation_error"][-1] < 0.15
-    np.testing.assert_allclose(run.last(200)[:3, 0], [1.0, -2.0, 0.5], atol=0.1)
-
-
-def test_steps_too_large_are_told():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match="smaller eta"):
-        path_of(problem(X, y, weight, losses.Square()), 1e6, 0.0, 200)
-
-
-def test_paths_that_memory_cannot_hold_are_told():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match=r"iterates of 5 x 1 coefficients take 40000000\.0 GB"):
-        descend(problem(X, y, weight, losses.Hinge()), np.broadcast_to(0.1, 10**15))
-
-
-def test_the_exponential_loss_has_no_step_of_its_own():
-    X, y, weight = data()
-    with pytest.raises(ValueError, match="pass eta"):
-        step_size(problem(X, y, weight, losses.Exponential()), losses.Exponential(), 0.5, "auto")
-
-
-def test_iterates_that_are_not_there():
-    X, y, weight = data()
-    run = path_of(problem(X, y, weight, losses.Hinge()), 0.5, 0.5, 3)
-    for t in (0, 4):
-        with pytest.raises(ValueError, match="1 to 3"):
-            run.last(t)
 
 
 def test_the_lemmas_are_told_where_they_hold():

@@ -1,8 +1,5 @@
 """The parts of an experiment, apart from its tests: processes that compute them import no more than they need."""
 
-from __future__ import annotations
-
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +28,3 @@ def stops_at_two(files, settings, name, number):
     if number == 2:
         raise KeyboardInterrupt
     return work(files, settings, name, number)
-
-
-def ends_its_process(files, settings, name, number):
-    os._exit(1)

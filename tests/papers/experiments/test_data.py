@@ -1,14 +1,11 @@
 """Columns become features as the papers make them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tunefree.core.errors import DataError
-from tunefree.core.rows import entries_of, n_rows, rows_at
+from tunefree.core.rows import entries_of, n_rows
 from tunefree.papers.experiments import data
 
 
@@ -52,21 +49,6 @@ def test_categories_and_missing_values_are_features(small):
     assert classes == {5.0: 0, 6.0: 1}
 
 
-def test_numbers_may_be_divided_and_first_levels_left_out(small, monkeypatch):
-    monkeypatch.setitem(data.ALL, "Other", data.ALL["Small"]._replace(unit=2.0, drops_first=True))
-    prepared = data.prepare("Other", small)
-    assert prepared.n_features == 1 + 1 + 2 + 2  # constant, age, a and b, two soils
-    found = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
-    assert found[0.5] == {0: 1.0, 1: 0.5, 2: 1.0, 4: 1.0}
-    assert found[1.5] == {0: 1.0, 1: 1.5}  # the missing value, the first of the alphabet
-
-
-def test_bank_and_mnist_are_as_in_the_published_code():
-    assert data.ALL["MNIST"].unit == 255.0 and data.ALL["Bank"].drops_first
-    others = [known for name, known in data.ALL.items() if name not in ("MNIST", "Bank")]
-    assert not any(known.drops_first or known.unit != 1.0 for known in others)
-
-
 def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
     values = np.zeros((9, 4))
     values[3, 2] = 5.0
@@ -79,15 +61,3 @@ def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
     assert len(prepared.train.values) + len(prepared.test.values) == 1
     assert {3: 5.0, 0: 1.0} in features_of(prepared.train) + features_of(prepared.test)
     assert (n_rows(prepared.train), n_rows(prepared.test)) == (6, 3)
-
-
-def test_rows_are_taken_in_any_order(small):
-    prepared = data.prepare("Small", small)
-    order = np.array([2, 0, 3, 1])
-    assert features_of(rows_at(prepared.train, order)) == [features_of(prepared.train)[i] for i in order]
-
-
-def test_a_file_without_its_target_is_named(small, monkeypatch):
-    monkeypatch.setitem(data.ALL, "Other", data.ALL["Small"]._replace(target="answer"))
-    with pytest.raises(DataError, match=r"small\.parquet: there is no column 'answer'"):
-        data.prepare("Other", small)

@@ -1,13 +1,9 @@
 """Parts are computed once, kept, and taken up again; what is written is whole; messages say what is missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from tests.papers.experiments.example import Settings, ends_its_process, parts, stops_at_two, work
-from tunefree.core.errors import DataError, ModelError
-from tunefree.papers import experiments as reproduce
+from tests.papers.experiments.example import Settings, parts, stops_at_two, work
 from tunefree.papers.experiments import experiment as experiments
 from tunefree.papers.experiments import running
 from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Request
@@ -60,12 +56,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert afresh[-1] == (5, 5, 0)
 
 
-def test_a_process_that_is_killed_is_no_riddle(tmp_path):
-    killed = Experiment("example", "", Settings(), report, parts, ends_its_process)
-    with pytest.raises(ModelError, match="process was killed, .* fewer --jobs"):
-        experiments.compute(killed, Request(tmp_path, jobs=2))
-
-
 def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
     experiments.compute(EXAMPLE, Request(tmp_path, quick=True))
     other = Experiment("example", "", Settings(scale=2.0), report, parts, work)
@@ -89,27 +79,3 @@ def test_what_is_written(tmp_path):
     experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
     running.run(EXAMPLE, Request(tmp_path, quick=True))
     assert before == {path.name: path.read_bytes() for path in files}
-
-
-def test_unknown_names_are_named():
-    with pytest.raises(ModelError, match=r"no experiment is called 'scinol-fig9'; there are .*scinol-fig1"):
-        reproduce.experiments(["scinol-fig9"])
-
-
-def test_every_experiment_is_named_as_it_is_listed():
-    assert [experiment.name for experiment in reproduce.experiments(list(reproduce.NAMES))] == list(reproduce.NAMES)
-
-
-def test_missing_data_are_named_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.delenv("TUNEFREE_DATA", raising=False)
-    with pytest.raises(DataError, match=r"bank_additional_full\.parquet .*--data DIR or in TUNEFREE_DATA"):
-        running.reproduce(["pistol-fig2", "scinol-fig2"], Request(tmp_path), quiet=True)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(DataError, match="does not hold a file bank"):
-        running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), quiet=True)
-    monkeypatch.setenv("TUNEFREE_DATA", str(tmp_path))
-    missing = running.reproduce(
-        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), quiet=True, without_missing=True
-    )
-    assert len(missing) == 1 and missing[0].startswith("scinol-table2 was left out")
-    assert (tmp_path / "sgd-fig1.png").exists()

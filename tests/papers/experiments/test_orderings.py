@@ -1,7 +1,5 @@
 """What must come out of each experiment, at its quick size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -80,13 +80,7 @@ def bank_of(
     return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
-def teach(
-    bank: KernelBank,
-    block: Any,
-    data: Rows,
-    cuts: tuple[int, ...] = (),
-    evaluation_weight: Any = None,
-) -> Any:
+def teach(bank: KernelBank, block: Any, data: Rows, cuts: tuple[int, ...] = (), evaluation_weight: Any = None) -> Any:
     """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
     n = n_rows(block)
     predictions = np.empty((len(bank.members), n, bank.n_outputs))

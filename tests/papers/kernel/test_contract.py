@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from tests.extending import run_page
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
-from tunefree.core.errors import ModelError
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.points import points, sums_at, values_within
@@ -103,23 +102,6 @@ def test_compiled_code_computes_the_same_values(name, kind):
     np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
 
 
-@by_kernel
-def test_the_square_of_a_ladder_is_the_next_step(name):
-    X, kernel, wider = drawn(8, 40), kernel_of(name, 2.0 * GAMMA), kernel_of(name, GAMMA)
-    is_square = np.allclose(wider.tile(X, X) ** 2, kernel.tile(X, X), rtol=1e-9)
-    assert is_square == kernel.is_ladder
-
-
-@by_kernel
-def test_gamma_is_a_width_where_there_is_a_distance(name):
-    X, distance = drawn(9, 40), kernel_of(name, GAMMA).distance
-    if distance is not None:
-        unit = {"euclidean": 4.0, "manhattan": 2.0}[distance]
-        scaled = kernel_of(name, GAMMA / unit).tile(2.0 * X, 2.0 * X)
-        np.testing.assert_allclose(scaled, kernel_of(name, GAMMA).tile(X, X), rtol=1e-9)
-        np.testing.assert_allclose(kernel_of(name, GAMMA).diagonal(X), 1.0)
-
-
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
     X = drawn(13, 400)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -131,11 +113,6 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     margins = stopped.fit(X, y).decision_function(X)
     np.testing.assert_allclose(margins, kernel.tile(X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)
     assert IterativeRegularizationClassifier(kernel=OUTSIDE, max_iter=30).fit(X, y).score(X, y) > 0.8
-
-
-def test_what_cannot_be_done_names_the_kernels_that_can():
-    with pytest.raises(ModelError, match=f"choose one of rbf, .*, {OUTSIDE}"):
-        kernel_of("sigmoid", 1.0)
 
 
 def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):

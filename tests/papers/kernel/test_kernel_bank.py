@@ -1,7 +1,5 @@
 """Kernel learners that learn together: nothing depends on cuts or threads, rows wait, and any finite row is borne."""
 
-from __future__ import annotations
-
 import copy
 import os
 
@@ -10,14 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
-from tests.strategies import KINDS, as_dense, as_sparse
-from tunefree import losses
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, teach
+from tests.strategies import KINDS, as_dense
 from tunefree.core import storage, threads
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
-from tunefree.losses.objectives import Objective
-from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig, halves
+from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=5)
@@ -34,10 +29,7 @@ def learned(data, block, cuts=(), frozen=300, **options):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @few
-@given(
-    cuts=st.lists(st.integers(0, 700), max_size=6),
-    view=st.sampled_from(["raw", "steady", "level"]),
-)
+@given(cuts=st.lists(st.integers(0, 700), max_size=6), view=st.sampled_from(["raw", "steady", "level"]))
 def test_cuts_of_batches_change_no_byte(kind, cuts, view):
     data = drawn(0, 700, kind="against", distinct=0.7)
     block = KINDS[kind](data.X)
@@ -45,23 +37,6 @@ def test_cuts_of_batches_change_no_byte(kind, cuts, view):
     whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
     assert whole[1].tobytes() == pieces[1].tobytes()
     assert whole[2].tobytes() == pieces[2].tobytes()
-    assert saved(whole[0]) == saved(pieces[0])
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_cuts_of_rows_that_wait_change_no_byte(kind):
-    data = drawn(0, 250, kind="against")
-    block = KINDS[kind](data.X)
-    whole, pieces = (learned(data, block, at) for at in ((), (0, 0, 1, 100, 249)))
-    assert whole[2].tobytes() == pieces[2].tobytes()
-    assert saved(whole[0]) == saved(pieces[0])
-
-
-def test_rows_one_by_one_change_no_byte():
-    data = drawn(1, 400)
-    block = as_dense(data.X)
-    whole, pieces = (learned(data, block, at, frozen=150) for at in ((), tuple(range(1, 400))))
-    assert whole[1].tobytes() == pieces[1].tobytes()
     assert saved(whole[0]) == saved(pieces[0])
 
 
@@ -100,50 +75,9 @@ def test_rows_wait_until_there_are_enough():
     assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
-def test_a_bank_that_has_seen_nothing_predicts_nothing():
-    data = drawn(5, 10)
-    assert np.isnan(bank_of(data, widths=WIDTHS).predict(as_dense(data.X))).all()
-
-
-def test_predicting_early_leaves_the_bank_as_it_is():
-    data, block = drawn(6, 500), as_dense(drawn(6, 500).X)
-    bank, other = (bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2) for _ in range(2))
-    with frozen_after(400):
-        teach(bank, part(block, 0, 200), data)
-        before = saved(bank)
-        early = bank.predict(block)
-        assert saved(bank) == before
-        np.testing.assert_array_equal(bank.predict(block), early)
-        rest = data._replace(X=data.X[200:], y=data.y[200:], weight=data.weight[200:])
-        teach(bank, part(block, 200, 500), rest)
-        teach(other, block, data)
-    assert saved(bank) == saved(other)
-    # it is what the bank would be, were it to settle now
-    now = bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2)
-    with frozen_after(200):
-        teach(now, part(block, 0, 200), data)
-    np.testing.assert_array_equal(now.predict(block), early)
-
-
-def test_rows_that_wait_are_not_the_callers():
-    data, X = drawn(7, 300), drawn(7, 300).X.copy()
-    bank, other = (bank_of(data, kernel_config=KernelConfig()) for _ in range(2))
-    with frozen_after(200):
-        for start in range(0, 300, 100):
-            buffer = X[start : start + 100].copy()
-            here = data._replace(y=data.y[start : start + 100], weight=data.weight[start : start + 100])
-            teach(bank, as_dense(buffer), here)
-            buffer[:] = 1e6  # used again for something else
-        teach(other, as_dense(X), data)
-    assert saved(bank) == saved(other)
-
-
 @pytest.mark.parametrize(
     ("kind", "n", "objective"),
-    [
-        *((kind, 400, "binary") for kind in sorted(KINDS)),
-        *(("table", n, "against") for n in (1, 100, 300, 400, 684)),
-    ],
+    [*((kind, 400, "binary") for kind in sorted(KINDS)), *(("table", n, "against") for n in (1, 100, 300, 400, 684))],
 )
 def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
     """Before they settle, in the middle of a block, and at its end."""
@@ -166,17 +100,6 @@ def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
         assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
     assert saved(restored) == saved(bank)
     assert saved(copy.deepcopy(bank)) == saved(bank)
-
-
-def test_regression_settles_on_numbers():
-    n = 2000
-    X = np.random.default_rng(9).normal(size=(n, 2))
-    y = 1e3 * np.sin(2.0 * X[:, 0]) + 1e5
-    objective = Objective("regression", losses.Square())
-    data = drawn(9, n)._replace(X=X, y=y, objective=objective, weight=np.ones(n))
-    bank, shown, predictions = learned(data, as_dense(X), n_classes=None)
-    assert np.isfinite(shown[:, 300:]).all()
-    assert np.abs(predictions[1, :, 0] - y).mean() < 0.5 * np.abs(y - y.mean()).mean()
 
 
 EXTREMES = {
@@ -204,87 +127,3 @@ def test_extreme_rows_give_finite_predictions(case, kind, view, double):
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, frozen:]).all()
         assert all(np.isfinite(array).all() for array in bank.save_state()[0].values() if array.dtype.kind == "f")
-
-
-@pytest.mark.parametrize(("heaviest", "average"), [(1e-300, False), (1e30, False), (1e300, True)])
-def test_extreme_weights_give_finite_predictions(average, heaviest):
-    data = drawn(11, 300)
-    for weight in (heaviest * data.weight, np.where(np.arange(300) % 7 == 3, heaviest, 1.0)):
-        bank, shown, predictions = learned(data._replace(weight=weight), as_dense(data.X), frozen=1, average=average)
-        assert np.isfinite(predictions).all()
-        assert np.isfinite(shown[:, 1:]).all()
-
-
-def test_one_class_only_in_the_first_rows():
-    data = drawn(12, 400)
-    data.y[:250] = 1.0
-    bank, shown, predictions = learned(data, as_dense(data.X), frozen=200)
-    assert np.isfinite(predictions).all()
-    assert predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean()
-
-
-def test_raw_rows_too_large_for_the_kernel_are_named():
-    data = drawn(13, 50)
-    for kernel_config, scale in (
-        (KernelConfig("rbf", 1.0), 1e200),
-        (KernelConfig("poly", 1.0), 1e200),
-        (KernelConfig("linear", 1.0), 1e200),
-    ):
-        with pytest.raises(ModelError, match="not a finite number; scale the features"), np.errstate(all="ignore"):
-            taught(data, as_dense(scale * data.X), kernel_config=kernel_config)
-
-
-def test_rows_of_other_dense_columns_are_named():
-    data = drawn(16, 200)
-    bank, _ = taught(data)
-    for wrong in (as_sparse(data.X), as_dense(data.X[:, :2])):
-        with pytest.raises(ModelError, match="dense columns, where the model has learned 4"):
-            teach(bank, wrong, data)
-
-
-def test_sparse_rows_may_have_new_features_at_any_time():
-    rng = np.random.default_rng(17)
-    data = drawn(17, 600)
-    X = np.c_[data.X, np.zeros((600, 20))]
-    X[300:, 4:] = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.1)
-    bank, shown, _ = learned(data, as_sparse(X), frozen=400)
-    other, expected, _ = learned(data, as_dense(X), frozen=400, view="raw")
-    raw, found, _ = learned(data, as_sparse(X), frozen=400, view="raw")
-    assert np.isfinite(shown[:, 400:]).all()
-    np.testing.assert_allclose(found[:, 400:], expected[:, 400:], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("widths", "kernel_config", "problem"),
-    [
-        ((3.0,), KernelConfig(), "widths are powers of two, not 3.0"),
-        ((0.0,), KernelConfig(), "widths are powers of two, not 0.0"),
-        ((1.0, 2.0), KernelConfig("poly"), "the kernel poly has one width only"),
-        ((1.0, 2.0), KernelConfig("linear"), "the kernel linear has one width only"),
-    ],
-)
-def test_widths_that_cannot_be_are_named(widths, kernel_config, problem):
-    with pytest.raises(ModelError, match=problem):
-        bank_of(drawn(18, 1), widths=widths, kernel_config=kernel_config)
-
-
-def test_steepest_slopes_are_kept_when_classes_are_added():
-    data = drawn(19, 200)._replace(objective=Objective("classification", losses.SquaredHinge()))
-    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
-    steepest = bank.members[0].objective.steepest
-    assert steepest > 0.0
-    bank.add_class(Objective("classification", losses.SquaredHinge()), 3, 3)
-    assert bank.members[0].objective.steepest == steepest
-
-
-@pytest.mark.parametrize(
-    ("targets", "expected"),
-    [
-        ([], []),
-        ([5.0, 1.0, 3.0, 2.0], [True, False, True, False]),
-        ([1.7e308, 1.7e308, 1.7e308, 1.0], [False] * 4),
-        ([1.7e308, 8e307, 1.0, 1.0], [True, True, False, False]),
-    ],
-)
-def test_numbers_are_two_labels_by_their_median(targets, expected):
-    assert halves(np.array(targets)).tolist() == expected

@@ -1,7 +1,5 @@
 """Kernel learners as a model: asleep at first, then the widths are mixed, and saved."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -10,7 +8,6 @@ import pytest
 
 from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
-from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS
 from tunefree.papers.kernel.predictor import Kernels
@@ -62,23 +59,6 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
 
 
-def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
-    X, y = rings(1500)
-    made, _ = learned(X[:1000], y[:1000])
-    labels, rest = Labels.of(y[1000:]), dense(X[1000:])
-    mixed = made.losses(labels, made.predict(rest)).mean()
-    of_members = [made.losses(labels, margins).mean() for margins in made.bank.predict(rest)]
-    assert mixed < 1.02 * min(of_members)
-
-
-def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows():
-    X, y = rings(200)
-    made, shown = learned(X, y)
-    assert made.bank.expansion is None
-    assert not shown[0][0].any()
-    assert np.isfinite(made.predict(dense(X))).all()
-
-
 @pytest.mark.parametrize("n", [100, 300, 900])
 def test_cuts_and_saving_change_no_byte(n, tmp_path):
     X, y = rings(1000)
@@ -96,16 +76,6 @@ def test_cuts_and_saving_change_no_byte(n, tmp_path):
             assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
         assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
-
-
-@pytest.mark.parametrize("cuts", [(130,), (100, 190, 270)])
-def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
-    """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
-    X, y = rings(300)
-    (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
-    assert whole.predictor.mixture.base.rounds[0] == 300
-    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
-    assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
 
 
 @pytest.mark.parametrize("frozen", [64, 400])
@@ -128,23 +98,6 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.n_outputs == 4
-
-
-def test_kernel_learners_have_no_weights_of_features():
-    X, y = rings(50)
-    made, _ = learned(X, y, "kernel-pistol")
-    with pytest.raises(ModelError, match="no weights of features"):
-        made.mean_weights()
-
-
-def test_regression_learns_curves():
-    X, _ = rings(1500)
-    y = 1e3 * np.sin(2.0 * X @ AXES[0]) + 1e5
-    made = Model("regression", "kernel-pistol", view="steady", n_features=5)
-    with frozen_after(256):
-        made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
-    errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
-    assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -189,25 +142,3 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
             assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
         ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
     assert ends[0] == ends[1]
-
-
-def test_banks_predict_what_they_learned_after_they_predicted_early():
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    y = np.where(X[:, 0] > 0, "yes", "no")
-    model, other = (Model("classification", "kernel-pistol", view="raw", n_features=4) for _ in range(2))
-    for each in (model, other):
-        each.learn(dense(X), Labels.of(y), np.ones(60))
-    early = model.predict(dense(X))
-    for each in (model, other):
-        each.freeze()
-    np.testing.assert_array_equal(model.predict(dense(X)), other.predict(dense(X)))
-    assert early.shape == (60, 1)
-
-
-def test_kernels_sleep_until_there_are_rows_enough():
-    X, y = rings(60)
-    made, shown = learned(X, y, frozen=40)
-    assert not shown[0][0][:40].any() and shown[0][0][40:].all()
-    late = made.take_late_losses()
-    assert len(late.weight) == 40 and np.isfinite(late.row_losses).all() and made.take_late_losses() is None
-    assert made.bank.nbytes > 0

@@ -6,23 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.svm import SVC
 
 from tests import naive
 from tests.contracts import uncompile
-from tests.papers.kernel.contracts import (
-    OBJECTIVES,
-    bank_of,
-    by_row,
-    drawn,
-    gram,
-    naive_slope,
-    taught,
-)
+from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, gram, naive_slope, taught
 from tests.strategies import KINDS, as_dense
 from tunefree.core import rows
-from tunefree.core.errors import ModelError
 from tunefree.losses.objectives import measured
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
@@ -85,21 +74,6 @@ def test_many_points_agree_with_the_paper():
     assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
-def test_several_widths_at_once_equal_each_alone(kernel, kind):
-    data = drawn(1, 400, kind=kind)
-    widths = (0.25, 4.0, 1.0, 16.0)
-    choice = KernelConfig(kernel, 0.25)
-    together, predictions = taught(data, widths=widths, kernel_config=choice)
-    block = as_dense(data.X)
-    for m, width in enumerate(widths):
-        alone, expected = taught(data, widths=(width,), kernel_config=choice)
-        assert_near(predictions[m], expected[0], TOLERANCE)
-        assert_near(by_row(together, block)[m], by_row(alone, block)[0], TOLERANCE)
-        assert_near(together.predict(block)[m], alone.predict(block)[0], TOLERANCE)
-
-
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
 def test_dense_sparse_and_table_rows_are_learned_alike(kernel):
     data = drawn(2, 300, kind="against")
@@ -127,28 +101,12 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
     assert_near(predictions, expected, TOLERANCE)
 
 
-def test_rows_of_weight_0_are_predicted_not_learned():
-    data = drawn(7, 300)
-    kept = data.weight > 0
-    without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
-    one, with_zeros = taught(data, kernel_config=KernelConfig("rbf", 0.5))
-    other, alone = taught(without, kernel_config=KernelConfig("rbf", 0.5))
-    assert_near(with_zeros[:, kept], alone, TOLERANCE)
-    assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE)
-
-
 def test_uncompiled_gives_the_same_numbers(monkeypatch):
     data = drawn(8, 60)
     _, compiled = taught(data)
     uncompile(monkeypatch)
     _, predictions = taught(data)
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
-
-
-def test_settings_that_make_no_learner_are_named():
-    data = drawn(0, 10)
-    with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):
-        bank_of(data, eta=1.0)
 
 
 def certified(data):
@@ -198,24 +156,3 @@ def by_hand(data, values):
 
     margins, _, _ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
     return margins, slopes
-
-
-def test_the_certificate_holds_for_machines_fitted_to_the_rows():
-    data = drawn(9, 400)
-    _, loss, inner, norm = certified(data)
-    values = gram(data.X, data.X, "rbf", 0.5)
-    for penalty in (1e-2, 1.0, 100.0):
-        for coefficients in (
-            KernelRidge(alpha=penalty, kernel="precomputed").fit(values, data.y).dual_coef_,
-            of_machine(SVC(C=1.0 / penalty, kernel="precomputed").fit(values, data.y, data.weight), len(values)),
-        ):
-            radius = np.sqrt(coefficients @ values @ coefficients)
-            bound = loss - (inner + norm * radius)
-            assert total_loss(data, (values @ coefficients)[:, None]) >= bound
-            assert penalty < 100.0 or bound > 0.5 * total_loss(data, (values @ coefficients)[:, None])
-
-
-def of_machine(machine, n):
-    coefficients = np.zeros(n)
-    coefficients[machine.support_] = machine.dual_coef_[0]
-    return coefficients
