@@ -27,8 +27,8 @@ def interrupt(monkeypatch, after):
     """Let Ctrl-C come when so many batches have been learned."""
     ahead = training.ahead
 
-    def interrupted(batches, **options):
-        for number, read in enumerate(ahead(batches, **options)):
+    def interrupted(batches, *arguments):
+        for number, read in enumerate(ahead(batches, *arguments)):
             if number == after:
                 signal.raise_signal(signal.SIGINT)
             yield read

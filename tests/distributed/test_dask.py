@@ -5,7 +5,7 @@ import pytest
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import ModelError
-from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, dask_training, phases, train
+from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, phases, train, training
 from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
@@ -121,7 +121,7 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
 
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(dask_training.train.__kwdefaults__, "shard_rows", 1)
+    monkeypatch.setitem(training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:

@@ -158,7 +158,7 @@ def broadcast(arrays, header):
         (of_member("units", lambda units: units[1:]), "fixed_(units|weights) has the shape"),
         (of_member("units", lambda units: -units), "fixed_units has -.*, where all are at least 0"),
         (leave_out_units, "fixed_units is missing"),
-        (learn_on, "pool.first_pass.evidence.gradients has the shape 0 x 3"),
+        (learn_on, "model.record.evidence.gradients has the shape 0 x 3"),
         (broadcast, "base.means has the shape|base.weights has the shape"),
         (of_pool(0.0, "unit"), "model.predictor.unit is 0.0, not a finite number from 1"),
         (of_pool(2.0, "unit"), "classes have no unit"),

@@ -41,7 +41,7 @@ def test_weights_are_relative(kind, task):
         assert (margins(kind, problem(task, weights=weights * unit)) == expected).all()
 
 
-@any_kind
+@each_kind
 @each_task
 def test_rows_are_predicted_better_than_by_a_constant(kind, task):
     rows, fresh = problem(task), columns(300, seed=12)
@@ -83,7 +83,7 @@ def extremes():
 
 
 @pytest.mark.filterwarnings("error")
-@any_kind
+@each_kind
 @each_task
 @pytest.mark.parametrize(("name", "X"), list(extremes()), ids=[name for name, _ in extremes()])
 def test_margins_are_finite_on_extreme_columns(kind, task, name, X):

@@ -105,7 +105,7 @@ def learned(plan, callbacks, path, format, **options):
         ),
         (as_json, "json", Plan(target="y", learner="scinol2")),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
-        pytest.param(as_csv, "csv", Plan(target="y", group="kind"), marks=pytest.mark.slow),
+        pytest.param(as_csv, "csv", Plan(target="y", groups="kind"), marks=pytest.mark.slow),
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
@@ -185,7 +185,7 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
         (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
         pytest.param(  # no number
             as_csv,
-            Plan(target="y", group="kind"),
+            Plan(target="y", groups="kind"),
             lambda row: row.replace(b",", b",oops", 1),
             marks=pytest.mark.slow,
         ),

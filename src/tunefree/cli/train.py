@@ -16,7 +16,6 @@ from tunefree.core import machine
 from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import OUTPUT, as_options
-from tunefree.core.storage import only_writer
 from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
@@ -43,6 +42,8 @@ def train(
 
     tunefree train more.csv --from people.model -o people.model
     """
+    from tunefree.core.storage import only_writer
+
     run.check(plan)
     machine.share_freed_memory()
     if is_store(output):

@@ -383,7 +383,7 @@ class SavedMeetings(Part):
     def check(self) -> None:
         """Raise a ModelError unless the rows have as many occurrences as are kept."""
         if len(self.rows) > self.counts[1] or self.rows.sum(dtype=np.int64) != len(self.features):
-            raise ModelError("pool.meetings: the rows do not have the occurrences that are kept")
+            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
 
     def meetings(self) -> FirstMeetings:
         """The same as in memory."""
