@@ -121,7 +121,7 @@ class Explaining:
         ordered: Any = getattr(self, "_sorted", lambda columns: columns)
         return Weights(names, ordered(weights))
 
-    def _of_columns(self) -> np.ndarray:
+    def _column_weights(self) -> np.ndarray:
         """Weights (d, K), the constant first, where each column is one feature."""
         check_is_fitted(self)
         try:

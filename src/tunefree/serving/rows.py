@@ -25,7 +25,7 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
-from tunefree.training.targets import labels_of, of_usable_targets
+from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -138,7 +138,7 @@ class Reader:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
         rows: Any = None  # do not matter
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
-        of_usable_targets(batch, refused)
+        rows_with_usable_targets(batch, refused)
         if trained.model.task == "regression":
             return
         labels, classes = labels_of(target), trained.model.classes

@@ -18,7 +18,7 @@ from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import Finding
-from tunefree.training.targets import of_usable_targets, target_of, task_of
+from tunefree.training.targets import rows_with_usable_targets, target_of, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read
@@ -225,7 +225,7 @@ def _read(
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
             chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, rows), numbers))
-            batch = of_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
             read.append((chunk.data, np.isin(numbers, batch.numbers), batch.target))
             if encoder.target is not None:
                 target_of(reading.task, batch)  # which has an error for what a training cannot learn

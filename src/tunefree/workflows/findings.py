@@ -16,7 +16,7 @@ import pyarrow as pa
 from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
-from tunefree.stream.arrays import of_strings
+from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths
 from tunefree.stream.layout import CODES, MISSING, Layout, Part
@@ -144,7 +144,7 @@ def alike_classes(trained: Any) -> list[Finding]:
     if trained.model.task != "classification" or trained.plan.classes:
         return []
     labels = [label for label in trained.model.classes if isinstance(label, str)]
-    folded = of_strings([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
+    folded = string_array([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
     are_truths = not {"0", "1"}.isdisjoint(labels) and len(labels) > 2 and looks_like_booleans(folded)
     groups: dict[str, list[str]] = {}
     for label, key in zip(labels, (truths(folded) if are_truths else folded).to_pylist(), strict=True):
