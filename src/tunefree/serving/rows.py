@@ -71,13 +71,13 @@ class Reader:
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._of_few(encoder, rows, odd)) is not None:
+        if (batch := self._known_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _of_few(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
         if len(rows) > MOST_ROWS:
             return None

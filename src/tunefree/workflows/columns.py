@@ -301,8 +301,8 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
     ends = float(read.present.min()), float(read.present.max())
     if column.kind == "number":
         return ends
-    within = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
-    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in within)
+    clipped = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
+    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in clipped)
     if column.kind == "time":
         return first[1], last[1]
     return ("T".join(first), "T".join(last)) if column.hours else (first[0], last[0])
@@ -316,16 +316,16 @@ def _as_written(value: Any) -> str:
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
     columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
-    found = roles.likenesses(columns) if sample.usable.any() else []
+    findings = roles.likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():
-        return found
+        return findings
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
     numbers = roles.target_numbers(target, reading.task)
     if numbers is not None:
-        of_leaks = roles.leaks(columns, numbers, reading.task == "classification")
-        found = [finding for finding in of_leaks if finding.column not in leaking] + found
+        leaks = roles.leaks(columns, numbers, reading.task == "classification")
+        findings = [finding for finding in leaks if finding.column not in leaking] + findings
     if reading.guess and (other := task_of(target)).task != reading.task:
         evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
-        found.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
-    return found
+        findings.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
+    return findings
