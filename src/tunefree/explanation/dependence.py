@@ -189,7 +189,7 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     if kind == CODES:
         places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
         return _axis_of_codes(rows, layout, name, places[0]) if places else None
-    places = np.flatnonzero(layout.of_feature[rows.columns] == part).tolist() if kind == NUMBERS else []
+    places = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
     return _axis_of_numbers(rows, layout, part, places[0]) if places else None
 
 

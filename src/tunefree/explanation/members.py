@@ -167,7 +167,7 @@ class Terms:
         number = {column: 1 + k for k, column in enumerate(columns)}
         self.layout, self.names = layout, [CONSTANT, *columns]
         self.of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
-        self.of_feature = self.of_part[layout.of_feature]
+        self.of_feature = self.of_part[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
         """The term of the column that generations know under a key; of a bundle that of its first feature."""

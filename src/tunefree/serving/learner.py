@@ -366,8 +366,8 @@ class Learner:
                     request.sequence = self._journal.add(request.rows, request.remembered)
                     self._journal.forget_waiting(request.ids)
                 if request.name is not None:
-                    answered = request.name, request.digest, request.outcome(), request.sequence
-                    self._journal.keep_answer(*answered, max(self._keeping.remember, 1))
+                    outcome, most = request.outcome(), max(self._keeping.remember, 1)
+                    self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
         return [Event(request.sequence, request.rows, request.remembered) for request in requests if request.rows]
 
     def _learn(self, events: list[Event], converted: Converted | None = None) -> None:

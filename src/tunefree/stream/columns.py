@@ -139,8 +139,8 @@ class Bags(NamedTuple):
 
         def row_words(start: int, stop: int) -> Words:
             first, last = ends[start], ends[stop]
-            slices = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], *slices, lambda places: words.names(places + first))
+            keys, values = words.keys[first:last], words.values[first:last]
+            return Words(words.counts[start:stop], keys, values, lambda places: words.names(places + first))
 
         return cls(words.counts, row_words)
 

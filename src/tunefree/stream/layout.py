@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     """The parts of all columns."""
 
     parts: list[Part]
-    of_feature: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
+    feature_parts: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
     names: Sequence[str]  # of the features
     columns: list[Any]  # of the encoder of a table, else none
 
@@ -65,7 +65,7 @@ class Layout(NamedTuple):
 
     def label(self, feature: int) -> str:
         """What tells a code from the others of its part."""
-        part, name = self.parts[self.of_feature[feature]], self.names[feature]
+        part, name = self.parts[self.feature_parts[feature]], self.names[feature]
         if part.kind == HASHED:
             return name
         rest = name[len(part.column) :]

@@ -185,7 +185,7 @@ def _column(key: int, trained: Trained, layout: Layout) -> str:
     """The name of a column that was compared."""
     if key == TARGET:
         return trained.plan.target or "the label"
-    part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+    part = int(layout.feature_parts[key]) if key > 0 else layout.code_source(-1 - key)[1]
     return layout.parts[part].column
 
 

@@ -169,11 +169,11 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
-    said = (reading.task, why) if is_labelled else ("", "")
+    task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
     further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
     notes = [*map(str, doubts_of_columns(reading.encoder)), *sample.problems]
-    return ColumnsView(source.name, sample.rows, sample.where, *said, views, first + further, notes)
+    return ColumnsView(source.name, sample.rows, sample.where, task, why, views, first + further, notes)
 
 
 class Sample(NamedTuple):

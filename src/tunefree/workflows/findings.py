@@ -258,7 +258,7 @@ class KeptRows:
 
     def _part_of(self, key: int) -> int:
         """The part that a feature, or a code, is of; -1 of codes of a number, which only say where it is missing."""
-        return int(self.layout.of_feature[key] if key > 0 else self.layout.code_source(-1 - key)[1])
+        return int(self.layout.feature_parts[key] if key > 0 else self.layout.code_source(-1 - key)[1])
 
     @property
     def n_compared(self) -> int:
