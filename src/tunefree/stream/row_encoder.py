@@ -61,13 +61,10 @@ class RowEncoder:
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
         unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
-        unforeseen += [
-            encoder.ids.most is not None,
-            _WORD_KINDS & {column.kind for column in columns},
-        ]  # some forgotten
-        unforeseen += (
-            [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)] if reads_frames else []
-        )
+        unforeseen += [encoder.ids.most is not None]  # some may be forgotten
+        unforeseen += [_WORD_KINDS & {column.kind for column in columns}]
+        if reads_frames:
+            unforeseen += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
         self.names = frozenset(column.name for column in columns if not any(unforeseen))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._take_limits()

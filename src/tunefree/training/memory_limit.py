@@ -107,9 +107,7 @@ class MemoryLimit:
         if not self.is_stated or model.bank is not None:
             return None
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
-        others = [
-            sum(size for setting, size in sizes if setting in kind_settings) for kind_settings in (OF_TEXTS, OF_TABLES)
-        ]
+        others = [sum(size for setting, size in sizes if setting in alike) for alike in (OF_TEXTS, OF_TABLES)]
         left_out = min(others) if model.pool is not None else 0  # as members for the other kind of rows are
         evidence = model.record.evidence
         evidence_bytes = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
@@ -139,10 +137,8 @@ class MemoryLimit:
         step = n_features / (_LARGER - SMALL)
         sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
         member_bytes = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
-        needed, left = (
-            step * (model_bytes(larger) - model_bytes(small)),
-            [k for k, size in member_bytes.items() if size > 0.0],
-        )
+        needed = step * (model_bytes(larger) - model_bytes(small))
+        left = [k for k, size in member_bytes.items() if size > 0.0]
         while needed > self.limit and len(left) > 1:
             last = left.pop()
             self.tell(
