@@ -175,6 +175,7 @@ class Journal:
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
+    @property
     def last(self) -> int:
         """The number of the last event there was."""
         numbers = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
