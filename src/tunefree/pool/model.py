@@ -106,8 +106,6 @@ class Model(ScoredModel):
     ended_by : str or None
         The type of the error that left it in the middle of rows, if one has.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
     >>> model = Model("classification", "scinol2")
