@@ -194,8 +194,8 @@ class LossRises(Part):
         for k in large.tolist():
             rise = None
             if k in described:
-                lengths = int(sums.rows[k]), float(means[k]), int(sums.rows_before[k]), float(before[k])
-                rise = Rise(*place(int(sums.lowest[k])), *lengths)
+                n, n_before = int(sums.rows[k]), int(sums.rows_before[k])
+                rise = Rise(*place(int(sums.lowest[k])), n, float(means[k]), n_before, float(before[k]))
                 self._keep(rise)
             kept.append((int(sums.sure[k]), int(sums.rows[k]), rise))
         return kept
