@@ -220,7 +220,7 @@ class _Linear(_Learner):
     def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
         block, n = self._block(rows, True), len(rows)
         if len(self._features) >= self._model.n_features:
-            self._model.reserve_features(2 * len(self._features))
+            self._model.reserve(2 * len(self._features))
         self._member.learn(block, np.array(targets, np.float64), np.ones(n), np.empty((n, self._model.n_outputs)))
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:

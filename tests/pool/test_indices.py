@@ -29,7 +29,7 @@ for kind, block in blocks.items():
     for learner in ["pool", *ALL]:
         model = Model("classification", learner, n_features=7)
         for start, stop in ((0, 50), (50, 320), (320, 600)):
-            model.reserve_features(15 + (start > 300) * 20)
+            model.reserve(15 + (start > 300) * 20)
             model.learn(rows.part(block, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
         model.predict(block)
         model.certificate().table()

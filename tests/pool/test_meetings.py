@@ -195,7 +195,7 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
     for start in range(0, N, 40):
         rows = part(X, start, start + 40)
         most = model.n_slots_after(rows)
-        model.reserve_slots(most)
+        model.reserve(n_slots=most)
         before = model.members[0].state, model.record.evidence.coordinates
         model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
         assert model.n_slots <= most <= reach(X)

@@ -103,7 +103,7 @@ def test_predictions_follow_the_members():
     model.learn(dense(X), Labels.of(y), np.ones(60))
     shown.append(model.predict(dense(X)))
     assert (shown[0] != shown[1]).any()
-    model.reserve_features(9)
+    model.reserve(9)
     np.testing.assert_array_equal(model.predict(dense(X)), shown[1])
     assert model.mean_weights().shape == (9, 1)
     model.add_class("perhaps")

@@ -139,7 +139,7 @@ def learned(task, learner, X, y, loss=None):
     """A model that has learned a data set in one pass, the objective's targets, and the certificate of that pass."""
     labels = Labels.of(y) if task == "classification" else y
     model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
-    model.reserve_features(X.shape[1] + 1)
+    model.reserve(X.shape[1] + 1)
     predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
     targets = model.targets_of(labels.codes) if task == "classification" else y
     evidence = gathered(

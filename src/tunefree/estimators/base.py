@@ -115,7 +115,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """Learn the rounds' rows in a pass, which begins or goes on; whether a callback ended it."""
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
-            model.reserve_features(encoder.n_features)
+            model.reserve(encoder.n_features)
         return one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:

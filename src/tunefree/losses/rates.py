@@ -52,7 +52,7 @@ def check_has_rates(loss: Any, name: str | None) -> None:
     """Raise a ModelError if predictions of a loss are no logarithms, to which an exposure is added."""
     if not has_log_link(loss):
         raise ModelError(
-            f"`exposure` is for losses of counts and amounts, not for {name or 'square'}; "
+            f"`exposure` is for losses of counts and amounts{f', not for {name}' if name else ''}; "
             f"pass `loss` {LOG_LINK}, or leave `exposure` out"
         )
 

@@ -161,8 +161,6 @@ def write_before_events(
 def _total(logarithms: np.ndarray, weights: np.ndarray) -> float:
     """The logarithm of the sum of means, by weight.
 
-    Examples
-    --------
     >>> round(_total(np.log([2.0, 4.0]), np.array([1.0, 0.5])), 9) == round(math.log(4.0), 9)
     True
     """

@@ -35,8 +35,6 @@ NEW, KNOWN, N_CONTEXTS = 0, 1, 2
 def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarray]) -> np.ndarray:
     """Results (n, ...) of a function of a context and its rows, in the order of the rows, whose contexts are (n,).
 
-    Examples
-    --------
     >>> by_context(np.array([0, 1, 0]), lambda number, rows: 10 * number + np.arange(3)[rows])
     array([ 0, 11,  2])
     """

@@ -63,8 +63,6 @@ def estimated_loss(pool: Pool) -> EstimatedLoss | None:
 def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
     """That of the rows of a record, after so many rows, where ``end`` rows count as learned; None of too few.
 
-    Examples
-    --------
     >>> record, rng = WeightsRecord(1), np.random.default_rng(0)
     >>> for start in range(32, 2048, 32):
     ...     losses = rng.exponential(0.2 + 30.0 / rows_learned(np.arange(start, start + 32)))

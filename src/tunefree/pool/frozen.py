@@ -55,8 +55,6 @@ class Predicted(NamedTuple):
 def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.ndarray:
     """Scores (n, C) of rows in order, and behind them (n, 2 C) those with the opposite drift from (n, 1) of the stream.
 
-    Examples
-    --------
     >>> with_opposite_drift(np.array([[3.0], [5.0]]), np.array([[1.0], [-1.0]]))
     array([[ 3., -5.],
            [ 5., -3.]])

@@ -28,8 +28,6 @@ def digests(labels: Any) -> np.ndarray:
     -------
     (n,) uint64 array
 
-    Examples
-    --------
     >>> first, second, third = digests(["ann", "bob", "ann"]).tolist()
     >>> first == third, first == second, bool(digests([1])[0] == digests([1.0])[0])
     (True, False, True)
@@ -44,8 +42,6 @@ def digests(labels: Any) -> np.ndarray:
 def starts_of_runs(groups: np.ndarray) -> np.ndarray:
     """The first row of each run of rows of one group.
 
-    Examples
-    --------
     >>> starts_of_runs(np.array([7, 7, 5, 7]))
     array([0, 2, 3])
     """
@@ -55,8 +51,6 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
 def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weight (n,) of one row of each run, the middle one of those of a weight above 0, and 0 of all others.
 
-    Examples
-    --------
     >>> weights_of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
     array([0., 1., 0., 1.])
     """
@@ -71,8 +65,6 @@ def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def chunks(groups: np.ndarray, weights: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
     """Where rows are cut between runs, if so many were learned before; a chunk is longer than ``most`` if a run is.
 
-    Examples
-    --------
     >>> groups, weights = np.array([7, 7, 5, 5, 6]), np.ones(5)
     >>> list(chunks(groups, weights, 0, 100)), list(chunks(groups, weights, 300, 100))
     ([(0, 2), (2, 4), (4, 5)], [(0, 4), (4, 5)])

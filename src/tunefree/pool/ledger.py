@@ -25,8 +25,6 @@ def joined(parts: Sequence[Any]) -> Any:
 class Ledger:
     """Learned rows that wait to be recorded, which must not depend on how rows come in blocks.
 
-    Examples
-    --------
     >>> from typing import NamedTuple
     >>> class Few(NamedTuple):
     ...     y: np.ndarray

@@ -260,8 +260,6 @@ def late_margin(objective: Objective, rows: int) -> float:
     A learner that had known the class from the start would predict about as much. Margins of other losses than the
     logistic are no log-odds, and begin at 0.
 
-    Examples
-    --------
     >>> round(late_margin(Objective("classification"), 100_000), 2)
     -11.51
     """
@@ -271,8 +269,6 @@ def late_margin(objective: Objective, rows: int) -> float:
 def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: float) -> np.ndarray:
     """The offsets of more outputs; the first output becomes output ``first``, and classes behind begin at a margin.
 
-    Examples
-    --------
     >>> with_late_classes(np.zeros(1), 3, 1, -7.0)
     array([ 0.,  0., -7.])
     """
@@ -284,8 +280,6 @@ def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: f
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:
     """Weights with offsets (K,) added to those of the constant.
 
-    Examples
-    --------
     >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
     (array([[1., 0.]]), array([0.5]))
     """
@@ -299,8 +293,6 @@ def with_offsets(read: Read, offsets: np.ndarray) -> Read:
 def name_of(setting: Setting) -> str:
     """Learner, parameters and view, in words.
 
-    Examples
-    --------
     >>> name_of(Setting("nag", {"eta": 2.0}, "steady")), name_of(Setting("scinol2", {}, "raw"))
     ('nag eta=2 steady', 'scinol2')
     """

@@ -122,8 +122,6 @@ class FirstMeetings:
     n_partial : int
         Features with a slot whose first occurrence had left the log.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
     >>> met = meetings.meet(sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0]), np.ones(2), 1)

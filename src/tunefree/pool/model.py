@@ -106,8 +106,6 @@ class Model(ScoredModel):
     ended_by : str or None
         The type of the error that left it in the middle of rows, if one has.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
     >>> model = Model("classification", "scinol2")
@@ -221,18 +219,16 @@ class Model(ScoredModel):
         meetings = self.linear.meetings
         return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
 
-    def reserve_features(self, n_features: int) -> None:
-        """Reserve capacity for at least so many features."""
-        self.n_features = max(self.n_features, n_features)
-        self.linear.reserve(self.n_features)
-        self.reserve_slots(self.n_slots)
+    def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
+        """Reserve capacity for at least so many features, and statistics of so many (see :meth:`n_slots_after`).
 
-    def reserve_slots(self, n_slots: int, exactly: bool = False) -> None:
-        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`.
-
-        It doubles, unless it has to be of so many ``exactly``.
+        It doubles, unless it has to be of so many statistics ``exactly``. None are copied while rows are learned.
         """
         self._check_learns()
+        if n_features:
+            self.n_features = max(self.n_features, n_features)
+            self.linear.reserve(self.n_features)
+        n_slots = max(n_slots, self.n_slots if n_features else 0)
         self.linear.reserve(n_slots=n_slots, exactly=exactly)
         self.record.reserve(n_slots, self.n_outputs, self.objective, exactly)
 
@@ -266,7 +262,7 @@ class Model(ScoredModel):
         Parameters
         ----------
         X : block of rows
-            The model gets capacity for its features, if :meth:`reserve_features` was not called before.
+            The model gets capacity for its features, if :meth:`reserve` was not called before.
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
@@ -290,7 +286,7 @@ class Model(ScoredModel):
         self._check_learns(again)
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
-            self.reserve_features(reach(X))
+            self.reserve(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         rows, margins, row_losses = LabelledRows(X, codes, weight, evaluation_weight), [], [np.empty(0)]
         starts = [0, *(first for first, _ in new), n_rows(X)]

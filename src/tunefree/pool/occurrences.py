@@ -252,8 +252,6 @@ def links(features: np.ndarray, serials: np.ndarray, latest: np.ndarray) -> np.n
 
     Writes the last occurrence of each feature to ``latest``.
 
-    Examples
-    --------
     >>> latest = np.zeros(4, np.int32)
     >>> links(np.array([3, 1, 3, 3]), np.array([0, 0, 1, 4]), latest)[:, 2:].tolist(), latest
     ([[0, 1], [0, 1], [1, 2], [3, 3]], array([0, 2, 0, 4], dtype=int32))

@@ -68,8 +68,6 @@ class ModelOptions:
     ModelError
         If they cannot be combined.
 
-    Examples
-    --------
     >>> options = ModelOptions("classification", loss="hinge", learner="nag")
     >>> options.is_mixed, options.is_calibrated, options.objective(3).is_softmax
     (False, True, False)

@@ -32,8 +32,6 @@ def published(model: Model) -> Model:
     model : Model
         Nothing must learn meanwhile.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
     >>> model, X, y = Model("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)

@@ -21,8 +21,6 @@ class RelativeWeights(Part):
     unit, mass : float
         The power of two next below the first weight, and the sum of the weights in such units.
 
-    Examples
-    --------
     >>> RelativeWeights().of(np.array([7.0, 0.0, 21.0]))
     array([1. , 0. , 1.5])
     """

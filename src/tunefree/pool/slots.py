@@ -30,8 +30,6 @@ class Slot(NamedTuple):
     def name(self) -> str:
         """In words.
 
-        Examples
-        --------
         >>> Slot(2048, "boosted", 1, 2).name
         'boosted of 2048, previous, nag'
         """

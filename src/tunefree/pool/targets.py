@@ -64,8 +64,6 @@ def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray |
 def written(label: Any) -> Any:
     """How a label is written, such that 1, "1" and "1.0" are the same, and True and "true".
 
-    Examples
-    --------
     >>> written(1) == written("1.0"), written(True) == written("true"), written("a")
     (True, True, 'a')
     """
@@ -79,8 +77,6 @@ def written(label: Any) -> Any:
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it.
 
-    Examples
-    --------
     >>> is_missing(None), is_missing(np.float64("nan")), is_missing("nan")
     (True, True, False)
     """
@@ -132,8 +128,6 @@ def place_of(label: Any, labels: Sequence[Any]) -> int:
     ModelError
         If it is not among them; the message proposes the nearest.
 
-    Examples
-    --------
     >>> place_of("1.0", [0, 1]), place_of("no", ["yes", "no"])
     (1, 1)
     """
@@ -191,8 +185,6 @@ class RunningMean:
         (n,) array
             The mean of the targets before each row, NaN where there are none.
 
-        Examples
-        --------
         >>> RunningMean().add(np.array([1.0, 1.0, 3.0]), np.array([1900.0, 2000.0, 1990.0]))
         array([  nan, 1900., 1950.])
         """

@@ -31,8 +31,6 @@ def _put(waiting: Waiting, rows: _Rows) -> None:
 class Waiting(Part):
     """What members predicted of the latest rows, by the digest of their observation.
 
-    Examples
-    --------
     >>> waiting = Waiting()
     >>> waiting.keep(np.array([7], np.uint64), np.array([[[0.25]]]))
     >>> later = np.array([[[0.5]], [[0.75]]])

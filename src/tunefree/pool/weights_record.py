@@ -49,8 +49,6 @@ class WeightsRecord(Part):
         Sums since the point before, of the members and of the mixture: weighted losses, weights, rows, squares of the
         weighted losses of units, and units. A unit is a row, or a run of rows of one group.
 
-    Examples
-    --------
     Two members, of which the second sleeps up to row 100:
 
     >>> record = WeightsRecord(2)

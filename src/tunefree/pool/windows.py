@@ -45,8 +45,6 @@ class Window(Part):
     failures : int
         Trials that failed since the last one that did not.
 
-    Examples
-    --------
     A window that has enough weight after a trial, and no longer after the next 2,048 rows:
 
     >>> window = Window(2048, np.array([True, False]))
@@ -92,8 +90,6 @@ class Window(Part):
 class Rises(Part):
     """Tells where the loss of a stream rises.
 
-    Examples
-    --------
     >>> rises = Rises()
     >>> steady = [rises.add(0.5 + 0.01 * (block % 3)) for block in range(20)]
     >>> any(steady), rises.add(0.9)

@@ -175,6 +175,7 @@ class Journal:
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
+    @property
     def last(self) -> int:
         """The number of the last event there was."""
         numbers = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
@@ -237,6 +238,7 @@ class Journal:
         self._n["requests"] += 1
         self._drop_oldest("requests", most)
 
+    @property
     def versions(self) -> list[Version]:
         """What was saved, the oldest first."""
         columns = "number, sequence, n_rows, loss, created, reason"
@@ -248,9 +250,9 @@ class Journal:
 
     def keep_versions(self, most: int) -> None:
         """Forget versions but the latest, and the events before all that are kept."""
-        for version in self.versions()[:-most]:
+        for version in self.versions[:-most]:
             self._all("DELETE FROM versions WHERE number = ?", version.number)
-        oldest = self.versions()[0].sequence
+        oldest = self.versions[0].sequence
         self._all("DELETE FROM events WHERE sequence <= ?", oldest)
 
     def close(self) -> None:

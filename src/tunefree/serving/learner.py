@@ -463,7 +463,7 @@ class Learner:
         if (model.model.task, model.encoder.target) != (before.model.task, before.encoder.target):
             raise ModelError("the model has another target or task than the one that is served")
         continued(model)
-        last = self._journal.last()
+        last = self._journal.last
         number = self.store.add(model, last, reason).number
         self._begin(self.store.current(), last)
         self._publish()

@@ -116,7 +116,7 @@ class Store:
     @property
     def versions(self) -> list[Version]:
         """What was saved, the oldest first; the last is the current one."""
-        return self.journal.versions()
+        return self.journal.versions
 
     def add(self, trained: Trained, sequence: int, reason: str) -> Version:
         """Save a model that has learned all events up to one, as the current version.

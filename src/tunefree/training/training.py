@@ -201,7 +201,7 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
 
     Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
     """
-    trained.model.reserve_features(batch.n_features)
+    trained.model.reserve(batch.n_features)
     step = learn(trained, batch)
     Notes().step(trained, step)
     if trained.samples is not None:
@@ -302,11 +302,10 @@ class _Reader:
             n_slots = model.n_slots_after(batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
-                model.reserve_slots(n_slots, exactly=True)
+                model.reserve(n_slots=n_slots, exactly=True)
             elif not self.limit.is_stated or n_slots > model.n_features:  # else it is looked at fixed rows
                 self.limit.make_room(model, n_slots)
-            model.reserve_slots(n_slots)
-            model.reserve_features(batch.n_features)
+            model.reserve(batch.n_features, n_slots)
             self.stop.learns = True
             for part in cut(trained, batch, interval):
                 if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
@@ -327,7 +326,7 @@ class _Reader:
             encoder = trained.encoder
             # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.
             if not self.source.rewindable and self.n_forgotten == n_forgotten(encoder):
-                trained.model.reserve_features(encoder.n_features)
+                trained.model.reserve(encoder.n_features)
                 self.checkpoints.keep()
             raise
 

@@ -87,7 +87,7 @@ class Contestant:
     def learn(self, batch: Batch, n_features: int) -> None:
         """Predict and learn rows, which is timed."""
         began = time.perf_counter()
-        self.model.reserve_features(n_features)
+        self.model.reserve(n_features)
         learn(self.trained, batch)
         self.seconds += time.perf_counter() - began
 
