@@ -68,10 +68,10 @@ class _Columns:
         are_numbers = {name for name, value in row.items() if isinstance(value, float)}
         features = [(self.numbers, name) for name in sorted(are_numbers - self.numbers.keys(), key=str)]
         for name in sorted(row.keys() - are_numbers, key=str):
-            of_column, value = self.categories.setdefault(name, {}), row[name]
-            features += [] if value in of_column else [(of_column, value)]
-        for of_column, key in features:
-            of_column[key] = self.n_features
+            column_codes, value = self.categories.setdefault(name, {}), row[name]
+            features += [] if value in column_codes else [(column_codes, value)]
+        for column_codes, key in features:
+            column_codes[key] = self.n_features
             self.n_features += 1
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
@@ -84,15 +84,15 @@ class _Columns:
         codes = np.zeros((len(rows), len(self.categories)), np.int32)
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
-            codes[i] = [of_column.get(row.get(name, ...), 0) for name, of_column in self.categories.items()]
+            codes[i] = [column_codes.get(row.get(name, ...), 0) for name, column_codes in self.categories.items()]
             present = sorted((name for name in late if isinstance(row.get(name), float)), key=str)
             features += [self.numbers[name] for name in present]
             values += [row[name] for name in present]
             pointers.append(len(values))
         as_array = np.array(numbers, np.float64).reshape(len(rows), -1)
-        of_late = list(self.numbers.values())[len(dense) :]  # ascending
+        late_features = list(self.numbers.values())[len(dense) :]  # ascending
         words = sparse(pointers, features, values)
-        return table(as_array, np.arange(1, len(dense) + 1), codes, words, late=of_late)
+        return table(as_array, np.arange(1, len(dense) + 1), codes, words, late=late_features)
 
 
 class _Learner:
@@ -280,7 +280,7 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
 
         probabilities = [self.predict_proba_one(x) for x in _rows(X)]
         classes = pd.Index(self._model.classes, tupleize_cols=False)
-        return pd.DataFrame([list(of_row.values()) for of_row in probabilities], index=X.index, columns=classes)
+        return pd.DataFrame([list(shares.values()) for shares in probabilities], index=X.index, columns=classes)
 
 
 class _Regressor(_Learner, base.MiniBatchRegressor):

@@ -26,7 +26,7 @@ def frame_of(n: int, seed: int) -> pd.DataFrame:
 
 def of_general_way(monkeypatch: pytest.MonkeyPatch, model: Any, X: Any) -> tuple[str, Any]:
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "of_one_row", lambda *arguments, **options: None)
+        patch.setattr(tables, "one_row_block", lambda *arguments, **options: None)
         return outcome(model, X)
 
 
@@ -68,7 +68,7 @@ def test_rows_alone_have_the_bits_of_rows_together(make: Any) -> None:
     alone = np.concatenate([predict(new[i : i + 1]) for i in range(60)])
     assert alone.tobytes() == predict(new).tobytes()
     assert vars(model) == before and pickle.dumps(model) == pickled
-    assert all(tables.of_one_row(model, new[i : i + 1]) is not None for i in range(60))
+    assert all(tables.one_row_block(model, new[i : i + 1]) is not None for i in range(60))
 
 
 def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_rows_that_are_learned_between() -> None:
 
 
 def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame, way = frame_of(N, 0), tables.of_one_row
+    frame, way = frame_of(N, 0), tables.one_row_block
     y, ways = (frame["width"] > 0).to_numpy(), list[bool]()
 
     def noted(*arguments: Any, **options: Any) -> Any:
@@ -103,7 +103,7 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
         ways.append(row is not None)
         return row
 
-    monkeypatch.setattr(tables, "of_one_row", noted)
+    monkeypatch.setattr(tables, "one_row_block", noted)
     model, general = (TuneFreeClassifier().partial_fit(frame[:200], y[:200], classes=[False, True]) for _ in range(2))
     rows = [*(frame[i : i + 1] for i in range(200, 240)), *odd_rows(frame)]
     for row in rows:
@@ -113,7 +113,7 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
             for learner in (model, general):
                 with monkeypatch.context() as patch:
                     if learner is general:
-                        patch.setattr(tables, "of_one_row", lambda *arguments, **options: None)
+                        patch.setattr(tables, "one_row_block", lambda *arguments, **options: None)
                     try:
                         learner.partial_fit(row, [True])
                     except Exception as error:

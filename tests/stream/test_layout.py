@@ -21,8 +21,8 @@ OF_CODES = {"day[month=9]": "day[month]", "day[year=2023]": "day[year]", "at[hou
 def test_each_feature_has_its_part():
     encoder, _ = encoded(TABLE, text=["told"])
     layout, names = Layout.of_encoder(encoder), encoder.names()
-    of = {name: layout.parts[part] for name, part in zip(names[1:], layout.of_feature[1:].tolist(), strict=True)}
-    assert layout.of_feature[0] == -1
+    of = {name: layout.parts[part] for name, part in zip(names[1:], layout.feature_parts[1:].tolist(), strict=True)}
+    assert layout.feature_parts[0] == -1
     for name, part in (OF_NUMBERS | OF_CODES | {"job[missing]": "job", "a=b=x=1": "a=b", "rich=true": "rich"}).items():
         assert of[name].name == part, name
     assert {of[name].kind for name in OF_NUMBERS} == {NUMBERS}

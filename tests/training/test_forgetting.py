@@ -13,7 +13,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.learned import summary
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.source import open_source
-from tunefree.training.memory_limit import held, limit_of
+from tunefree.training.memory_limit import limit_of, model_bytes
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
@@ -53,7 +53,7 @@ def test_features_are_forgotten_by_evidence_and_age():
     def of(*keys):
         array = np.array(keys, np.uint64)
         codes = Codes(np.arange(len(keys)), array, one_by_one(lambda k: f"k{keys[k]}"))
-        return ids.of_chunk(len(keys), [(0, codes)], [], True)[0][:, 0].tolist()
+        return ids.chunk_features(len(keys), [(0, codes)], [], True)[0][:, 0].tolist()
 
     assert of(7, 8, 9) == [1, 2, 3] and of(7, 9, 6) == [1, 3, 4] and ids.take_forgotten() == []
     assert of(8, 5) == [2, 4]  # 6 was seen once, as 8 before this chunk; the older of those seen least goes
@@ -72,7 +72,7 @@ def test_batches_do_not_matter(tmp_path, plan):
     assert models[0].keys() == models[1].keys()
     assert all(models[1][name].tobytes() == array.tobytes() for name, array in models[0].items())
     assert trained.encoder.ids.n_forgotten > 500
-    assert held(trained.model) <= limit_of(limit)
+    assert model_bytes(trained.model) <= limit_of(limit)
     Trained.load(tmp_path / "m").save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
 

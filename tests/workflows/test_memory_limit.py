@@ -10,7 +10,7 @@ from tunefree.pool import growth
 from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.targets import Labels
-from tunefree.training.memory_limit import MemoryLimit, held
+from tunefree.training.memory_limit import MemoryLimit, model_bytes
 from tunefree.training.training import train
 
 
@@ -46,7 +46,7 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
     trained = train(ids_met_twice, plan, tell=told.append, memory_limit="40M")
     of_memory = [message for message in told if not message.startswith("the loss rose")]
     assert of_memory and all("features and takes" in message for message in of_memory)
-    assert held(trained.model) < 40 * 2**20
+    assert model_bytes(trained.model) < 40 * 2**20
     told = []
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
         train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
@@ -55,9 +55,9 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
 def test_room_for_one_more_feature_is_room_for_twice_as_many():
     model = Model("classification", "scinol2", n_features=2**12)
     n_features, messages = model.members[0].room + 1, []
-    MemoryLimit(int(2.1 * held(model)), messages.append).make_room(model, n_features)
+    MemoryLimit(int(2.1 * model_bytes(model)), messages.append).make_room(model, n_features)
     with pytest.raises(ModelError, match=f"{n_features:,} features would take"):
-        MemoryLimit(int(1.9 * held(model)), messages.append).make_room(model, n_features)
+        MemoryLimit(int(1.9 * model_bytes(model)), messages.append).make_room(model, n_features)
 
 
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
@@ -65,7 +65,7 @@ def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
     trained = train(ids, Plan(hash_bits=16), tell=told.append, memory_limit="10M")
     left_out = [message for message in told if message.endswith("is left out")]
     assert left_out and 1 <= len(trained.model.members) < 8
-    assert held(trained.model) < 10 * 2**20
+    assert model_bytes(trained.model) < 10 * 2**20
 
 
 def test_what_predicts_least_for_its_memory_is_given_up_first():
@@ -92,10 +92,10 @@ def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so
     X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
     model = Model("classification", n_features=4)
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
-    before = held(model)
+    before = model_bytes(model)
     assert model.pool.kept_rows == (1500, 1500)
     assert model.pool.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
-    assert model.pool.put_to_sleep() == "the windows of the latest rows" and held(model) < before
+    assert model.pool.put_to_sleep() == "the windows of the latest rows" and model_bytes(model) < before
     model.learn(dense(X[1500:]), Labels.of(y[1500:]), np.ones(500))
     assert Model.restore(*model.save_state()).pool.kept_rows == model.pool.kept_rows == (750, 2000)
     model.freeze()

@@ -17,7 +17,7 @@ from tunefree.report.findings import notes_of
 from tunefree.report.formats import in_figures, memory
 from tunefree.report.words import describe
 from tunefree.training.callbacks import Callback, Step
-from tunefree.workflows.findings import of_reasons
+from tunefree.workflows.findings import oddity_findings
 
 if TYPE_CHECKING:
     from tunefree.model_files.trained import Trained
@@ -54,8 +54,8 @@ class TrainingDisplay(Callback):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
-        of_columns = [oddity for oddity in trained.progress.oddities if not oddity.rows]
-        rendering.show(self.console, notes_of(of_reasons(of_columns)))
+        column_oddities = [oddity for oddity in trained.progress.oddities if not oddity.rows]
+        rendering.show(self.console, notes_of(oddity_findings(column_oddities)))
         self.share = source.progress()
         self.progress.bar.start()
 

@@ -83,8 +83,9 @@ class Files(Parameters):
 
         if live and self.data == ["-"] and self.encoding is None:
             use_lines_as_they_come(0.0, from_the_first=True)
-        of_text = self.format, self.delimiter, self.encoding
-        source = open_source(self.data, *of_text, is_table=is_table, escape=self.escape)
+        source = open_source(
+            self.data, self.format, self.delimiter, self.encoding, is_table=is_table, escape=self.escape
+        )
         return source if plan is None else replace(source, column_types=plan.column_types)
 
 
@@ -296,14 +297,14 @@ def unless_standard(output: Path | str | None) -> Path | None:
 
 def tell_of_rows(bad: BadRows) -> None:
     """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
-    from tunefree.workflows.findings import of_reasons
+    from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:
         typer.echo(as_options(f"{bad.tally.count} rows skipped, the first: {bad.tally.first[0]}"), err=True)
     reasons = bad.tally.reasons()
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
-    for finding in of_reasons(bad.tally.oddities()):
+    for finding in oddity_findings(bad.tally.oddities()):
         typer.echo(as_options(f"note: {finding}"), err=True)
 
 

@@ -55,7 +55,7 @@ class Statistics(NamedTuple):
 
     def plus(self, other: Statistics) -> Statistics:
         """The sums over the shards of both."""
-        kept = _of_largest_units(self, other)
+        kept = _largest_unit_masks(self, other)
         sums = {}
         for name in self.sums | other.sums:
             terms = [s.sums[name] for s in (self, other) if name in s.sums]
@@ -79,7 +79,7 @@ def _units(statistics: Statistics) -> np.ndarray:
     return np.ones(len(statistics.weights)) if statistics.units is None else statistics.units
 
 
-def _of_largest_units(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
+def _largest_unit_masks(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
     """Of which coordinates (d,) each has the larger unit, or the same; None where all units are 1."""
     if one.units is None and other.units is None:
         return None
@@ -171,14 +171,14 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
         array = state[field.name]
         kind = SUM if field.name in SUMS.get(type(state), ()) else MEAN
-        of_features = kind if FEATURE in field.axes[:1] else ""
-        numbers[of_features + field.name] = array if field.axes else array.reshape(())
+        prefix = kind if FEATURE in field.axes[:1] else ""
+        numbers[prefix + field.name] = array if field.axes else array.reshape(())
     return numbers
 
 
-def _along(of_coordinates: np.ndarray, array: np.ndarray) -> np.ndarray:
+def _along(factors: np.ndarray, array: np.ndarray) -> np.ndarray:
     """One number for each coordinate, shaped so that it goes with an array (d, ...)."""
-    return of_coordinates.reshape(-1, *[1] * (array.ndim - 1))
+    return factors.reshape(-1, *[1] * (array.ndim - 1))
 
 
 def _statistics(
@@ -222,9 +222,9 @@ def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Prov
     return Proved(record.evidence.arrays(n_features), risks, targets)
 
 
-def add_proved(record: FirstPassRecord, of_shards: Proved, n_features: int, n_outputs: int) -> None:
+def add_proved(record: FirstPassRecord, shard_sums: Proved, n_features: int, n_outputs: int) -> None:
     """Add the sums of shards to a record."""
-    total = proved(record, n_features, RunningMean()).plus(of_shards)
+    total = proved(record, n_features, RunningMean()).plus(shard_sums)
     record.evidence = Evidence(n_features, n_outputs).restored(total.arrays)
     record.risks.update({name: Progressive(**risk) for name, risk in total.risks.items()})
     record.targets = RunningMean(**total.targets)

@@ -73,13 +73,13 @@ def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
     if isinstance(value, np.ndarray):
         return {name: value}, None
     if isinstance(value, dict):
-        of_parts = {key: packed(f"{name}.{key}", part) for key, part in value.items()}
+        packed_parts = {key: packed(f"{name}.{key}", part) for key, part in value.items()}
     elif isinstance(value, list | tuple):
-        of_parts = {str(key): packed(f"{name}.{key}", part) for key, part in enumerate(value)}
+        packed_parts = {str(key): packed(f"{name}.{key}", part) for key, part in enumerate(value)}
     else:
         return {}, value
-    arrays = {key: array for of_part, _ in of_parts.values() for key, array in of_part.items()}
-    rest = {key: of_part for key, (_, of_part) in of_parts.items()}
+    arrays = {key: array for part_arrays, _ in packed_parts.values() for key, array in part_arrays.items()}
+    rest = {key: part_rest for key, (_, part_rest) in packed_parts.items()}
     return arrays, rest if isinstance(value, dict) else list(rest.values())
 
 

@@ -58,9 +58,9 @@ def learn(
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
-    held = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
-    of_shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
-    items = [(rows, held, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in of_shards]
+    handle = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
+    shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
+    items = [(rows, handle, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
     ready = engine.each("prepare", prepared, items)
     del local, items
     end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start._make)
@@ -119,8 +119,8 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
             break
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
-    held = engine.hold("beginning", beginning)
-    items = [(shard, held, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
+    handle = engine.hold("beginning", beginning)
+    items = [(shard, handle, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
     local = engine.each("read", read, items)
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     whole = united(beginning, surveys)
@@ -141,8 +141,8 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:
     """Let a worker learn the sample; the handle of the start."""
     sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
-    of_rows = whole.classes, whole.encoder.n_features
-    return engine.one("start", shard_pass.started, beginning, *of_rows, sample, sizes.sample == sizes.rows)
+    n_features, is_all = whole.encoder.n_features, sizes.sample == sizes.rows
+    return engine.one("start", shard_pass.started, beginning, whole.classes, n_features, sample, is_all)
 
 
 def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:

@@ -117,8 +117,8 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
             header["further"]["rows"] = 0
         first = BadRows()
         note_roles(reading, first)
-        of_rows = reading.task, reading.classes, tuple(first.tally.oddities())
-        return Beginning(plan, source.kind, (arrays, header), *of_rows)
+        oddities = tuple(first.tally.oddities())
+        return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes, oddities)
     return None
 
 
@@ -145,7 +145,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     targets = [target_of(beginning.task, batch) for batch in batches]
     labels: dict[Any, int] = {}
     if beginning.task == "classification":
-        targets = [_codes(of_batch, labels) for of_batch in targets]
+        targets = [_codes(batch_targets, labels) for batch_targets in targets]
     weights = [batch.weight for batch in batches]
     rows = gathered(list(map(Encoded, [batch.rows for batch in batches], targets, weights)))
     totals = np.bincount(rows.y.astype(np.int64), rows.weight, len(labels)).tolist() if labels else []
@@ -191,19 +191,19 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     encoder = encoder_of(beginning.kind).restore(*beginning.encoder)
     if not hasattr(encoder, "absorb"):
         raise DataError(f"rows of {beginning.kind} cannot be spread", remedy="train on one machine")
-    for of_shard in surveys:
-        encoder.absorb(*of_shard.encoder)
-    labels = dict.fromkeys([*beginning.classes, *(label for of_shard in surveys for label in of_shard.labels)])
-    offsets = np.cumsum([0, *(of_shard.n_rows for of_shard in surveys)]).tolist()
+    for survey in surveys:
+        encoder.absorb(*survey.encoder)
+    labels = dict.fromkeys([*beginning.classes, *(label for survey in surveys for label in survey.labels)])
+    offsets = np.cumsum([0, *(survey.n_rows for survey in surveys)]).tolist()
     skipped = Tally()
     for oddity in beginning.oddities:
         skipped.note(oddity)
     totals: dict[str, float] = {}
-    for of_shard in surveys:
-        skipped.add_all(of_shard.skipped)
-        for label, total in zip(of_shard.labels, of_shard.totals, strict=True):
+    for survey in surveys:
+        skipped.add_all(survey.skipped)
+        for label, total in zip(survey.labels, survey.totals, strict=True):
             totals[str(label)] = totals.get(str(label), 0.0) + total
-    problems = [of_shard.problem for of_shard in surveys if of_shard.problem is not None]
+    problems = [survey.problem for survey in surveys if survey.problem is not None]
     return United(encoder, list(labels), offsets, skipped, problems, totals)
 
 

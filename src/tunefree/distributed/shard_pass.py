@@ -142,14 +142,14 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
     """
     rows = shuffled(gathered(last))
     with threads.one_for_products():
-        means, of_means = _end(start, total, rows, adds_sums=False)
-        sums, of_sums = _end(start, total, rows, adds_sums=True)
-    model = sums if of_sums.loss < of_means.loss else means
+        means, means_metrics = _end(start, total, rows, adds_sums=False)
+        sums, sums_metrics = _end(start, total, rows, adds_sums=True)
+    model = sums if sums_metrics.loss < means_metrics.loss else means
     model.record = means.record
     model.pool.has_finished = True
     for growth in _growths(model):
         growth.resume(model.pool.rows)
-    passed = [start.metrics, asdict(of_means), *([total.metrics] if total.metrics else [])]
+    passed = [start.metrics, asdict(means_metrics), *([total.metrics] if total.metrics else [])]
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 

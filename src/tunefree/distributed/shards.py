@@ -160,7 +160,7 @@ def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shar
         ranges.setdefault(file, []).append((start, stop, count))
     pieces: list[Piece] = []
     for file in source.files:
-        pieces += _of_text(source, file, ranges[file]) if file in ranges else _of_whole(source, file, cut)
+        pieces += _text_pieces(source, file, ranges[file]) if file in ranges else _whole_pieces(source, file, cut)
     groups = joined([piece.counted for piece in pieces], cut.fewest_rows)
     return [
         Shard(number, tuple(pieces[place] for place in group), source.format, source.delimiter)
@@ -198,7 +198,7 @@ def _is_plain_text(source: Source, file: str) -> bool:
     return os.path.splitext(file)[1].lower() not in COMPRESSIONS and start not in known
 
 
-def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:
+def _text_pieces(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
     ways = [*accumulate((count.ends_inside for _, _, count in ranges), lambda way, ends: int(ends[way]), initial=0)]
     before = [0, *accumulate(count.lines[way] for way, (_, _, count) in zip(ways, ranges, strict=False))]
@@ -216,7 +216,7 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     ]
 
 
-def _of_whole(source: Source, file: str, cut: Cut) -> list[Piece]:
+def _whole_pieces(source: Source, file: str, cut: Cut) -> list[Piece]:
     """The row groups of a Parquet file, or equal parts of these; any other file as it is."""
     if source.format != "parquet":
         return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]

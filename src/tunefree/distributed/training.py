@@ -138,7 +138,7 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
         if y is None:
             raise DataError("an array has no targets", remedy="give them as y=")
         plan = replace(plan, target=TARGET)
-        tables = _of_arrays(engine, data, y)
+        tables = _array_tables(engine, data, y)
     rows = engine.values(engine.each("count", count_rows, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
@@ -150,17 +150,17 @@ def _computed(engine: Any, delayed: Any) -> list[Any]:
     return list(engine.client.compute(delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)))
 
 
-def _of_arrays(engine: Any, X: Any, y: Any) -> list[Any]:
+def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
     """Handles of tables, one for each block of rows."""
     if X.ndim != 2:
         raise DataError(f"an array of {X.ndim} dimensions is not a table", remedy="reshape it to (rows, columns)")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    blocks, of_y = (_computed(engine, of.to_delayed()) for of in (X, y))
-    if len(blocks) != len(of_y):
-        problem = f"there are {len(blocks)} blocks of rows and {len(of_y)} of targets"
+    blocks, target_blocks = (_computed(engine, array.to_delayed()) for array in (X, y))
+    if len(blocks) != len(target_blocks):
+        problem = f"there are {len(blocks)} blocks of rows and {len(target_blocks)} of targets"
         raise DataError(problem, remedy="rechunk both in the same way")
-    return list(engine.each("table", table_of, list(zip(blocks, of_y, strict=True))))
+    return list(engine.each("table", table_of, list(zip(blocks, target_blocks, strict=True))))
 
 
 def count_rows(table: Any) -> int:

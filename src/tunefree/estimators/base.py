@@ -85,8 +85,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         dimension = special_about(learner).dimension
         if dimension is not None and self._encoder is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
-        average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
-        return Model(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
+        average, view, config = bool(getattr(self, "average", False)), self._view(), self._config()
+        return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config)
 
     def _config(self) -> Any:
         """What a learner that is not linear needs beside its settings."""
@@ -136,13 +136,13 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
         random = check_random_state(self.random_state)
-        rounds = validation.as_given(weight)
+        rounds = validation.rounds_in_order(weight)
         if self.shuffle:
-            rounds = validation.spread(self._digests(X) + validation.of_targets(y), weight)
+            rounds = validation.spread(self._digests(X) + validation.target_digests(y), weight)
         self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
-            of_pass = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            is_over = self._pass(X, y, of_pass, *callbacks)
+            pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+            is_over = self._pass(X, y, pass_rounds, *callbacks)
             self._learned.progress.end_pass()
             if is_over:
                 break
@@ -213,7 +213,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
-    def _of_blocks(self, X: Any, of_block: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
+    def _block_results(self, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
         """Results of a function of the model, blocks of rows, and their exposures if there is a function of these."""
         check_is_fitted(self)
         with self._turn():
@@ -222,11 +222,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             for start in range(0, n_rows(X), validation.BLOCK):
                 stop = start + validation.BLOCK
                 exposed = [] if exposures is None else [exposures[start:stop]]
-                results.append(of_block(model, self._formed(part(X, start, stop)), *exposed))
+                results.append(compute(model, self._formed(part(X, start, stop)), *exposed))
             return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
-        return self._of_blocks(X, lambda model, block: model.predict(block))
+        return self._block_results(X, lambda model, block: model.predict(block))
 
     @property
     def progressive_loss_(self) -> float:

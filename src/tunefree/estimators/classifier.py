@@ -178,7 +178,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
             self.n_iter_, codes = 1, np.searchsorted(self.classes_, y)
             try:
-                self._watched(callbacks, self._pass, X, codes, validation.as_given(weight, group))
+                self._watched(callbacks, self._pass, X, codes, validation.rounds_in_order(weight, group))
             finally:  # a pass that a signal ends has not met all classes
                 met = set(self._learned.model.classes)
                 self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
@@ -239,12 +239,12 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
         (1, n_features) with two classes, else (n_classes, n_features).
         """
-        return self._of_columns()[1:].T.copy()
+        return self._column_weights()[1:].T.copy()
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
-        return self._of_columns()[0].copy()
+        return self._column_weights()[0].copy()
 
 
 def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:

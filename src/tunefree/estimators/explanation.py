@@ -121,7 +121,7 @@ class Explaining:
         ordered: Any = getattr(self, "_sorted", lambda columns: columns)
         return Weights(names, ordered(weights))
 
-    def _of_columns(self) -> np.ndarray:
+    def _column_weights(self) -> np.ndarray:
         """Weights (d, K), the constant first, where each column is one feature."""
         check_is_fitted(self)
         try:
@@ -152,7 +152,7 @@ class Explaining:
             total = np.zeros(1 + len(columns))
             if decomposition.reference.rows is None and model.has_weights:
                 sizes = np.abs(model.mean_weights()).max(axis=1)
-                term_of = decomposition.terms.by_feature
+                term_of = decomposition.terms.feature_terms
                 np.maximum.at(total, term_of, sizes[: len(term_of)])
             else:
                 columns_by_size = importance(decomposition)

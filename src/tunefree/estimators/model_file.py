@@ -76,7 +76,7 @@ class Saving:
     _encoder: Any = None  # of tables or lines of text; None of arrays
     _is_sparse = False  # whether a matrix was fitted
     _as_array = False  # whether the encoder's rows are learned as an array, and
-    _of_arrays = False  # whether its columns are those of arrays
+    _reads_arrays = False  # whether its columns are those of arrays
     _target_name: str | None = None  # and of what rows may have beside their target, where they had any
     _group_name: str | None = None
     _exposure_name: str | None = None
@@ -171,7 +171,7 @@ class Saving:
 
 def estimator_of(trained: Trained) -> Any:
     """The estimator that a file holds, or that the plan of a training stands for."""
-    described, model = trained.estimator or _of_plan(trained), trained.model
+    described, model = trained.estimator or _estimator_of(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"
     if not ESTIMATORS[described["class"]].__name__.endswith(ending):
         raise ModelError(f"{described['class']} has a model of {model.task}")
@@ -191,7 +191,7 @@ def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarra
     return np.array(classes, "object" if kind is None and len(types) > 1 and types != {int, float} else kind)
 
 
-def _of_plan(trained: Trained) -> dict[str, Any]:
+def _estimator_of(trained: Trained) -> dict[str, Any]:
     """The estimator that would learn with a plan's learner, as files have it."""
     plan, task = trained.plan, trained.model.task
     parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}

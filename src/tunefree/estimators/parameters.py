@@ -26,7 +26,7 @@ OF_LOSSES = {
 }
 
 
-def _of_plans(name: str, remark: str = "", **changes: Any) -> Parameter:
+def _plan_parameter(name: str, remark: str = "", **changes: Any) -> Parameter:
     """A parameter that plans have, with what more there is to say in Python."""
     record = records_of(Plan)[name]
     return replace(record, meaning=f"{record.meaning} {remark}".strip(), **changes)
@@ -52,19 +52,19 @@ RECORDS = {
         "Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also "
         "draws a bar."
     ),
-    "categorical": _of_plans(
+    "categorical": _plan_parameter(
         "categorical",
         "By their names, by numbers from 0, or as a mask. In a table, strings, categories and booleans are encoded in "
         "any case.",
         types=COLUMNS,
     ),
-    "text": _of_plans(
+    "text": _plan_parameter(
         "text",
         "Beside strings that are mostly different from each other and long or of several words; ``categorical`` takes "
         "a column away from these.",
         types=COLUMNS,
     ),
-    "view": _of_plans("view", choices=("raw", *views.ALL)),
+    "view": _plan_parameter("view", choices=("raw", *views.ALL)),
 }
 ARGUMENTS = {
     "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"

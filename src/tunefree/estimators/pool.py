@@ -129,7 +129,7 @@ class Pooled(OnlineEstimator):
             rounds = validation.ordered(self._digests(X), y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
-            rounds = validation.as_given(weight, group)
+            rounds = validation.rounds_in_order(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
             self._pass(X, y, rounds, display, *callbacks)
             self._learned.progress.end_pass()
@@ -138,18 +138,18 @@ class Pooled(OnlineEstimator):
         for line in self._learned.model.pool.unseen:
             warnings.warn(line, DataWarning, stacklevel=4)
 
-    def _at(self, name: str, levels: Any, X: Any, of_rows: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
+    def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
         """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
 
         For one level, which is a number, it is (n, ...).
         """
         checked = checked_parts(name, levels)
 
-        def of_block(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
-            return of_rows(model, block, model.predict(block), checked, *exposed)
+        def block_results(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
+            return compute(model, block, model.predict(block), checked, *exposed)
 
-        of_levels = self._of_blocks(X, of_block, exposures_of)
-        return of_levels[:, 0] if np.ndim(levels) == 0 else of_levels
+        results = self._block_results(X, block_results, exposures_of)
+        return results[:, 0] if np.ndim(levels) == 0 else results
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -287,7 +287,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
             return sets
         if np.ndim(coverage) == 0:
             return [self.classes_[in_set] for in_set in sets]
-        return [[self.classes_[in_set] for in_set in of_row] for of_row in sets]
+        return [[self.classes_[in_set] for in_set in in_sets] for in_sets in sets]
 
 
 @estimator
@@ -363,8 +363,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
             predictions: np.ndarray = super().predict(X, exposure=exposure)
             return predictions
         exposures_of = partial(self._checked_exposures, exposure)
-        quantiles_of_rows: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
-        return quantiles_of_rows
+        row_quantiles: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
+        return row_quantiles
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:

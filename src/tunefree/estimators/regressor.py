@@ -87,7 +87,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             if not again:
                 self._begin(tables.n_features(self), [])
             self.n_iter_ = 1
-            self._watched(callbacks, self._pass, X, y, validation.as_given(weight, group))
+            self._watched(callbacks, self._pass, X, y, validation.rounds_in_order(weight, group))
         return self
 
     def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:
@@ -154,12 +154,12 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, in their units, of a single linear learner on raw rows, (n_features,)."""
-        return self._of_columns()[1:, 0].copy()
+        return self._column_weights()[1:, 0].copy()
 
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros by a single linear learner, (1,)."""
-        return self._of_columns()[0].copy()
+        return self._column_weights()[0].copy()
 
 
 def _refuse(fault: Fault | None, name: str) -> None:

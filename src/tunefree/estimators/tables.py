@@ -26,7 +26,7 @@ from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, dense, table, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
-from tunefree.stream.arrays import of_strings, to_numpy
+from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.encoder import TableEncoder
@@ -49,18 +49,18 @@ def has_columns(X: Any) -> bool:
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
-    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or _is_of_sparse_columns(X):
+    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or _has_only_sparse_columns(X):
         return False
     is_arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
     return isinstance(X, Mapping) or (is_arrow and getattr(X, "ndim", 2) == 2)
 
 
-def _is_of_sparse_columns(X: Any) -> bool:
+def _has_only_sparse_columns(X: Any) -> bool:
     """Whether X is a DataFrame of sparse columns alone, which leave out zeros."""
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
     types = (column.dtype for _, column in X.items())
-    return all(type(of_column).__name__ == "SparseDtype" and of_column.fill_value == 0 for of_column in types)
+    return all(type(dtype).__name__ == "SparseDtype" and dtype.fill_value == 0 for dtype in types)
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
@@ -78,7 +78,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
         is_new_table = reset and (bool(named) or has_columns(X))
         return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
     has_late = any(column.since for column in encoder.columns)
-    if has_columns(X) or named or has_late or estimator._of_arrays:
+    if has_columns(X) or named or has_late or estimator._reads_arrays:
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
@@ -93,7 +93,7 @@ def form(estimator: Any) -> dict[str, Any]:
     return {
         "rows": rows if estimator._encoder is None else "encoded",
         "as_array": estimator._as_array,
-        "of_arrays": estimator._of_arrays,
+        "of_arrays": estimator._reads_arrays,
         "has_names": hasattr(estimator, "feature_names_in_"),
     }
 
@@ -111,7 +111,7 @@ def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
     estimator._is_sparse = rows == "matrix"
     if rows == "encoded":
         estimator._encoder, estimator._as_array = encoder, form.get("as_array", False)
-        estimator._of_arrays = form.get("of_arrays", False)
+        estimator._reads_arrays = form.get("of_arrays", False)
     has_names = form.get("has_names", names != [f"x{j}" for j in range(len(names))])  # so arrays are called
     _name_columns(estimator, names if rows != "matrix" else [], n_features, has_names)
 
@@ -123,10 +123,10 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
         estimator.feature_names_in_ = np.array(names, object)
 
 
-def of_one_row(estimator: Any, X: Any, learning: bool = False) -> Block | None:
+def one_row_block(estimator: Any, X: Any, learning: bool = False) -> Block | None:
     """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
     encoder = estimator._encoder
-    is_table = isinstance(encoder, TableEncoder) and not estimator._of_arrays
+    is_table = isinstance(encoder, TableEncoder) and not estimator._reads_arrays
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
     return dense(block.numbers) if estimator._as_array and _is_numbers(encoder) else block
@@ -155,7 +155,7 @@ def keys_of(estimator: Any) -> np.ndarray | None:
     encoder = estimator._encoder
     if encoder is None or (estimator._as_array and _is_numbers(encoder)):
         return None
-    return string_keys(of_strings(encoder.names()), 0)
+    return string_keys(string_array(encoder.names()), 0)
 
 
 @naming("tunefree.train", ROLES)
@@ -172,12 +172,12 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     if encoder is not None and not isinstance(encoder, TableEncoder):
         return _text_rows(estimator, X, learning)
     is_table = has_columns(X)
-    of_arrays = not is_table if reset else encoder is None or estimator._of_arrays
+    reads_arrays = not is_table if reset else encoder is None or estimator._reads_arrays
     if encoder is None and not reset:  # in the array that it was fitted on no number was missing
         encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
     elif not reset:
         as_array = estimator._as_array
-    if encoder is not None and (of_arrays or not is_table):
+    if encoder is not None and (reads_arrays or not is_table):
         X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # with as many columns
         X, is_table = dict(zip([column.name for column in encoder.columns], X.T, strict=True)), True
     bad = Refused()
@@ -185,18 +185,18 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     first = next(chunks)
     if encoder is None:
         keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
-        grows = not (of_arrays or (as_array and keeps_points))  # points of an array have no further columns
+        grows = not (reads_arrays or (as_array and keeps_points))  # points of an array have no further columns
         encoder = _new_encoder(estimator, first, grows)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator.n_features_in_ = len(encoder.columns)
-        if not of_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
+        if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if learning:
-        estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
+        estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    if learning and not of_arrays and encoder.further is not None:
+    if learning and not reads_arrays and encoder.further is not None:
         encoder = estimator._encoder = as_written(encoder, first, ColumnTypes())
-    reader = encoder if learning or of_arrays else as_written(encoder, first, ColumnTypes())
+    reader = encoder if learning or reads_arrays else as_written(encoder, first, ColumnTypes())
     blocks = [_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
@@ -231,10 +231,10 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
     >>> estimator._target_name, estimator._group_name
     ('rich', 'group')
     """
-    for role, of_rows in values.items():
-        columns: Sequence[Any] = getattr(of_rows, "columns", ())
-        name = columns[0] if len(columns) == 1 else getattr(of_rows, "name", None)
-        if of_rows is not None:
+    for role, role_values in values.items():
+        columns: Sequence[Any] = getattr(role_values, "columns", ())
+        name = columns[0] if len(columns) == 1 else getattr(role_values, "name", None)
+        if role_values is not None:
             setattr(estimator, f"_{role}_name", role if name is None or str(name) == "" else str(name))
         elif reset:
             setattr(estimator, f"_{role}_name", None)
@@ -350,9 +350,9 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
     if not is_table and np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X):
-        block = _of_lines(encoder, X, learning)
+        block = _text_block(encoder, X, learning)
     elif isinstance(encoder, SvmlightEncoder):
-        block = _of_indices(encoder, X, learning)
+        block = _indexed_block(encoder, X, learning)
     else:
         raise DataError("the model reads lines of text", NAME, remedy="pass them as strings, or predict files of them")
     if learning:
@@ -360,7 +360,7 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     return block
 
 
-def _of_lines(encoder: Any, X: Any, learning: bool) -> Block:
+def _text_block(encoder: Any, X: Any, learning: bool) -> Block:
     lines = [line.rstrip("\r\n") for line in X]
     for row, line in enumerate(lines, 1):
         if not line.strip() or "\n" in line:
@@ -369,7 +369,7 @@ def _of_lines(encoder: Any, X: Any, learning: bool) -> Block:
     return encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
 
 
-def _of_indices(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:
+def _indexed_block(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:
     matrix = sparse.csr_array(X, dtype=np.float64)
     matrix.check_format(full_check=True)
     if not matrix.has_canonical_format:

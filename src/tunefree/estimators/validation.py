@@ -46,7 +46,7 @@ def plain(labels: Any) -> Any:
     if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
         return labels
     types = set(map(type, labels))
-    are_whole = all(issubclass(of_some, numbers.Integral) and of_some is not bool for of_some in types)
+    are_whole = all(issubclass(kind, numbers.Integral) and kind is not bool for kind in types)
     return np.array(list(labels)) if types and (are_whole or types <= {bool, np.bool_}) else labels
 
 
@@ -69,7 +69,7 @@ def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False
     Categories and words of a table that are new become features if rows are learned (``learning``). With ``reset`` the
     estimator's ``n_features_in_`` and ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
     """
-    if not reset and (row := tables.of_one_row(estimator, X, learning)) is not None:
+    if not reset and (row := tables.one_row_block(estimator, X, learning)) is not None:
         return row
     check_has_columns(X, tables.NAME)
     X = unmasked(X)
@@ -258,7 +258,7 @@ class Rounds(NamedTuple):
         return Rounds._make(None if array is None else array[places] for array in self)
 
 
-def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
+def rounds_in_order(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
     """One round a row, in the order given; rows of weight 0 left out."""
     row = np.flatnonzero(weight)
     return Rounds(row, weight[row], weight[row], None if group is None else group[row])
@@ -287,8 +287,8 @@ def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: n
     A row and its copies, in columns and target, have the total of their weights as mass.
     ``observation``: digests (n,) of rows.
     """
-    rounds = as_given(weight, group)
-    keys = observation[rounds.row] + of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
+    rounds = rounds_in_order(weight, group)
+    keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
     if group is not None:
         return rounds
@@ -299,7 +299,7 @@ def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: n
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
     """The same rounds in random order; those of a group stay together.
 
-    >>> rounds = as_given(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
+    >>> rounds = rounds_in_order(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
     >>> drawn(rounds, np.random.RandomState(0)).group
     array([5, 5, 5, 7, 7, 7], dtype=uint64)
     """
@@ -353,7 +353,7 @@ def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
     return total
 
 
-def of_targets(y: np.ndarray) -> np.ndarray:
+def target_digests(y: np.ndarray) -> np.ndarray:
     """A 64-bit digest (n,) of each target."""
     return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES + 1))
 

@@ -110,7 +110,7 @@ def picture(
         if axis.missing is not None:
             missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
             missing = margins(missing_rows).mean(axis=0)
-        return Curve(axis, sizes.get(decomposition.terms.by_part[part], 0.0), mean, low, high, missing)
+        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), mean, low, high, missing)
 
     margin = name or "prediction"
     if decomposition.model.task == "classification":
@@ -149,7 +149,7 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
 def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axis]]:
     """The parts of the columns with these terms, in the order of these, with their axes, of those that have one."""
     rank = {term: rank for rank, term in enumerate(terms)}
-    ranks = [rank.get(term) for term in decomposition.terms.by_part[:-1].tolist()]
+    ranks = [rank.get(term) for term in decomposition.terms.part_terms[:-1].tolist()]
     parts = sorted((rank, part) for part, rank in enumerate(ranks) if rank is not None)
     axes = [(part, axis_of(decomposition, part)) for _, part in parts]
     return [(part, axis) for part, axis in axes if axis is not None]
@@ -189,7 +189,7 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     if kind == CODES:
         places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
         return _axis_of_codes(rows, layout, name, places[0]) if places else None
-    places = np.flatnonzero(layout.of_feature[rows.columns] == part).tolist() if kind == NUMBERS else []
+    places = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
     return _axis_of_numbers(rows, layout, part, places[0]) if places else None
 
 

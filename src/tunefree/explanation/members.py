@@ -157,22 +157,22 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 class Terms:
     """The terms of a model: the constant, which is the first, and one for each column.
 
-    ``by_part``: the term of each part of a column; the last one is that of the constant.
-    ``by_feature``: the term (d,) of each feature.
+    ``part_terms``: the term of each part of a column; the last one is that of the constant.
+    ``feature_terms``: the term (d,) of each feature.
     """
 
     def __init__(self, layout: Layout) -> None:
         columns = list(dict.fromkeys(part.column for part in layout.parts))
         number = {column: 1 + k for k, column in enumerate(columns)}
         self.layout, self.names = layout, [CONSTANT, *columns]
-        self.by_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
-        self.by_feature = self.by_part[layout.of_feature]
+        self.part_terms = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
+        self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
         """The term of the column that generations know under a key; of a bundle that of its first feature."""
         if key > 0 or is_bundle(key):
-            return int(self.by_feature[features_of(key)[0]])
-        return int(self.by_part[self.layout.code_source(-1 - key)[1]])
+            return int(self.feature_terms[features_of(key)[0]])
+        return int(self.part_terms[self.layout.code_source(-1 - key)[1]])
 
     def of_keys(self, keys: Iterable[int]) -> np.ndarray:
         """The terms (c,) of columns."""
@@ -184,8 +184,8 @@ class LinearTerms:
 
     def __init__(self, group: Any, terms: Terms, rows: Any = None) -> None:
         self.group, self.n_terms = group, len(terms.names)
-        self.term_of = np.zeros(max(len(terms.by_feature), group.n_features), np.int64)
-        self.term_of[: len(terms.by_feature)] = terms.by_feature
+        self.term_of = np.zeros(max(len(terms.feature_terms), group.n_features), np.int64)
+        self.term_of[: len(terms.feature_terms)] = terms.feature_terms
         self.means = [np.zeros((self.n_terms, group.n_outputs))] * len(group.members)
         self.means = self.means if rows is None else [mean_of(part.terms) for part in self.parts(rows)]
 
@@ -224,7 +224,7 @@ class TreeTerms:
         trees, keys = generation.model, generation.keys.tolist()
         self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.of_keys(keys)
         self.bundles = [  # each with the column that it is, and the terms of its features
-            (place, features_of(key)[0], terms.by_feature[slice(*features_of(key))])
+            (place, features_of(key)[0], terms.feature_terms[slice(*features_of(key))])
             for place, key in enumerate(keys)
             if is_bundle(key)
         ]
@@ -294,7 +294,7 @@ class LinearModelTerms:
         self.indicators = np.zeros((len(self.means), len(terms.names)))
         categories = np.nan_to_num(self.model.levels).astype(np.int64) % TURN
         in_bundle = np.array([is_bundle(key) for key in keys], bool)[sources]
-        category_terms = terms.by_feature.take(categories, mode="clip")
+        category_terms = terms.feature_terms.take(categories, mode="clip")
         term_of = np.where(in_bundle, category_terms, terms.of_keys(keys)[sources])
         self.indicators[np.arange(1, len(self.means)), term_of] = 1.0
 

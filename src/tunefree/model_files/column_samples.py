@@ -78,8 +78,8 @@ class ColumnSamples(Part):
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
         """Targets and columns (n, 1 + c) of rows; MISSING where nothing is known."""
         values = self.columns.matrix(X, np.ones(len(targets), bool))[:, :MOST_COLUMNS]
-        held = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
-        return np.where(np.isnan(held), MISSING, held).astype(np.float32)
+        clipped = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
+        return np.where(np.isnan(clipped), MISSING, clipped).astype(np.float32)
 
     def add(
         self,
@@ -110,12 +110,12 @@ class ColumnSamples(Part):
             start, sample = sure, sample[:0]
         self.rows, self.sample = first + n, _drawn(sample, start, first + n)
         self.waiting = [one for one in self.waiting if one.row in chosen]
-        held = self._needed(rows_since)
-        fresh = held[np.searchsorted(held, first) :]
+        needed = self._needed(rows_since)
+        fresh = needed[np.searchsorted(needed, first) :]
         values = matrix(fresh - first)
         self._widen(values.shape[1])
-        kept = np.isin(self.numbers, held, assume_unique=True)
-        self.numbers, self.values = held, np.concatenate([self.values[kept], values])
+        kept = np.isin(self.numbers, needed, assume_unique=True)
+        self.numbers, self.values = needed, np.concatenate([self.values[kept], values])
 
     def _needed(self, rows_since: int) -> np.ndarray:
         """Numbers of the rows that have to be held, ascending."""
@@ -126,9 +126,9 @@ class ColumnSamples(Part):
     def settle(self, compared_rows: set[int], rows_since: int) -> None:
         """Rises were compared, which began at these rows of the stream; ``rows_since`` as in :meth:`add`."""
         self.waiting = [one for one in self.waiting if one.row not in compared_rows]
-        held = self._needed(rows_since)
-        self.values = self.values[np.isin(self.numbers, held, assume_unique=True)]
-        self.numbers = held
+        needed = self._needed(rows_since)
+        self.values = self.values[np.isin(self.numbers, needed, assume_unique=True)]
+        self.numbers = needed
 
     def is_complete(self, one: Compared) -> bool:
         """Whether no row to come belongs to those after a rise."""
@@ -175,7 +175,7 @@ class ColumnSamples(Part):
 
     def check(self) -> None:
         """Raise a ModelError unless rows that are held are those that are needed, with the columns that are named."""
-        of_samples = np.concatenate([self.sample, *(one.before for one in self.waiting)])
+        sample_rows = np.concatenate([self.sample, *(one.before for one in self.waiting)])
         after = np.concatenate([NO_ROWS, *(np.arange(one.start, min(one.stop, self.rows)) for one in self.waiting)])
         for holds, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
@@ -183,7 +183,7 @@ class ColumnSamples(Part):
             (len(self.columns.keys) <= MOST_COLUMNS, "samples have more columns than are compared"),
             (self.values.shape[1] == 1 + len(self.columns.keys), "samples have columns that are not named"),
             (len(self.waiting) <= LATEST + 1, "more rises wait than are compared"),
-            (np.isin(of_samples, self.numbers).all(), "a row of a sample is not held"),
+            (np.isin(sample_rows, self.numbers).all(), "a row of a sample is not held"),
             (np.isin(after, self.numbers).all(), "a row after a rise is not held"),
         ):
             if not holds:
@@ -193,9 +193,9 @@ class ColumnSamples(Part):
 def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
     """The SAMPLE numbers of least keys among those of a sample and of the rows from start up to stop, ascending."""
     numbers = np.arange(start, stop)
-    keys, of_sample = (rows.astype(np.uint64) * np.uint64(GOLDEN) for rows in (numbers, sample))
+    keys, sample_keys = (rows.astype(np.uint64) * np.uint64(GOLDEN) for rows in (numbers, sample))
     if len(sample) == SAMPLE:
-        numbers = numbers[keys < of_sample.max()]
+        numbers = numbers[keys < sample_keys.max()]
     numbers = np.concatenate([sample, numbers])
     if len(numbers) <= SAMPLE:
         return numbers

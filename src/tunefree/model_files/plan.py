@@ -284,8 +284,8 @@ class Plan(Parameters):
         """What happens to rows that cannot be used, with a count of them."""
         from tunefree.stream.batch import BadRows
 
-        skipped = self.on_bad_row == SKIP, self.unlabelled == SKIP
-        return BadRows(*skipped, classes=self.classes, target=self.target, loss=self.loss, names_columns=True)
+        skip, unlabelled = self.on_bad_row == SKIP, self.unlabelled == SKIP
+        return BadRows(skip, unlabelled, classes=self.classes, target=self.target, loss=self.loss, names_columns=True)
 
     def further(self, asked: Plan) -> Plan:
         """The plan for further rows of a model of this plan, which are learned in one pass.

@@ -299,7 +299,7 @@ def _check_pool(pool: Any) -> None:
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.copies.copy
     shape = len(members.names), max(n_classes, 1)
-    _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
+    _fit(all(margins.shape == shape for margins in pool.waiting.rows.values()), "rows that wait have other members")
     for rows in pool.copies.predicted:
         n_predicted = len(members.places_as_born) + 2
         _fit(rows.predicted.shape[1:] == (n_predicted, shape[1]), "a copy predicted for other members")
@@ -348,7 +348,7 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
     together = kinds_in(pool.members.slots), TREES[:1]
     _fit(growth.kinds in together, "trees of some kinds are grown that are not grown together")
-    _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
+    _fit(all(len(group) <= growth.n_ages for group in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR_KIND}
     lengths = {clock for clock, _ in growth.awake} - {WHOLE}
     _fit(kinds <= {*growth.kinds}, "a generation is of a kind that is not grown")
@@ -357,8 +357,8 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(window.length in LENGTHS, "a window is of a length that is not there")
     _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
     awake = [generation for *_, generation in growth.generations()]
-    of_copy = [] if pool.copies.copy is None else pool.copies.copy.generations
-    for generation in [*awake, *of_copy, *pending]:
+    copied = [] if pool.copies.copy is None else pool.copies.copy.generations
+    for generation in [*awake, *copied, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         _fit(generation.kind in (*together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
         known, born = generation.n_classes, generation.n_classes - generation.n_late

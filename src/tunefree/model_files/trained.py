@@ -69,8 +69,8 @@ class Trained:
         if self.held is not None:
             parts["held"] = batch.save_state(self.held)
         header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
-        header |= {"progress": asdict(self.progress)} | {name: of_part for name, (_, of_part) in parts.items()}
-        arrays = {f"{part}.{name}": array for part, (of_part, _) in parts.items() for name, array in of_part.items()}
+        header |= {"progress": asdict(self.progress)} | {name: part_header for name, (_, part_header) in parts.items()}
+        arrays = {f"{part}.{name}": array for part, (saved, _) in parts.items() for name, array in saved.items()}
         return arrays, header if self.estimator is None else header | {"estimator": self.estimator}
 
     def save(
@@ -101,7 +101,7 @@ class Trained:
         """The model that the parts of a file hold."""
 
         plan = plan_of(header["plan"])
-        of_stream = {
+        stream_parts = {
             name: restored(part(), "", arrays[name], header[name])
             for name, part in schemas.OF_STREAM.items()
             if name in header
@@ -114,7 +114,7 @@ class Trained:
             schema.restored(schema.Record(Progress), header["progress"]),
             held=batch.restored(arrays["held"], header["held"]) if "held" in header else None,
             estimator=header.get("estimator"),
-            **of_stream,
+            **stream_parts,
         )
 
 

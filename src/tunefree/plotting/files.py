@@ -95,7 +95,7 @@ def _cleaned(prefix: str, used: set[str], tag: re.Match[str]) -> str:
 def style_of_pages() -> tuple[str, str]:
     """The colours on light and on dark ground, as declarations of a style sheet."""
     light, dark = (
-        " ".join(f"{_variable(colour)}: {of_page[k]};" for colour, of_page in ON_PAGES.items()) for k in range(2)
+        " ".join(f"{_variable(colour)}: {shades[k]};" for colour, shades in ON_PAGES.items()) for k in range(2)
     )
     return light, dark
 

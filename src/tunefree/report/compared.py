@@ -14,7 +14,7 @@ from tunefree.report.findings import notes_of
 from tunefree.report.formats import COUNT, PERCENT, in_figures, memory
 from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate
-from tunefree.workflows.findings import of_reasons
+from tunefree.workflows.findings import oddity_findings
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
 NAMED = 4  # contestants besides the pool that have labels, where there are more than colours
@@ -43,13 +43,14 @@ def compared(comparison: Comparison) -> Document:
 
 def losses(comparison: Comparison) -> list[Block]:
     """The learners by progressive loss, and their losses along the stream."""
-    is_of_classes = comparison.task == "classification"
-    of_error = ("error", PERCENT, "error") if is_of_classes else ("absolute error", in_figures, "mean_absolute_error")
+    error = Column("absolute error", in_figures, "mean_absolute_error")
+    if comparison.task == "classification":
+        error = Column("error", PERCENT, "error")
     key = "log_loss" if comparison.loss == "logistic" else "loss"
     columns = [
         Column("learner"),
         Column(f"progressive {comparison.loss_name}", in_figures, key),
-        Column(*of_error),
+        error,
         Column("seconds", "{:.3f}".format),
         Column("bytes", COUNT, is_shown=False),
     ]
@@ -86,7 +87,7 @@ def costs(comparison: Comparison) -> list[Block]:
         Facts(facts),
         Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
         Table("Left out", [Column("learner"), Column("because")], left_out),
-        *notes_of(of_reasons(comparison.oddities)),
+        *notes_of(oddity_findings(comparison.oddities)),
     ]
 
 

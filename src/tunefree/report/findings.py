@@ -13,7 +13,7 @@ from tunefree.report.words import sentence
 from tunefree.stream.batch import BadRows, Reason, Tally
 from tunefree.stream.profile import FEWEST
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
-from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, of_reasons
+from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, oddity_findings
 
 SKIPPED = "rows skipped"
 NAMING = "columns of categories that differ in more than half of the rows, which may name them"
@@ -46,14 +46,14 @@ def rows_of(bad: BadRows) -> list[Block]:
     return blocks
 
 
-def notes_of(found: Iterable[Finding], has_sentences: bool = False) -> list[Block]:
+def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Block]:
     """Findings about rows and classes as warnings, and those about columns as notes.
 
     ``has_sentences``: whether these end in a full stop.
     """
     end = "." if has_sentences else ""
     notes: list[Block] = []
-    for finding in found:
+    for finding in items:
         is_note = bool(finding.column) or finding.kind == ODD
         text = str(finding) if is_note else sentence(str(finding))
         notes.append(Note(text + (end if text[-1] != "." else ""), "note" if is_note else "warning"))
@@ -64,7 +64,7 @@ def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
     """What looks wrong, and what was looked at; ``skipped`` has the rows of each source that could not be used."""
     blocks = notes_of(findings(trained), has_sentences=True)
     for where, tally in skipped.items():
-        lines = [] if where == "Training data" else [f"{finding}." for finding in of_reasons(tally.oddities())]
+        lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities())]
         lines += [f"{tally.count:,} rows were skipped."] if tally.count else []
         blocks += [Note(f"{where}: {line}", "warning") for line in lines]
     for where, tally in skipped.items():

@@ -47,8 +47,8 @@ class Format:
         if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
             return self(measure)
         value, half = self.scale * measure.value, self.scale * (measure.high - measure.low) / 2
-        of_value, of_half = (self.rough, ".2g") if self.rough else (self.spec, self.spec)
-        return f"{value:{of_value}} ± {half:{of_half}}{self.unit}"
+        value_spec, half_spec = (self.rough, ".2g") if self.rough else (self.spec, self.spec)
+        return f"{value:{value_spec}} ± {half:{half_spec}}{self.unit}"
 
 
 COUNT = Format(",.0f")

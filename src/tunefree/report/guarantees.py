@@ -17,8 +17,8 @@ from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, No
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, Format
 from tunefree.report.words import sentence, weights_named
 from tunefree.workflows import certification
-from tunefree.workflows.certification import of_weights
-from tunefree.workflows.findings import of_order
+from tunefree.workflows.certification import weight_bounds
+from tunefree.workflows.findings import order_findings
 
 FINE = 41  # radii of the curve
 ABOUT = (
@@ -54,7 +54,7 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified)]
+    blocks += [*_coverage(trained, certified), *_mixing(certified), *_file_weights(certified)]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
@@ -70,8 +70,8 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds")]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
-        of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
-        columns = [of_gap, Column("up to radius", Format(".3g", unit=unit), "radius")]
+        gap_column = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
+        columns = [gap_column, Column("up to radius", Format(".3g", unit=unit), "radius")]
         blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
     return blocks
 
@@ -100,7 +100,7 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
     return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _of_file(certified: dict[str, Any]) -> list[Block]:
+def _file_weights(certified: dict[str, Any]) -> list[Block]:
     if (weights := certified.get("weights")) is None:
         return []
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
@@ -111,16 +111,16 @@ def _of_file(certified: dict[str, Any]) -> list[Block]:
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Bounds on the loss of rows to come, or why there are none."""
-    if found := of_order(trained):
+    if doubts := order_findings(trained):
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(str(found[0]))} {said}", "warning")]
+        return [Note(f"{sentence(str(doubts[0]))} {said}", "warning")]
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []
     facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
     for name, bound in risk.items():
-        of_bound = PERCENT if name == "error" else DECIMALS
-        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, of_bound, name))
+        bound_format = PERCENT if name == "error" else DECIMALS
+        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
     note = "For the models of the pass, if rows are independent and alike."
     return [Facts(facts, "Rows to come", note, "risk")]
 
@@ -152,7 +152,7 @@ def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights
     except ModelError:
         return []
-    proved = of_weights(trained, weights, loss)
+    proved = weight_bounds(trained, weights, loss)
     rows = [["from the slopes on these rows", proved["regret_at_most"]]]
     rows += [["the learner's theorem", proved["theorem"]]] if "theorem" in proved else []
     title = "The weights at the end, used from the first row on"

@@ -111,8 +111,8 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("values"),
         *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
     ]
-    found = [column["findings"] for column in view.facts()["columns"]]
-    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, found, strict=True)]
+    remarks = [column["findings"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], remark] for one, remark in zip(view.columns, remarks, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
     return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]
 
@@ -206,9 +206,9 @@ def _settings_of_trees(trained: Trained) -> list[Fact]:
 def losses(trained: Trained) -> list[Fact]:
     """Losses and errors of the passes."""
     progress = trained.progress
-    facts = [*_of_metrics(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
+    facts = [*_metric_facts(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
     if len(progress.held_out) == 1 and progress.held_out[0].rows:
-        facts += _of_metrics(trained, "held-out", progress.held_out[0])
+        facts += _metric_facts(trained, "held-out", progress.held_out[0])
     return facts
 
 
@@ -224,18 +224,18 @@ def _estimated(model: Any) -> list[Fact]:
     ]
 
 
-def _of_metrics(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:
+def _metric_facts(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:
     """Mean loss and error; their formats say where a sum has ended at the largest number."""
     counted = " (after the first row)" if trained.model.task == "regression" and kind == "progressive" else ""
-    key, of_losses = kind.replace("-", "_"), names_of_losses(trained.model)
+    key, loss_names = kind.replace("-", "_"), names_of_losses(trained.model)
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
 
-    def written(of_mean: Any, total: float) -> Any:
-        return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{of_mean(mean)}{counted}"
+    def written(mean_format: Any, total: float) -> Any:
+        return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{mean_format(mean)}{counted}"
 
     return [
-        Fact(f"{kind} {title}", mean, written(of_mean, total), f"{key}_{name}")
-        for (title, of_mean), (name, mean, total) in zip(of_losses, sums, strict=True)
+        Fact(f"{kind} {title}", mean, written(mean_format, total), f"{key}_{name}")
+        for (title, mean_format), (name, mean, total) in zip(loss_names, sums, strict=True)
     ]
 
 
@@ -251,16 +251,16 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     progress = trained.progress
     if len(progress.progressive) < 2:
         return []
-    (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
+    (loss, loss_format), (error, error_format) = names_of_losses(trained.model)
     kinds = {"progressive": progress.progressive}
     kinds |= {"held-out": progress.held_out} if any(metrics.rows for metrics in progress.held_out) else {}
     columns, rows = [Column("pass", COUNT)], []
     for kind in kinds:
         key = kind.replace("-", "_")
-        columns += [Column(f"{kind} {loss}", of_loss, f"{key}_loss")]
-        columns += [Column(f"{kind} {error}", of_error, f"{key}_error")]
-    for number, of_pass in enumerate(zip_longest(*kinds.values()), 1):
-        means = [(one.mean_loss(), one.mean_error()) if one and one.rows else (None, None) for one in of_pass]
+        columns += [Column(f"{kind} {loss}", loss_format, f"{key}_loss")]
+        columns += [Column(f"{kind} {error}", error_format, f"{key}_error")]
+    for number, pass_metrics in enumerate(zip_longest(*kinds.values()), 1):
+        means = [(one.mean_loss(), one.mean_error()) if one and one.rows else (None, None) for one in pass_metrics]
         rows.append([number, *chain(*means)])
     return [Table("Passes", columns, rows)]
 

@@ -75,8 +75,8 @@ def _along(pool: Pool) -> list[Block]:
         return [along]
     places = np.unique(np.linspace(0, len(selection.points) - 1, POINTS).round().astype(np.int64))
     columns = [Column("member"), *(Column(f"{rows:,.0f}", "{:.1f}".format) for rows in selection.points[places])]
-    of_members = zip(selection.members, 100 * selection.weights_at[places].T, strict=True)
-    rows = [[name, *weights] for name, weights in of_members]
+    percent = 100 * selection.weights_at[places].T
+    rows = [[name, *weights] for name, weights in zip(selection.members, percent, strict=True)]
     return [Table("Weights over the stream", columns, rows, ALONG, is_open=False), along]
 
 
@@ -134,8 +134,8 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     if not losses[FOLLOWING] > 0.0:
         return said
     following = losses[FOLLOWING]
-    of_frozen = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(frozen.squares) / following, strict=False)
-    ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in of_frozen)
+    comparisons = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(frozen.squares) / following, strict=False)
+    ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in comparisons)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
         f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over if"

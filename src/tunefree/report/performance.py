@@ -183,11 +183,11 @@ def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
     if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
         return None
     order = np.argsort(-scored.scores[:, 0], kind="stable")
-    of_rows = scored.weight[order]
-    hits = np.cumsum(np.where(scored.codes[order] == 1, of_rows, 0.0))
+    weight = scored.weight[order]
+    hits = np.cumsum(np.where(scored.codes[order] == 1, weight, 0.0))
     if not hits[-1] > 0.0:
         return None
-    return np.append(0.0, np.cumsum(of_rows) / of_rows.sum()), np.append(0.0, hits / hits[-1])
+    return np.append(0.0, np.cumsum(weight) / weight.sum()), np.append(0.0, hits / hits[-1])
 
 
 def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:

@@ -144,19 +144,19 @@ def _with_intervals(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return raw(values | ({"intervals": intervals} if measures else {}))
 
 
-def _of_facts(block: Facts) -> dict[str, Any]:
+def _fact_values(block: Facts) -> dict[str, Any]:
     values = _with_intervals((key_of(fact, fact.name), fact.value) for fact in block.facts)
     return {block.key: values} if block.key else values
 
 
-def _of_table(block: Table) -> dict[str, Any]:
+def _table_rows(block: Table) -> dict[str, Any]:
     keys = [key_of(column, column.title) for column in block.columns]
     return {key_of(block, block.title): [_with_intervals(zip(keys, row, strict=True)) for row in block.rows]}
 
 
 PARTS: dict[type, Any] = {
-    Facts: _of_facts,
-    Table: _of_table,
+    Facts: _fact_values,
+    Table: _table_rows,
     Chart: lambda block: {} if block.data is None else {key_of(block, block.title): raw(block.data)},
     Note: lambda block: {LISTS[block.tone]: [as_options(block.text)]} if block.tone in LISTS else {},
     Code: lambda block: {"command": block.text},

@@ -60,8 +60,8 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     names, sizes, errors = columns.names[:BARS], columns.sizes[:BARS].tolist(), columns.errors[:BARS].tolist()
     if not names:
         return []
-    of_columns = zip(names, sizes, errors, strict=True)
-    described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in of_columns)
+    bars = zip(names, sizes, errors, strict=True)
+    described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in bars)
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
     title, beyond = f"mean absolute contribution to the {margin}", len(names)
     if columns.learned is not None:

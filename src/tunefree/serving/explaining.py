@@ -57,9 +57,9 @@ class Explainer:
         explained = explanation.Explainer(trained, terms, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
-            of_class = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
+            class_entry = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
             contributions = dict(zip(terms.names, explained.contributions[k].tolist(), strict=True))
-            answers.append({**of_class, "margin": margin, "contributions": contributions})
+            answers.append({**class_entry, "margin": margin, "contributions": contributions})
         return answers
 
     def _copied(self) -> tuple[weakref.ref[Any], Trained, Reference]:

@@ -92,9 +92,9 @@ class Application:
         except _RequestError as error:
             status, body, headers = error.status, {"error": str(error)}, error.headers
         except StoreError as error:
-            status, body, headers = 503, {"error": _in_words_of_http(error)}, {"Retry-After": "5"}
+            status, body, headers = 503, {"error": _http_words(error)}, {"Retry-After": "5"}
         except TunefreeError as error:
-            status, body = 422, {"error": _in_words_of_http(error)}
+            status, body = 422, {"error": _http_words(error)}
         except Exception as error:
             tell("not answered", path=path, problem=repr(error))
             status, body = 500, {"error": "the server failed; its log says how"}
@@ -107,7 +107,7 @@ class Application:
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
     def _unknown(self, method: str, path: str) -> _RequestError:
-        allowed = ", ".join(name for name, of_endpoint in self._endpoints if of_endpoint == path)
+        allowed = ", ".join(name for name, endpoint_path in self._endpoints if endpoint_path == path)
         problem = f"{method} {path}: there is no such; GET /openapi.json tells what there is"
         return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
 
@@ -243,7 +243,7 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
     return OutputColumns(**parts)
 
 
-def _in_words_of_http(error: TunefreeError) -> str:
+def _http_words(error: TunefreeError) -> str:
     """What an error says, with the parameters of a query, or else the options of the server, by their names."""
 
     def written(name: str, words: str) -> str:

@@ -258,9 +258,9 @@ class Learner:
         """
         requests, names, n_rows = list[Request](), set[str](), 0
         while self._todo and isinstance(request := self._todo[0], Request):
-            of_request = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
-            of_request |= set() if request.name is None else {f"request {request.name}"}
-            if requests and (n_rows + len(request.sent) > TOGETHER or names & of_request):
+            request_names = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
+            request_names |= set() if request.name is None else {f"request {request.name}"}
+            if requests and (n_rows + len(request.sent) > TOGETHER or names & request_names):
                 break
             is_alone = False
             try:
@@ -275,7 +275,7 @@ class Learner:
                 if is_alone and requests:
                     break
                 requests.append(request)
-                names, n_rows = names | of_request, n_rows + len(request.sent)
+                names, n_rows = names | request_names, n_rows + len(request.sent)
             self._todo.popleft()
             if is_alone:
                 break
@@ -366,8 +366,8 @@ class Learner:
                     request.sequence = self._journal.add(request.rows, request.remembered)
                     self._journal.forget_waiting(request.ids)
                 if request.name is not None:
-                    answered = request.name, request.digest, request.outcome(), request.sequence
-                    self._journal.keep_answer(*answered, max(self._keeping.remember, 1))
+                    outcome, most = request.outcome(), max(self._keeping.remember, 1)
+                    self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
         return [Event(request.sequence, request.rows, request.remembered) for request in requests if request.rows]
 
     def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
@@ -422,8 +422,8 @@ class Learner:
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest much longer than that takes."""
         start, trained = time.thread_time(), self.trained
-        of_now = published(trained.model), copy.deepcopy(trained.encoder), trained.plan, trained.progress.rows
-        latest = Published(*of_now, drifts_of(trained))
+        model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
+        latest = Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))

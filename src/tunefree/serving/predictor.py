@@ -96,11 +96,11 @@ class Predictor:
                 answer["unknown_columns"] = names
         have_ids = any(id is not None for id in ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
-        for id, row, answer, of_row in zip(ids, rows, answers, kept, strict=False):
+        for id, row, answer, remembered_row in zip(ids, rows, answers, kept, strict=False):
             if id is not None:
                 answer["id"] = row[self._reader.id_name]
                 without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
-                asked.waiting.append(Waiting(id, without_target, of_row))
+                asked.waiting.append(Waiting(id, without_target, remembered_row))
         self._counts.predicted += len(rows)
         asked.answers += answers
 
@@ -163,8 +163,8 @@ def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
     classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
     names = list(map(str, classes))
     return [
-        {"prediction": classes[k], "probabilities": dict(zip(names, of_row, strict=True))}
-        for k, of_row in zip(chosen(predictions).tolist(), values, strict=True)
+        {"prediction": classes[k], "probabilities": dict(zip(names, probabilities, strict=True))}
+        for k, probabilities in zip(chosen(predictions).tolist(), values, strict=True)
     ]
 
 

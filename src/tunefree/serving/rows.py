@@ -25,7 +25,7 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
-from tunefree.training.targets import labels_of, of_usable_targets
+from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -71,13 +71,13 @@ class Reader:
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._of_few(encoder, rows, odd)) is not None:
+        if (batch := self._known_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _of_few(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
         if len(rows) > MOST_ROWS:
             return None
@@ -138,7 +138,7 @@ class Reader:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
         rows: Any = None  # do not matter
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
-        of_usable_targets(batch, refused)
+        rows_with_usable_targets(batch, refused)
         if trained.model.task == "regression":
             return
         labels, classes = labels_of(target), trained.model.classes

@@ -88,8 +88,9 @@ class Service:
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
             self.learner = Learner(self.store, current, learns, keeping, column_types, self.counts)
             self.explainer = Explainer(self.learner, explains)
-            of_predictor = self.store.journal, keeping, self.counts, self.odd
-            self.predictor = Predictor(lambda: self.learner.published, predicts, *of_predictor)
+            self.predictor = Predictor(
+                lambda: self.learner.published, predicts, self.store.journal, keeping, self.counts, self.odd
+            )
         except BaseException:
             self.store.close()
             raise

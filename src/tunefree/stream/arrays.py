@@ -18,19 +18,19 @@ DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.item
 _TRIED = 64  # strings
 
 
-def of_booleans(values: np.ndarray) -> Any:
+def boolean_array(values: np.ndarray) -> Any:
     """An Arrow array of booleans, which are bits there."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
 
 
-def of_numbers(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
+def number_array(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
     """An Arrow array of float64, int32 or int64 that shares the memory of ``values``; null where ``missing``."""
     validity = None if missing is None or not missing.any() else _bits(~missing)
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(_TYPES[values.dtype], len(values), [validity, data])
 
 
-def of_strings(values: Sequence[str]) -> Any:
+def string_array(values: Sequence[str]) -> Any:
     """An Arrow array of strings."""
     encoded = [value.encode() for value in values]
     offsets = np.zeros(len(encoded) + 1, np.int32)
@@ -54,11 +54,11 @@ def to_booleans(array: Any) -> np.ndarray:
 
 def to_numpy(array: Any, missing: float) -> np.ndarray:
     """An Arrow array of float64, int32 or int64 as a NumPy array, ``missing`` where it is null."""
-    values = of_buffer(array.buffers()[1], DTYPES[array.type], array.offset, array.offset + len(array))
+    values = buffer_numbers(array.buffers()[1], DTYPES[array.type], array.offset, array.offset + len(array))
     return np.where(is_missing(array), values.dtype.type(missing), values) if array.null_count else values
 
 
-def of_buffer(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
+def buffer_numbers(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
     """The numbers from ``start`` to ``stop`` of a buffer, which may be longer, and begin where it likes."""
     if start == stop:
         return np.zeros(0, dtype)
@@ -71,7 +71,7 @@ def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
     dtype = np.int64 if pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type) else np.int32
-    places = of_buffer(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
+    places = buffer_numbers(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
     return places, np.frombuffer(data, np.uint8)
 
 
@@ -110,7 +110,7 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
         failed = _unfit(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
-    return nulled(array, of_booleans(mask)).cast(to, safe=safe), failed
+    return nulled(array, boolean_array(mask)).cast(to, safe=safe), failed
 
 
 def plain_numbers(strings: Any) -> Any:

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 from tunefree.compiled.functions import compiled
 from tunefree.stream.arrays import (
     DTYPES,
+    boolean_array,
     bytes_of,
     cast,
     is_missing,
     nulled,
-    of_booleans,
-    of_strings,
     plain_numbers,
+    string_array,
     to_booleans,
     to_numpy,
 )
@@ -34,7 +34,7 @@ from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, 
 
 NA_VALUES = "`na_values` says what stands for a missing one"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
-_MISSING = of_strings(MISSING)
+_MISSING = string_array(MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 LIKE_DATES = "values that look like dates, such as"
@@ -55,7 +55,7 @@ _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
 }
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
-_WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_WORDS = string_array(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
 _BOTH = _WORDS[:2]
 _PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
 _DIGITS = {8, 9}
@@ -63,10 +63,10 @@ _DIGITS = {8, 9}
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
     """The names of features that are made one at a time."""
-    return lambda places: of_strings([name(k) for k in places.tolist()])
+    return lambda places: string_array([name(k) for k in places.tolist()])
 
 
-def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Array:
+def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Array:
     """A prefix followed by parts of a text."""
     front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
     ends = np.cumsum(sizes + len(front))
@@ -130,19 +130,19 @@ class Bags(NamedTuple):
     """The words of each row of a chunk. They take more memory than texts, so they are asked for piece by piece."""
 
     sizes: np.ndarray  # (n,) int64: bytes of each row's text, or how many words it has, by which pieces are cut
-    of_rows: Callable[[int, int], Words]  # of the rows from one to before another
+    row_words: Callable[[int, int], Words]  # of the rows from one to before another
 
     @classmethod
     def of(cls, words: Words) -> Bags:
         """The bags of words that there are already."""
         ends = np.append(0, np.cumsum(words.counts))
 
-        def of_rows(start: int, stop: int) -> Words:
+        def row_words(start: int, stop: int) -> Words:
             first, last = ends[start], ends[stop]
-            slices = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], *slices, lambda places: words.names(places + first))
+            keys, values = words.keys[first:last], words.values[first:last]
+            return Words(words.counts[start:stop], keys, values, lambda places: words.names(places + first))
 
-        return cls(words.counts, of_rows)
+        return cls(words.counts, row_words)
 
 
 class Observed(NamedTuple):
@@ -200,7 +200,7 @@ class Faults(dict[int, Fault]):
             report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
         keep = np.ones(len(numbers), bool)
         keep[list(self)] = False
-        return chunk._replace(data=with_row_numbers(chunk.data.filter(of_booleans(keep)), numbers[keep]))
+        return chunk._replace(data=with_row_numbers(chunk.data.filter(boolean_array(keep)), numbers[keep]))
 
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
@@ -381,7 +381,7 @@ def missing_name(column: str) -> str:
 
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
     """Which strings are missing values, as some words are too."""
-    known = of_strings((*MISSING, *words)) if words else _MISSING
+    known = string_array((*MISSING, *words)) if words else _MISSING
     return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
 
 
@@ -414,7 +414,7 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
     gone = missing_strings(trimmed, words)
-    return nulled(trimmed, of_booleans(gone)) if gone.any() else trimmed
+    return nulled(trimmed, boolean_array(gone)) if gone.any() else trimmed
 
 
 def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
@@ -434,7 +434,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
         faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, of_booleans(~here)))
+        array = notation.numbers(nulled(strings, boolean_array(~here)))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -445,7 +445,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
 
 def not_a_number(value: str, *hints: str) -> str:
     """What is wrong with a text among numbers, and which options may help."""
-    written = likeliest_notation(of_strings([value])).fits(of_strings([value]))[0]
+    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
     hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
     return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
@@ -565,7 +565,7 @@ def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faul
     words = [word for word in NULLS if word not in kept]
     if pa.types.is_dictionary(array.type) and family(array.type) == "string":
         values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
-        if not pc.any(pc.is_in(values, value_set=of_strings(words))).as_py():
+        if not pc.any(pc.is_in(values, value_set=string_array(words))).as_py():
             return array
     return _without(array, column, words, faults)
 
@@ -577,7 +577,7 @@ def _without(
     if family(array.type) != "string":
         return array
     strings = blank_to_null(decoded(array))
-    gone = pc.is_in(strings, value_set=of_strings(words))
+    gone = pc.is_in(strings, value_set=string_array(words))
     if not pc.any(gone).as_py():
         return strings
     for word in pc.unique(strings.filter(gone)).to_pylist():

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
+from tunefree.stream.arrays import boolean_array, string_array, to_batch, to_booleans
 from tunefree.stream.batch import SEMICOLONS, BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import Fault
 from tunefree.stream.files import display_name
@@ -97,7 +97,7 @@ def csv_sample(file: str, options: Options) -> Any:
         return None
     table = _parsed(body, header, file)[0]
     repeated = _repeats_header(table, header)
-    table = table.filter(of_booleans(~repeated)) if repeated.any() else table
+    table = table.filter(boolean_array(~repeated)) if repeated.any() else table
     return table.replace_schema_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else table
 
 
@@ -153,7 +153,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if twice is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    swallowed = rows_in_values(pa.record_batch([of_strings([field]) for field in fields], fields), delimiter)
+    swallowed = rows_in_values(pa.record_batch([string_array([field]) for field in fields], fields), delimiter)
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
@@ -217,7 +217,7 @@ def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any,
         bad.note("a line that repeats the header is left out", lines.file, row + place)
     good = ~repeated & ~np.isin(places, [*problems])
     numbers = row + places[good]
-    table = with_row_numbers(table.filter(of_booleans(good)), numbers)
+    table = with_row_numbers(table.filter(boolean_array(good)), numbers)
     _note_swallowed(table, numbers, header, lines.file, bad)
     return table, count
 
@@ -262,9 +262,9 @@ def _repeats_header(table: Any, header: Header) -> np.ndarray:
     for place in reversed(named):
         if same.any():
             field, array = header.fields[place], table.column(place)
-            is_name = pc.equal(array, of_strings([field])[0])
+            is_name = pc.equal(array, string_array([field])[0])
             if place == 0:
-                is_name = pc.or_(is_name, pc.equal(array, of_strings([f"\ufeff{field}"])[0]))  # a byte-order mark
+                is_name = pc.or_(is_name, pc.equal(array, string_array([f"\ufeff{field}"])[0]))  # a byte-order mark
             same &= to_booleans(is_name)
     return same
 

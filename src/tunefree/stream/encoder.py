@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
-from tunefree.stream.arrays import beyond_doubles, cast, is_missing, of_numbers
+from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
@@ -115,7 +115,7 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
 
     if labelled:
         faults.add(np.flatnonzero(index < 0), encoder.target, problem)
-    return pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
+    return pa.DictionaryArray.from_arrays(number_array(index, index < 0), values)
 
 
 def target_family_of(array: Any, target: str, file: str) -> str | None:
@@ -140,7 +140,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
-        return words.take(of_numbers(index, index < 0)).cast(pa.bool_())
+        return words.take(number_array(index, index < 0)).cast(pa.bool_())
     if kind not in ("number", INTEGER):
         return array
     values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
@@ -156,7 +156,7 @@ def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
     if labelled:
         faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
-    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
+    return array if pa.types.is_integer(array.type) else number_array(values, missing)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -421,9 +421,9 @@ class TableEncoder:
         faults.note_all(bad, chunk.file, row_numbers(chunk))
         return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
-    def encode_converted(self, of_chunk: Converted, learning: bool, bad: BadRows) -> Batch:
+    def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
-        chunk, n_rows, values, target, weight, exposure, groups = of_chunk
+        chunk, n_rows, values, target, weight, exposure, groups = conversion
         numbers = row_numbers(chunk)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
@@ -517,7 +517,7 @@ class TableEncoder:
         if self.target in self.notations and kind in ("number", "string"):
             hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
             values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
-            return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+            return numeric_target(number_array(values, np.isnan(values)), self.target, faults, labelled)
         kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
@@ -541,7 +541,7 @@ class TableEncoder:
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
-        ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
+        ids, words = self.ids.chunk_features(n, codes, bags, learning, weight)
         observed = [part.observed for part in parts]
         if learning:
             self.has_learned(observed, n, n_rows)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, together
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import bytes_of, of_numbers, of_strings
+from tunefree.stream.arrays import bytes_of, number_array, string_array
 from tunefree.stream.columns import Bags, Codes, Words, array_of_names, as_number
 
 MOST_SHARES = 64  # codes of a column that stand for one that is new
@@ -100,7 +100,7 @@ class FeatureIds:
         taken, self._events = self._events, []
         return taken
 
-    def of_chunk(
+    def chunk_features(
         self,
         n_rows: int,
         codes: Sequence[Located],
@@ -115,20 +115,20 @@ class FeatureIds:
         is_limited = learning and self.most is not None
         ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
 
-        def part_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
-            part_of_codes = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
-            return part_of_codes, [(place, part.of_rows(start, stop)) for place, part in bags]
+        def piece_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
+            code_part = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
+            return code_part, [(place, part.row_words(start, stop)) for place, part in bags]
 
         for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
             while start < stop or not blocks:
-                part, end = part_of(start, stop), stop
+                part, end = piece_of(start, stop), stop
                 if is_limited and (fitting := self._rows_with_room(stop - start, *part)) < stop - start:
                     if not fitting:
                         self._forget(start)
                         fitting = self._rows_with_room(stop - start, *part) or self._refuse()
                     end = start + fitting
-                    part = part_of(start, end)
-                ids[start:end], words = self._of_rows(end - start, *part, learning)
+                    part = piece_of(start, end)
+                ids[start:end], words = self._row_features(end - start, *part, learning)
                 blocks.append(words.sparse(end - start))
                 if is_limited:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
@@ -173,14 +173,14 @@ class FeatureIds:
         kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
         places = np.sort(used[order[: max(len(used) - kept, 0)]])
         self.keys = dictionary.without(self.keys, places)
-        self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
+        self.names.put(places, string_array([""] * len(places)), np.full(len(places), -1, np.int32))
         self._free = np.union1d(self._free, places)
         self._evidence[places] = 0.0
         self._evidence *= AGED
         self.n_forgotten += len(places)
         self._events.append(Forgotten(row, self.keys.first + places))
 
-    def _of_rows(
+    def _row_features(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
     ) -> tuple[np.ndarray, Triplets]:
         rows, places, order = _by_row(words, n_rows, len(codes))
@@ -394,7 +394,7 @@ def _join(arrays: Sequence[np.ndarray], dtype: type) -> np.ndarray:
 
 def in_order(parts: list[Any], order: np.ndarray) -> Any:
     """Several arrays of names as one; name ``order[k]`` of all, one array after the other, becomes name k."""
-    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).take(of_numbers(order))
+    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).take(number_array(order))
 
 
 class FeatureNames:

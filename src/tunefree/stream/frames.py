@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import of_numbers
+from tunefree.stream.arrays import number_array
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded
 from tunefree.stream.sequences import flattened
@@ -130,7 +130,7 @@ class _Stream:
         self.name, self.rows = name, 0  # read so far
         is_stream = hasattr(frame, "__arrow_c_stream__")
         batches = frame if is_stream else pa.Table.from_batches([pa.record_batch(frame)])
-        self.reader = self._of_source(lambda: pa.RecordBatchReader.from_stream(batches))
+        self.reader = self._step(lambda: pa.RecordBatchReader.from_stream(batches))
         self.first = self._next()
         self.index = index_columns(self.reader.schema, lambda: self.first, kept)
 
@@ -146,9 +146,9 @@ class _Stream:
             batch = self._next()
 
     def _next(self) -> Any:
-        return self._of_source(lambda: next(iter(self.reader), None))
+        return self._step(lambda: next(iter(self.reader), None))
 
-    def _of_source(self, step: Callable[[], Any]) -> Any:
+    def _step(self, step: Callable[[], Any]) -> Any:
         """What a step of the source returns; whatever it raises, such as errors of a database, as a DataError."""
         try:
             return step()
@@ -175,15 +175,15 @@ def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> It
         yield pa.record_batch(arrays, names=frame.names)
 
 
-def _of_pandas(frame: Any, name: str) -> _Frame:
+def _pandas_frame(frame: Any, name: str) -> _Frame:
     def part(first: int, stop: int) -> Iterable[Any]:
         rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
         return (column for _, column in rows.items())
 
-    return _Frame([str(column) for column in frame.columns], len(frame), part, _of_series)
+    return _Frame([str(column) for column in frame.columns], len(frame), part, _series_array)
 
 
-def _of_mapping(frame: Mapping[Any, Any], name: str) -> _Frame:
+def _mapping_frame(frame: Mapping[Any, Any], name: str) -> _Frame:
     names = [str(key) for key in frame]
     columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
     lengths = {len(column) for column in columns}
@@ -194,16 +194,16 @@ def _of_mapping(frame: Mapping[Any, Any], name: str) -> _Frame:
     return _Frame(names, max(lengths, default=0), part, _as_array)
 
 
-def _of_matrix(frame: np.ndarray, name: str) -> _Frame:
+def _matrix_frame(frame: np.ndarray, name: str) -> _Frame:
     if frame.ndim != 2:
         remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
         raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
     names = [f"x{place}" for place in range(frame.shape[1])]
-    array = of_numbers if frame.dtype == np.float64 else _as_array
+    array = number_array if frame.dtype == np.float64 else _as_array
     return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, array)
 
 
-def _of_series(column: Any) -> Any:
+def _series_array(column: Any) -> Any:
     """A column of pandas; its array is taken without pandas, which answers slowly what an array can do."""
     if isinstance(column.dtype, np.dtype):
         return pa.array(column.to_numpy(), from_pandas=True)
@@ -242,7 +242,7 @@ def is_pandas(frame: Any) -> bool:
 
 
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], _Frame]], ...] = (
-    (is_pandas, _of_pandas),
-    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _of_mapping),
-    (lambda frame: isinstance(frame, np.ndarray), _of_matrix),
+    (is_pandas, _pandas_frame),
+    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping_frame),
+    (lambda frame: isinstance(frame, np.ndarray), _matrix_frame),
 )

@@ -20,7 +20,7 @@ from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
-from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
+from tunefree.stream.arrays import beyond_doubles, number_array, to_batch
 from tunefree.stream.batch import BadRows, Chunk, Position, with_row_numbers
 from tunefree.stream.columns import MISSING, family
 from tunefree.stream.files import display_name
@@ -165,7 +165,7 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     """Values as an array of a type; they are looked at one by one only if one of them does not fit."""
     if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
         with suppress(OverflowError, UnicodeEncodeError):  # integers that no float can hold, half surrogate pairs
-            return of_numbers(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
+            return number_array(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
     field, fitted = pa.field(name, to), []
     for row, value in enumerate(values, 1):
         try:

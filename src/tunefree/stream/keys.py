@@ -79,13 +79,13 @@ def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
 
 def without(keys: Keys, places: np.ndarray) -> Keys:
     """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
-    number_of_place = np.zeros(keys.count, np.int32)
+    place_numbers = np.zeros(keys.count, np.int32)
     used = keys.slots[keys.slots > 0]
-    number_of_place[used - 1] = used
-    number_of_place[places] = 0
+    place_numbers[used - 1] = used
+    place_numbers[places] = 0
     keys.known[places] = 0
     fewer = keys._replace(slots=np.zeros_like(keys.slots))
-    move(number_of_place, fewer)
+    move(place_numbers, fewer)
     return fewer
 
 

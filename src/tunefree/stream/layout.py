@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     """The parts of all columns."""
 
     parts: list[Part]
-    of_feature: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
+    feature_parts: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
     names: Sequence[str]  # of the features
     columns: list[Any]  # of the encoder of a table, else none
 
@@ -48,24 +48,24 @@ class Layout(NamedTuple):
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])
-        of_columns = [parts_of(column) for column in columns]
-        starts = np.cumsum([0, *(len(column_parts) for column_parts in of_columns)])
-        parts = [part for column_parts in of_columns for part in column_parts]
-        of_feature = np.append(starts, -1)[encoder.column_of()]
+        parts_by_column = [parts_of(column) for column in columns]
+        starts = np.cumsum([0, *(len(column_parts) for column_parts in parts_by_column)])
+        parts = [part for column_parts in parts_by_column for part in column_parts]
+        feature_parts = np.append(starts, -1)[encoder.column_of()]
         for j in np.flatnonzero(
-            np.isin(of_feature, starts[:-1][[len(column_parts) > 1 for column_parts in of_columns]])
+            np.isin(feature_parts, starts[:-1][[len(column_parts) > 1 for column_parts in parts_by_column]])
         ).tolist():
-            column_parts = of_columns[np.searchsorted(starts, of_feature[j], "right") - 1]
+            column_parts = parts_by_column[np.searchsorted(starts, feature_parts[j], "right") - 1]
             stem = names[j].rpartition("=")[0]
-            of_feature[j] += next((k for k, part in enumerate(column_parts) if stem == part.name[:-1]), 0)
-        if (of_feature[1:] < 0).any():
-            of_feature[1:][of_feature[1:] < 0] = len(parts)
+            feature_parts[j] += next((k for k, part in enumerate(column_parts) if stem == part.name[:-1]), 0)
+        if (feature_parts[1:] < 0).any():
+            feature_parts[1:][feature_parts[1:] < 0] = len(parts)
             parts.append(Part("(hashed)", "(hashed)", HASHED))
-        return cls(parts, of_feature, names, list(columns))
+        return cls(parts, feature_parts, names, list(columns))
 
     def label(self, feature: int) -> str:
         """What tells a code from the others of its part."""
-        part, name = self.parts[self.of_feature[feature]], self.names[feature]
+        part, name = self.parts[self.feature_parts[feature]], self.names[feature]
         if part.kind == HASHED:
             return name
         rest = name[len(part.column) :]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, nulled, of_booleans, of_strings, text_at, to_booleans, to_numpy
+from tunefree.stream.arrays import boolean_array, is_missing, nulled, string_array, text_at, to_booleans, to_numpy
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
@@ -28,7 +28,7 @@ SIGNS_OF_MISSING = (
     *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # of Excel
     *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )
-_SIGNS = of_strings(SIGNS_OF_MISSING)
+_SIGNS = string_array(SIGNS_OF_MISSING)
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
@@ -179,7 +179,7 @@ def are_many(different: int, strings: int) -> bool:
 def without_signs(strings: Any) -> Any:
     """Strings; null where a sign says that the value is missing."""
     gone = stands_for_missing(strings)
-    return nulled(strings, of_booleans(gone)) if gone.any() else strings
+    return nulled(strings, boolean_array(gone)) if gone.any() else strings
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
@@ -205,7 +205,7 @@ def _possible(strings: Any) -> list[Notation]:
     """Notations in which the first string that is there is a number; Arrow would compile each pattern anew."""
     one = _first(strings)
     unit = unit_of(one)
-    if codes_in(of_strings([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
+    if codes_in(string_array([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
         return []
     notations = [notation._replace(unit=unit) for notation in (*ENGLISH, *CONTINENTAL)]
     return [notation for notation in notations if _DIGIT.search(one) and re.match(_pattern(*notation), one)]
@@ -339,7 +339,7 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
     wrong = ~fits & ~is_missing(present)
-    return nulled(moments, of_booleans(~fits)), np.flatnonzero(wrong).tolist()
+    return nulled(moments, boolean_array(~fits)), np.flatnonzero(wrong).tolist()
 
 
 def has_hours(format: str) -> bool:

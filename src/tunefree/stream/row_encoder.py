@@ -27,8 +27,8 @@ from tunefree.stream.schema import notations_of
 MOST_ROWS = 64  # more are encoded faster together
 MOST_REMEMBERED = 1000  # values of a column that are remembered
 LONGEST = 200  # letters of a value that is remembered
-_OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose values are not remembered
-_OF_FRAMES = {Number, Category, Boolean}  # columns whose values in frames are remembered, where they are no numbers
+_WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not remembered
+_FRAME_KINDS = {Number, Category, Boolean}  # columns whose values in frames are remembered, where they are no numbers
 _PLAIN = {str, bool, int}  # by these types
 _WHOLE = 2**53  # whole numbers up to it are doubles
 _NUMBERS = {int, float}
@@ -55,14 +55,19 @@ class RowEncoder:
     columns; none if no row of this encoder is foreseen.
     """
 
-    def __init__(self, encoder: Any, of_frames: bool = False) -> None:
-        self.encoder, self.of_frames, self._types, columns = encoder, of_frames, encoder.types(), encoder.columns
+    def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
+        self.encoder, self.reads_frames, self._types, columns = encoder, reads_frames, encoder.types(), encoder.columns
         self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
         unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
-        unforeseen += [encoder.ids.most is not None, _OF_WORDS & {column.kind for column in columns}]  # some forgotten
-        unforeseen += [{*map(type, columns)} - _OF_FRAMES, any(column.since for column in columns)] if of_frames else []
+        unforeseen += [
+            encoder.ids.most is not None,
+            _WORD_KINDS & {column.kind for column in columns},
+        ]  # some forgotten
+        unforeseen += (
+            [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)] if reads_frames else []
+        )
         self.names = frozenset(column.name for column in columns if not any(unforeseen))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._take_limits()
@@ -70,7 +75,7 @@ class RowEncoder:
     def _take_limits(self) -> None:
         """The numbers of each column that are foreseen: in frames none that would need a warning."""
         profile = self.encoder.profile
-        self._rows, ranges = profile.rows, usual_ranges(profile) if self.of_frames else []
+        self._rows, ranges = profile.rows, usual_ranges(profile) if self.reads_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
         self._limits = [
             limit if type(column) is Number and not column.since else (1.0, 0.0)
@@ -85,7 +90,7 @@ class RowEncoder:
             if encoder.profile.rows != self._rows:
                 self._take_limits()
             return self
-        other = RowEncoder(encoder, self.of_frames)
+        other = RowEncoder(encoder, self.reads_frames)
         if other._described == self._described and np.array_equal(other._keys[: len(self._keys)], self._keys):
             for known, known_before in zip(other._known, self._known, strict=True):
                 known |= {key: features for key, features in known_before.items() if features is not None}
@@ -107,7 +112,7 @@ class RowEncoder:
         (low, high), known, kind = self._limits[place], self._known[place], type(value)
         if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
             return _Features([float(value)], [], [], Seen(False, value, value))
-        is_plain = kind in _PLAIN and low > high if self.of_frames else kind is not list and kind is not dict
+        is_plain = kind in _PLAIN and low > high if self.reads_frames else kind is not list and kind is not dict
         if not is_plain or (kind is str and len(value) > LONGEST):
             return None
         key = kind, value
@@ -125,7 +130,7 @@ class RowEncoder:
             return _NOTHING if column.since else None
         try:
             types = {column.name: self._types[column.name]}
-            if self.of_frames:
+            if self.reads_frames:
                 chunk = next(read_frame({column.name: [value]}))
             else:
                 chunk = read_objects([{column.name: value}], types, "")
@@ -139,12 +144,12 @@ class RowEncoder:
         if faults or faults.missing:
             return None
         located = [[(place, part) for part in some] for some in (parts.codes, parts.bags)]
-        ids, words = self.encoder.ids.of_chunk(1, *located, False)
+        ids, words = self.encoder.ids.chunk_features(1, *located, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
         observed = parts.observed
-        if self.of_frames and observed.missing[0]:
+        if self.reads_frames and observed.missing[0]:
             return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
         value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
@@ -162,7 +167,7 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
     if not is_pandas(X) or len(X) != 1:
         return None
     kept = encoder.row_encoder
-    encoder.row_encoder = row_encoder = RowEncoder(encoder, of_frames=True) if kept is None else kept.follow(encoder)
+    encoder.row_encoder = row_encoder = RowEncoder(encoder, reads_frames=True) if kept is None else kept.follow(encoder)
     values = X.iloc[0]
     is_foreseen = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
     as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
@@ -183,6 +188,6 @@ def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
     ids = np.array([[row.get(source, 0) for source in sources] for row in codes], np.int32)
     words, entries = None, [[pair for features in row for pair in features.entries] for row in encoded]
     if any(entries):
-        features_of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
-        words = sparse([0, *accumulate(map(len, entries))], features_of_entries, values)
+        entry_features, values = zip(*(pair for row in entries for pair in row), strict=True)
+        words = sparse([0, *accumulate(map(len, entries))], entry_features, values)
     return table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, cast, is_missing, nulled, of_booleans, of_strings, plain_numbers
+from tunefree.stream.arrays import beyond_doubles, boolean_array, cast, is_missing, nulled, plain_numbers, string_array
 from tunefree.stream.batch import Chunk
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
@@ -68,7 +68,7 @@ from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
-_TRUTHS = of_strings(("true", "True", "TRUE", "false", "False", "FALSE"))
+_TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
 _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
@@ -305,7 +305,7 @@ def _rare_word(strings: Any, continental: bool) -> str | None:
 def _fitting(strings: Any, notation: Notation) -> Any:
     """Which strings, few of which may be different, are numbers in a notation; null where they are."""
     encoded = strings.dictionary_encode()
-    return of_booleans(notation.fits(encoded.dictionary)).take(encoded.indices)
+    return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
 def is_number(text: str) -> bool:
@@ -323,7 +323,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
         return array
     array = decoded(array)
     if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=of_strings(na_values).cast(array.type))
+        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
@@ -415,7 +415,7 @@ class FileNotation:
     --------
     >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
     >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
-    >>> alone.of_numbers("price"), FileNotation(strings, {"price": None, "tax": None}).of_numbers("price")
+    >>> alone.number_notation("price"), FileNotation(strings, {"price": None, "tax": None}).number_notation("price")
     (None, Notation(decimal=',', thousands='.', unit=''))
     """
 
@@ -433,7 +433,7 @@ class FileNotation:
                 decimals |= marks if len(marks) == 1 else set()
         self.decimal = decimals.pop() if len(decimals) == 1 else None
 
-    def of_numbers(self, name: str) -> Notation | None:
+    def number_notation(self, name: str) -> Notation | None:
         """The notation of a column of numbers; None for plain numbers."""
         trained = self.trained[name]
         if self.strings is None or name not in self.strings:
@@ -451,7 +451,7 @@ class FileNotation:
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         return likeliest
 
-    def of_dates(self, name: str, trained: str | None) -> str | None:
+    def date_format(self, name: str, trained: str | None) -> str | None:
         """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
         strings = (self.strings or {}).get(name, _NOTHING)
         is_iso = looks_like_dates(strings)
@@ -480,11 +480,11 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
     texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
     file = FileNotation(None if sample is None else texts, trained, column_types.notation)
-    adapted.columns = [_of_file(column, file, formats) for column in adapted.columns]
+    adapted.columns = [_adapted_column(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
-    notations = {name: file.of_numbers(name) for name in roles}
+    notations = {name: file.number_notation(name) for name in roles}
     adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
     adapted.notes = file.notes
     if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
@@ -493,15 +493,15 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     return adapted
 
 
-def _of_file(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
+def _adapted_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
     """A column as the file writes it; formats of dates that are said are taken out."""
     if column.kind not in (Number.kind, Timestamp.kind):
         return column
     adapted = copy.copy(column)
     if column.kind == Number.kind:
-        adapted.notation = file.of_numbers(column.name)
+        adapted.notation = file.number_notation(column.name)
     else:
-        adapted.format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
+        adapted.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
     return adapted
 
 

@@ -19,8 +19,8 @@ from tunefree.stream.columns import (
     Words,
     blank_to_null,
     decoded,
-    of_slices,
     one_by_one,
+    prefixed_strings,
     string_keys,
 )
 from tunefree.stream.keys import hash_name
@@ -28,7 +28,7 @@ from tunefree.stream.words import count_words
 
 _SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
 _FEWEST, LONG, DISTINCT = 20, 40.0, 0.8
-_OF_WORDS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
+_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
 class Text(Column):
@@ -57,7 +57,7 @@ class Text(Column):
             np.diff(counted.ends, prepend=0),
             counted.keys,
             np.log1p(counted.counts),
-            lambda k: of_slices(f"{self.name}=", counted.text, starts[k], stops[k]),
+            lambda k: prefixed_strings(f"{self.name}=", counted.text, starts[k], stops[k]),
         )
 
 
@@ -78,7 +78,7 @@ def are_of_words(strings: Array, share: float, words: int) -> bool:
     present = strings[:_SAMPLE].drop_null()
     if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
         return False
-    return bool(pc.mean(pc.match_substring_regex(present, _OF_WORDS[words]).cast(pa.int8())).as_py() > 0.5)
+    return bool(pc.mean(pc.match_substring_regex(present, _WORD_PATTERNS[words]).cast(pa.int8())).as_py() > 0.5)
 
 
 class Items(NamedTuple):

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.arrays import bytes_of, of_numbers
+from tunefree.stream.arrays import bytes_of, number_array
 from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
@@ -83,7 +83,7 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
         rows, numbers = _rows_of(chunk)
         buckets = rng.integers(count, size=len(numbers))
         order = np.argsort(buckets, kind="stable")
-        places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), rows.take(of_numbers(order))
+        places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), rows.take(number_array(order))
         origins = np.column_stack([np.full(len(order), chunk.position.file), numbers[order]])
         for bucket, (start, stop) in enumerate(itertools.pairwise(places.tolist())):
             if start < stop:
@@ -147,7 +147,7 @@ def _reorder(file: Path, is_table: bool, rng: np.random.Generator) -> None:
         with pa.OSFile(str(_bucket(file))) as bucket:
             while bucket.tell() < bucket.size():
                 tables.append(pa.ipc.open_stream(bucket).read_all())
-        table = _joined(tables).take(of_numbers(order)).combine_chunks()
+        table = _joined(tables).take(number_array(order)).combine_chunks()
         with pa.OSFile(str(file), "wb") as handle:
             if is_table:
                 with pa.ipc.new_file(handle, table.schema) as writer:

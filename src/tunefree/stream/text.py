@@ -278,8 +278,8 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
         quotes = quotes_of(window, delimiters)
         places = np.flatnonzero(window == LINE_END)
         places = places[~quotes.hold(places)]
-        ends = (int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else (0, 0, 0)
-        return _LineEnds(*ends, quotes.ends_inside)
+        first, last = (int(places[0]) + 1, int(places[-1]) + 1) if len(places) else (0, 0)
+        return _LineEnds(first, last, len(places), quotes.ends_inside)
     counts = _counts_of_line_ends(window)
     full = [_PIECE * place for place, count in enumerate(counts) if count]
     if not full:

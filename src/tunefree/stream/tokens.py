@@ -11,7 +11,7 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import of_numbers
+from tunefree.stream.arrays import number_array
 from tunefree.stream.batch import BadRows, Batch, Chunk, Reason, Tally
 from tunefree.stream.keys import load, mix
 from tunefree.stream.text import count_line_ends
@@ -123,7 +123,7 @@ class LineEncoder:
         block = to_rows(output, ids, self.has_duplicates or self.keys.bits > 0)
         labels, weight = output.reals.T.copy()
         missing = np.isnan(labels)
-        target = None if len(labels) and missing.all() else of_numbers(labels, missing)
+        target = None if len(labels) and missing.all() else number_array(labels, missing)
         numbers, tags = output.integers[:, 0] + lines.row, self._tags(data, output)
         self._spare.append(scratch)
         return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)

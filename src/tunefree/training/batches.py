@@ -34,23 +34,23 @@ def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
     where there are many classes; each part when those before are learned. What is due after the batch comes with the
     last part.
     """
-    held, trained.held = trained.held, None
-    if held is not None and held.file == batch.file:
-        batch = followed(held, batch)
-    elif held is not None:
-        held = held._replace(n_features=batch.n_features, tally=batch.tally)
-        yield from _cut(trained, held, interval, is_over=True)
+    waiting, trained.held = trained.held, None
+    if waiting is not None and waiting.file == batch.file:
+        batch = followed(waiting, batch)
+    elif waiting is not None:
+        waiting = waiting._replace(n_features=batch.n_features, tally=batch.tally)
+        yield from _cut(trained, waiting, interval, is_over=True)
     yield from _cut(trained, batch, interval)
 
 
 def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> Iterator[Batch]:
     """The rows that wait, when no others come."""
-    held, trained.held = trained.held, None
-    if held is not None and held.groups is not None:
+    waiting, trained.held = trained.held, None
+    if waiting is not None and waiting.groups is not None:
         if trained.progress.rows == 0:
-            check_several(held.groups, held.file, trained.plan.groups, is_all=True)
-        held = held._replace(n_features=trained.encoder.n_features, tally=tally)
-        yield from _cut(trained, held, interval, is_over=True)
+            check_several(waiting.groups, waiting.file, trained.plan.groups, is_all=True)
+        waiting = waiting._replace(n_features=trained.encoder.n_features, tally=tally)
+        yield from _cut(trained, waiting, interval, is_over=True)
 
 
 def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:

@@ -66,8 +66,8 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     array([1., 5., 1.])
     """
     loose = {written(label): weight for label, weight in weights.items()}
-    of_others = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
-    each = [weights.get(str(value), other) for value, other in zip(y.values, of_others, strict=True)]
+    loose_weights = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
+    each = [weights.get(str(value), other) for value, other in zip(y.values, loose_weights, strict=True)]
     return np.array(each)[y.codes]
 
 

@@ -58,15 +58,15 @@ def small_chunks(file: str) -> TextFile:
     return (file if isinstance(file, TextFile) else TextFile(file)).but(chunk_size=CHUNK_SIZE)
 
 
-def held(model: Model) -> int:
+def model_bytes(model: Model) -> int:
     """Bytes that members and certificates of a model take, with the rows in which features were met for the first time,
     and in a pool its generations, the rows that they are grown on, and their mixture."""
     logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    of_rows = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
-    return _of_features(model) + of_rows + (0 if model.pool is None else model.pool.nbytes)
+    row_bytes = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
+    return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 
 
-def _of_features(model: Model, room: int = 0) -> int:
+def _feature_bytes(model: Model, room: int = 0) -> int:
     """Bytes of what is kept of features; only of what has room for so many, and will grow with their number."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
     parts.append(model.record.evidence)
@@ -107,16 +107,18 @@ class MemoryLimit:
         if not self.is_stated or model.bank is not None:
             return None
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
-        others = [sum(size for setting, size in sizes if setting in of_kind) for of_kind in (OF_TEXTS, OF_TABLES)]
+        others = [
+            sum(size for setting, size in sizes if setting in kind_settings) for kind_settings in (OF_TEXTS, OF_TABLES)
+        ]
         left_out = min(others) if model.pool is not None else 0  # as members for the other kind of rows are
         evidence = model.record.evidence
-        of_evidence = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
+        evidence_bytes = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
         parts = OF_FEATURES if model.pool is not None else 1
-        of_one = parts * (sum(size for _, size in sizes) - left_out + of_evidence + DICTIONARY)
-        most = self.limit * 15 // 16 // of_one  # something is kept of the stream, whatever the features
+        feature_bytes = parts * (sum(size for _, size in sizes) - left_out + evidence_bytes + DICTIONARY)
+        most = self.limit * 15 // 16 // feature_bytes  # something is kept of the stream, whatever the features
         if most >= FEWEST:
             return most
-        enough = f"from {shown(of_one * FEWEST + 2**20)} on"
+        enough = f"from {shown(feature_bytes * FEWEST + 2**20)} on"
         self._remedy = f"raise it: {enough}, some are forgotten when there are more"
         self.tell(
             f"{shown(self.limit)} (`memory_limit`) have room for {most:,} categories and words, so none is forgotten; "
@@ -136,15 +138,18 @@ class MemoryLimit:
         small, larger = make(SMALL), make(_LARGER)
         step = n_features / (_LARGER - SMALL)
         sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
-        of_members = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
-        needed, left = step * (held(larger) - held(small)), [k for k, size in of_members.items() if size > 0.0]
+        member_bytes = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
+        needed, left = (
+            step * (model_bytes(larger) - model_bytes(small)),
+            [k for k, size in member_bytes.items() if size > 0.0],
+        )
         while needed > self.limit and len(left) > 1:
             last = left.pop()
             self.tell(
                 f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
                 f"`memory_limit`: {larger.members[last].name} is left out"
             )
-            needed -= of_members.pop(last)
+            needed -= member_bytes.pop(last)
         if needed > self.limit:
             bits = max(int(np.log2(self.limit / needed * n_features)), 1)
             raise ModelError(
@@ -152,7 +157,7 @@ class MemoryLimit:
                 f"of `memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
             )
         settings = larger.options.member_settings
-        return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
+        return [settings[k] for k in member_bytes] if len(member_bytes) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Let a pool put parts to sleep until there is room for so many features; a ModelError if nothing is left to
@@ -184,9 +189,9 @@ class MemoryLimit:
 
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""
-        of_dictionary = DICTIONARY * (self.most or 0)
+        dictionary_bytes = DICTIONARY * (self.most or 0)
         rooms = [member.room for member in model.members if hasattr(member, "room")]
         room = max(rooms, default=n_features)
         growth = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
-        further = growth * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond
-        return of_dictionary + held(model) + further
+        further = growth * _feature_bytes(model, min(room, FIRST))  # Newton's matrices do not grow beyond
+        return dictionary_bytes + model_bytes(model) + further

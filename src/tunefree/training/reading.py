@@ -21,7 +21,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
-from tunefree.stream.arrays import of_booleans
+from tunefree.stream.arrays import boolean_array
 from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
@@ -33,7 +33,7 @@ from tunefree.training.targets import (
     Guess,
     check_classes,
     closed_classes,
-    of_usable_targets,
+    rows_with_usable_targets,
     target_of,
     task_of,
 )
@@ -91,9 +91,9 @@ def begin(
     _check_ignored(source, plan, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # what is known when the targets of the first rows have been read holds for their features too
-        of_trial = replace(bad, tally=bad.tally.copy())
-        trial = _without_features(copy.deepcopy(encoder), first, True, of_trial, labelled)
-        encoder.ids.limit(most_features(*_problem(plan, trial, of_trial)[:2]))
+        trial_bad = replace(bad, tally=bad.tally.copy())
+        trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
+        encoder.ids.limit(most_features(*_problem(plan, trial, trial_bad)[:2]))
     encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
@@ -103,8 +103,8 @@ def begin(
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
-    of_first = first.data if is_table else None, usable, batch.target
-    return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
+    rows = first.data if is_table else None
+    return Reading(task, classes, encoder, batches, guess, rows, usable, batch.target, batch.file)
 
 
 def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
@@ -123,8 +123,8 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
         check_classes(guess, batch.target, batch.file, plan.target)
     task = guess.task if guess is not None else plan.task or "classification"
     if plan.classes:
-        return task, closed_classes(plan.classes, task, batch.target), guess, of_usable_targets(batch, bad)
-    batch = of_usable_targets(batch, bad) if task == "regression" else batch
+        return task, closed_classes(plan.classes, task, batch.target), guess, rows_with_usable_targets(batch, bad)
+    batch = rows_with_usable_targets(batch, bad) if task == "regression" else batch
     has_classes = task == "classification" and batch.target is not None and len(batch.weight) > 0
     return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
@@ -150,19 +150,19 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
     same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
-    of_columns = {name: getattr(plan, name) for name in same}
-    of_columns |= {"weight": plan.sample_weight, "group": plan.groups}
+    column_roles = {name: getattr(plan, name) for name in same}
+    column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
     how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     sample = source.sample(Options(**how))
     if sample is not None:
-        encoder = source.encoder(sample, **of_columns)
+        encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
     chunks = source.chunks(bad=bad, **how)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, **of_columns), _followed(first, chunks)
+    return source.encoder(first, **column_roles), _followed(first, chunks)
 
 
 def chunks_of(
@@ -238,7 +238,7 @@ def encoded(
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = of_usable_targets(encoder.finish(prepared.result(), learning, bad), bad)
+        batch = rows_with_usable_targets(encoder.finish(prepared.result(), learning, bad), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
@@ -279,7 +279,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 
     for name in names:
         check_name("kept", name, chunk.data.schema.names, chunk.file)
-    return chunk.data.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
+    return chunk.data.select(list(names)).filter(boolean_array(np.isin(row_numbers(chunk), numbers)))
 
 
 def ahead(
@@ -345,7 +345,7 @@ def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[],
     while True:
         with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
-        with stop.held() as is_waiting:
+        with stop.paused() as is_waiting:
             if is_waiting and waiting.empty():
                 if stop.number:
                     return False, Stopped()

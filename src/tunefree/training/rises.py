@@ -43,8 +43,8 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     if learned.groups is not None:
         starts = starts_of_runs(learned.groups)
         weight = np.where(np.isnan(losses) | np.isnan(scale), 0.0, weight)
-        of_rows = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
-        weight, losses, scale = np.add.reduceat(of_rows, starts, axis=0).T
+        weighted = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
+        weight, losses, scale = np.add.reduceat(weighted, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
     before = trained.progress.rows - len(batch.weight)
 
@@ -185,13 +185,13 @@ def _column(key: int, trained: Trained, layout: Layout) -> str:
     """The name of a column that was compared."""
     if key == TARGET:
         return trained.plan.target or "the label"
-    part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+    part = int(layout.feature_parts[key]) if key > 0 else layout.code_source(-1 - key)[1]
     return layout.parts[part].column
 
 
-def _bin_named(key: int, held: Bin, trained: Trained, layout: Layout) -> str:
+def _bin_named(key: int, content: Bin, trained: Trained, layout: Layout) -> str:
     """What a bin of a column holds, in words."""
-    kind, low, high = held
+    kind, low, high = content
     if low is None:
         return "rare categories" if kind == "rare" else MISSING
     if kind == "numbers":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.stream.arrays import of_numbers, to_numpy
+from tunefree.stream.arrays import number_array, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
@@ -78,18 +78,18 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     >>> values_of(Number("age"), [pa.array([39, None])]).numbers
     array([39., nan])
     """
-    of_arrays = [converted(column, array, Faults()) for array in arrays]
-    if not of_arrays:
+    converted_chunks = [converted(column, array, Faults()) for array in arrays]
+    if not converted_chunks:
         return None
     if column.kind in (Category.kind, Boolean.kind):
-        texts = [labels.take(of_numbers(index, index < 0)) for index, labels in of_arrays]
+        texts = [labels.take(number_array(index, index < 0)) for index, labels in converted_chunks]
         codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
         codes = codes.dictionary_encode().indices
         return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)
     if column.kind in (Timestamp.kind, TimeOfDay.kind):
-        moments = [np.where(moment.missing, np.nan, moment.absolute.astype(np.float64)) for moment in of_arrays]
+        moments = [np.where(moment.missing, np.nan, moment.absolute.astype(np.float64)) for moment in converted_chunks]
         return Values(np.concatenate(moments), False)
-    return Values(np.concatenate(of_arrays), False) if column.kind == Number.kind else None
+    return Values(np.concatenate(converted_chunks), False) if column.kind == Number.kind else None
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:
@@ -180,9 +180,9 @@ def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[
     values = {}
     for column in encoder.columns:
         arrays = arrays_of(encoder, tables, column.name)
-        of_column = values_of(column, arrays) if len(arrays) == len(tables) else None
-        if of_column is not None:
-            values[column.name] = of_column._replace(numbers=of_column.numbers[usable])
+        column_values = values_of(column, arrays) if len(arrays) == len(tables) else None
+        if column_values is not None:
+            values[column.name] = column_values._replace(numbers=column_values.numbers[usable])
     return values
 
 
@@ -300,10 +300,10 @@ def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: b
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     rows, total = np.column_stack([values.numbers for values in columns]).astype(np.float32), 0.0
-    for of_half in (learned, ~learned):
+    for half in (learned, ~learned):
         kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-        tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[of_half], target[of_half])
-        total += _size(target[~of_half] - tree.predict(rows[~of_half]), is_classes)
+        tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[half], target[half])
+        total += _size(target[~half] - tree.predict(rows[~half]), is_classes)
     return total
 
 
@@ -315,11 +315,11 @@ def _misses(values: Values | None, target: np.ndarray, is_classes: bool, learned
     """Wrong predictions, or squared errors, of each half of the rows predicted by the other from one column or none."""
     numbers = np.zeros(len(target)) if values is None else values.numbers
     total = 0.0
-    for of_half in (learned, ~learned):
-        here, there = numbers[of_half], numbers[~of_half]
+    for half in (learned, ~learned):
+        here, there = numbers[half], numbers[~half]
         predict = _predicted_class if is_classes else _predicted_number
-        predicted = predict(here, target[of_half], there, values is not None and values.are_codes)
-        total += _size(target[~of_half] - predicted, is_classes)
+        predicted = predict(here, target[half], there, values is not None and values.are_codes)
+        total += _size(target[~half] - predicted, is_classes)
     return total
 
 
@@ -338,15 +338,15 @@ def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, a
 def _predicted_number(here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
     """The mean of the rows with the same value, between the nearest ones; of new categories that of all rows."""
     missing = np.isnan(here)
-    of_missing = targets[missing].mean() if missing.any() else targets.mean()
+    missing_mean = targets[missing].mean() if missing.any() else targets.mean()
     if missing.all():
-        return np.full(len(there), of_missing)
+        return np.full(len(there), missing_mean)
     different, inverse = np.unique(here[~missing], return_inverse=True)
     means = np.bincount(inverse, targets[~missing]) / np.bincount(inverse)
     predicted = np.interp(there, different, means)
     if are_codes:
         predicted = np.where(different[_nearest(different, there)] == there, predicted, targets.mean())
-    return np.where(np.isnan(there), of_missing, predicted)
+    return np.where(np.isnan(there), missing_mean, predicted)
 
 
 def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ class Stop(Callback):
             raise Stopped
 
     @contextmanager
-    def held(self) -> Iterator[bool]:
+    def paused(self) -> Iterator[bool]:
         """Let no row pass; whether the reader waits for rows."""
         with self._gate:
             yield self._waits

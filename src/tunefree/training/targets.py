@@ -62,7 +62,7 @@ def task_of(target: Any) -> Guess:
         return Guess("classification", f"{len(values)} different number{'' if len(values) == 1 else 's'}")
     if (values != np.round(values)).any():
         return Guess("regression", FRACTIONS)
-    return _of_whole_numbers(values, counts.astype(np.float64))
+    return _whole_number_guess(values, counts.astype(np.float64))
 
 
 def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> None:
@@ -81,7 +81,7 @@ def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> Non
         raise DataError(problem, file, column=name, remedy=remedy)
 
 
-def _of_whole_numbers(values: np.ndarray, counts: np.ndarray) -> Guess:
+def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
     """The guess for at least three whole numbers, in ascending order, with their frequencies."""
     k, n = len(values), int(counts.sum())
     is_seldom = n < 4 * ROWS_OF_A_CLASS * k
@@ -176,13 +176,13 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
     """
     if task == "regression":
         raise ModelError(OF_NUMBERS)
-    labels = [_label_of_type(name, target.type) for name in names]
+    labels = [_typed_label(name, target.type) for name in names]
     if len(set(labels)) < len(labels):
         raise ModelError(f"`classes={list(names)}`: name each label once")
     return sorted(labels)
 
 
-def _label_of_type(name: str, kind: Any) -> Any:
+def _typed_label(name: str, kind: Any) -> Any:
     """The label of a type that is written so."""
     try:
         if pa.types.is_boolean(kind):
@@ -196,7 +196,7 @@ def _label_of_type(name: str, kind: Any) -> Any:
     return name
 
 
-def of_usable_targets(batch: Batch, bad: BadRows) -> Batch:
+def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
     """The rows whose label is among the classes that ``bad`` names, or whose target the loss that it names can have.
 
     Raises a DataError if there are others, and bad rows are not skipped.

@@ -55,7 +55,7 @@ class Tenth(NamedTuple):
 
 def _tenth(rows: np.ndarray, weight: np.ndarray, values: np.ndarray, flags: np.ndarray) -> Tenth:
     """What some of the rows have in common, of values and flags (n,) of all."""
-    share, mean = (float(np.average(of_all[rows], weights=weight[rows])) for of_all in (flags, values))
+    share, mean = (float(np.average(column[rows], weights=weight[rows])) for column in (flags, values))
     return Tenth(len(rows), float(weight[rows].sum()), mean, share, *wilson(share, weight[rows]))
 
 
@@ -166,17 +166,17 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     codes, weight, scores = scored.codes[used], scored.weight[used], scored.scores[used]
     weights = np.bincount(codes, weight, scored.n_classes)
     rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
-    of_classes = []
+    reliabilities = []
     for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
         probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
         tenths, is_of_class = _tenths(probability, codes == k, weight), codes == k
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
         is_predicted = bool((scored.chosen == k).any())
         highest = float(probability.max())
-        of_classes.append(
+        reliabilities.append(
             ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted)
         )
-    return of_classes
+    return reliabilities
 
 
 def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray) -> list[Tenth]:
@@ -201,7 +201,7 @@ def calibration_error(probability: np.ndarray, is_right: np.ndarray, weight: np.
     if not weight.sum() > 0.0:
         return 0.0
     cell = np.minimum((probability * CELLS).astype(np.int64), CELLS - 1)
-    of_cells = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
-    bins = parts_by_mass(of_cells[0], BINS)
-    mass, right, expected = (np.bincount(bins, column, BINS) for column in of_cells)
+    sums = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
+    bins = parts_by_mass(sums[0], BINS)
+    mass, right, expected = (np.bincount(bins, column, BINS) for column in sums)
     return float(np.abs(right - expected).sum() / mass.sum())

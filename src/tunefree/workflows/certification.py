@@ -69,20 +69,20 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
     certificate = model.certificate()
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
-    of_evidence = certificate.loss / certificate.weight
-    mean = _mean_loss(trained, of_evidence)
+    evidence_loss = certificate.loss / certificate.weight
+    mean = _mean_loss(trained, evidence_loss)
     proved: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
         "predictions": PROGRESSIVE,
         "lower_bounds": dict(certificate.table(RADII)),
-        "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
+        "largest_radii": {gap: certificate.largest_radius(gap * mean + (evidence_loss - mean)) for gap in GAPS},
     }
     if weights is not None:
-        proved["weights"] = of_weights(trained, read_weights(trained, weights), mean)
-    proved |= _of_mixing(model.predictor.mixtures)
+        proved["weights"] = weight_bounds(trained, read_weights(trained, weights), mean)
+    proved |= _mixing_cost(model.predictor.mixtures)
     if model.pool is not None:
-        proved |= _of_intervals([context.conformal for context in model.pool.contexts])
+        proved |= _interval_coverage([context.conformal for context in model.pool.contexts])
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
     proved |= order_of(trained)
     refuted = "order" in proved and proved["order"]["depends_on_rows"]
@@ -91,14 +91,14 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
     return proved
 
 
-def _mean_loss(trained: Trained, of_evidence: float) -> float:
+def _mean_loss(trained: Trained, evidence_loss: float) -> float:
     """The progressive loss, where it is known.
 
     The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
     row that is learned in several rounds those before each of them.
     """
     metrics = trained.progress.progressive[0]
-    return metrics.mean_loss() if metrics.weight > 0.0 else of_evidence
+    return metrics.mean_loss() if metrics.weight > 0.0 else evidence_loss
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def order_of(trained: Trained) -> dict[str, Any]:
     return {"order": order | finding._asdict()}
 
 
-def _of_mixing(mixtures: Sequence[Mixture]) -> dict[str, Any]:
+def _mixing_cost(mixtures: Sequence[Mixture]) -> dict[str, Any]:
     """What mixing cost, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
     mixtures = [mixture for mixture in mixtures if mixture.top.rounds[0] > 0]
     if not mixtures:
@@ -128,7 +128,7 @@ def _of_mixing(mixtures: Sequence[Mixture]) -> dict[str, Any]:
     return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
 
 
-def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
+def _interval_coverage(records: Sequence[ConformalRecord]) -> dict[str, Any]:
     """How often intervals, or sets, that followed the stream covered the next row, over all contexts.
 
     Empty where no row has a score.
@@ -148,7 +148,7 @@ def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
     return {"coverage": {"rows": rows, "asked": coverages}}
 
 
-def of_weights(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
+def weight_bounds(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
     """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
     model = trained.model
     certificate = model.certificate()

@@ -18,7 +18,7 @@ from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import Finding
-from tunefree.training.targets import of_usable_targets, target_of, task_of
+from tunefree.training.targets import rows_with_usable_targets, target_of, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read
@@ -169,11 +169,11 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
-    said = (reading.task, why) if is_labelled else ("", "")
+    task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
     further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
     notes = [*map(str, doubts_of_columns(reading.encoder)), *sample.problems]
-    return ColumnsView(source.name, sample.rows, sample.where, *said, views, first + further, notes)
+    return ColumnsView(source.name, sample.rows, sample.where, task, why, views, first + further, notes)
 
 
 class Sample(NamedTuple):
@@ -225,7 +225,7 @@ def _read(
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
             chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, rows), numbers))
-            batch = of_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
             read.append((chunk.data, np.isin(numbers, batch.numbers), batch.target))
             if encoder.target is not None:
                 target_of(reading.task, batch)  # which has an error for what a training cannot learn
@@ -301,8 +301,8 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
     ends = float(read.present.min()), float(read.present.max())
     if column.kind == "number":
         return ends
-    within = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
-    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in within)
+    clipped = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
+    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in clipped)
     if column.kind == "time":
         return first[1], last[1]
     return ("T".join(first), "T".join(last)) if column.hours else (first[0], last[0])
@@ -316,16 +316,16 @@ def _as_written(value: Any) -> str:
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
     columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
-    found = roles.likenesses(columns) if sample.usable.any() else []
+    findings = roles.likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():
-        return found
+        return findings
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
     numbers = roles.target_numbers(target, reading.task)
     if numbers is not None:
-        of_leaks = roles.leaks(columns, numbers, reading.task == "classification")
-        found = [finding for finding in of_leaks if finding.column not in leaking] + found
+        leaks = roles.leaks(columns, numbers, reading.task == "classification")
+        findings = [finding for finding in leaks if finding.column not in leaking] + findings
     if reading.guess and (other := task_of(target)).task != reading.task:
         evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
-        found.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
-    return found
+        findings.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
+    return findings

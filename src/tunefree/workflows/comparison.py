@@ -100,8 +100,8 @@ class Contestant:
     @property
     def bytes(self) -> int:
         """Memory of what has been learned."""
-        of_linear = sum(size_of(member.state) for member in self.model.members)
-        return of_linear + (0 if self.model.pool is None else self.model.pool.nbytes)
+        linear_bytes = sum(size_of(member.state) for member in self.model.members)
+        return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
 
 @dataclass

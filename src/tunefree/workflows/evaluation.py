@@ -71,7 +71,7 @@ class Evaluation(NamedTuple):
         return lift(exposure, targets, predictions)
 
 
-def _of_classes(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
+def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
     """What rows of classes with these losses add to metrics, by the names of fields of Scored and of means."""
     n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
     probabilities, picked = model.probabilities(predictions), chosen(predictions)
@@ -84,7 +84,7 @@ def _of_classes(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarr
     return {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores, **right, **means}
 
 
-def _of_numbers(
+def _number_columns(
     model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
 ) -> dict[str, np.ndarray]:
     """What rows of numbers add to metrics, and to further ones that are means."""
@@ -162,10 +162,10 @@ def evaluate(
         for place, name in enumerate(kept):
             columns[name].append(batch.columns.column(place))
         if model.task == "classification":
-            adds = _of_classes(model, y, predictions, losses)
+            adds = _class_columns(model, y, predictions, losses)
         else:
             further = {} if intervals is None else intervals.add(batch, predictions, y, weight)
-            adds = _of_numbers(model, y, predictions, losses, loss, further)
+            adds = _number_columns(model, y, predictions, losses, loss, further)
             adds |= {"exposure": exposure} if has_log_link(loss) else {}
         batches.append({"weight": weight, **adds})
         _limit_scores(batches)
@@ -178,8 +178,8 @@ def evaluate(
     confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
-    of_rows = measures(scored), confusion, slices, classes, scored
-    return Evaluation(metrics, unseen, *of_rows, [] if intervals is None else intervals.curve())
+    covered = [] if intervals is None else intervals.curve()
+    return Evaluation(metrics, unseen, measures(scored), confusion, slices, classes, scored, covered)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:

@@ -121,8 +121,8 @@ class Explainer:
         kept = others if kept is None else kept
         table = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
         table |= {"margin": explained.margins, self.names[0]: contributions[:, 0]}
-        of_terms = apart([self.names[term] for term in kept.tolist()], {*COLUMNS, self.names[0]})
-        table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), of_terms, strict=True)}
+        term_names = apart([self.names[term] for term in kept.tolist()], {*COLUMNS, self.names[0]})
+        table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), term_names, strict=True)}
         others = np.setdiff1d(others, kept)
         return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
-from tunefree.stream.arrays import of_strings
+from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths
 from tunefree.stream.layout import CODES, MISSING, Layout, Part
@@ -86,29 +86,29 @@ def findings(trained: Trained) -> list[Finding]:
     ('', 'classes', "class 'goo' has 1 of 1,201 r")
     ('age', 'odd', 'alone predicts 99.92 % of 1,')
     """
-    of_rows = [*of_order(trained), *alike_classes(trained), *rare_classes(trained), *of_pool(trained)]
-    of_rows += [*of_class_weights(trained), *of_rises(trained)]
-    first = [*of_reasons(trained.progress.oddities), *doubts_of_columns(trained.encoder)]
+    row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
+    row_findings += [*weight_findings(trained), *rise_findings(trained)]
+    first = [*oddity_findings(trained.progress.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
         first.append(Finding("", ODD, unused))
     known = {oddity.column for oddity in trained.progress.oddities}
-    return [*of_rows, *first, *findings_of_kept_rows(trained, known)]
+    return [*row_findings, *first, *findings_of_kept_rows(trained, known)]
 
 
-def of_reasons(oddities: list[Reason]) -> list[Finding]:
+def oddity_findings(oddities: list[Reason]) -> list[Finding]:
     """What is odd about columns, and about rows that were used: the most frequent first.
 
-    >>> print(*of_reasons([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
+    >>> print(*oddity_findings([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)
     """
     in_order = sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))
-    found = [Finding(oddity.column, ODD, oddity.counted, oddity.remedy) for oddity in in_order[:MOST_ODDITIES]]
+    listed = [Finding(oddity.column, ODD, oddity.counted, oddity.remedy) for oddity in in_order[:MOST_ODDITIES]]
     further = len(in_order) - MOST_ODDITIES
-    return found if further <= 0 else [*found, Finding("", ODD, f"and {further:,} others of this kind")]
+    return listed if further <= 0 else [*listed, Finding("", ODD, f"and {further:,} others of this kind")]
 
 
-def of_order(trained: Trained) -> list[Finding]:
+def order_findings(trained: Trained) -> list[Finding]:
     """Whether the targets depend on the order of the rows."""
     if trained.order is None or not (test := trained.order.finding()).is_dependent:
         return []
@@ -144,7 +144,7 @@ def alike_classes(trained: Any) -> list[Finding]:
     if trained.model.task != "classification" or trained.plan.classes:
         return []
     labels = [label for label in trained.model.classes if isinstance(label, str)]
-    folded = of_strings([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
+    folded = string_array([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
     are_truths = not {"0", "1"}.isdisjoint(labels) and len(labels) > 2 and looks_like_booleans(folded)
     groups: dict[str, list[str]] = {}
     for label, key in zip(labels, (truths(folded) if are_truths else folded).to_pylist(), strict=True):
@@ -160,12 +160,12 @@ def _places(rows: list[tuple[str, int]]) -> str:
     files = list(dict.fromkeys(file for file, _ in rows))
     numbers = [[str(row) for file, row in sorted(rows) if file == name] for name in files]
     return ", ".join(
-        f"{file}, row{'s' if len(of_file) > 1 else ''} {' and '.join(of_file)}"
-        for file, of_file in zip(files, numbers, strict=True)
+        f"{file}, row{'s' if len(file_numbers) > 1 else ''} {' and '.join(file_numbers)}"
+        for file, file_numbers in zip(files, numbers, strict=True)
     )
 
 
-def of_pool(trained: Trained) -> list[Finding]:
+def pool_findings(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
     model, group = trained.model, trained.plan.groups
     if model.pool is None or model.only_predicts:
@@ -180,7 +180,7 @@ def of_pool(trained: Trained) -> list[Finding]:
     return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
 
 
-def of_class_weights(trained: Trained) -> list[Finding]:
+def weight_findings(trained: Trained) -> list[Finding]:
     """What probabilities refer to where classes have weights: the class that gains most by them."""
     total = sum(seen.weight for seen in trained.progress.occurrences)
     shares = [
@@ -195,7 +195,7 @@ def of_class_weights(trained: Trained) -> list[Finding]:
     return [Finding("", WEIGHTS, f"{evidence}{predicted:.3g}, and its share of the rows {share:.3g}")]
 
 
-def of_rises(trained: Trained) -> list[Finding]:
+def rise_findings(trained: Trained) -> list[Finding]:
     """The largest rise of the loss, and how many others there were."""
     known = drifts_of(trained)
     if not known:
@@ -258,7 +258,7 @@ class KeptRows:
 
     def _part_of(self, key: int) -> int:
         """The part that a feature, or a code, is of; -1 of codes of a number, which only say where it is missing."""
-        return int(self.layout.of_feature[key] if key > 0 else self.layout.code_source(-1 - key)[1])
+        return int(self.layout.feature_parts[key] if key > 0 else self.layout.code_source(-1 - key)[1])
 
     @property
     def n_compared(self) -> int:
@@ -312,16 +312,16 @@ def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
 
 def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
     """What the rows kept, and the categories met, tell of columns that are not ``known`` from the first rows."""
-    found = [finding for finding in _identifiers(trained) if finding.column not in known]
+    doubts = [finding for finding in _identifiers(trained) if finding.column not in known]
     sample = kept_rows(trained)
     if sample is None or trained.kind != "table":
-        return found
-    found += [finding for finding in _leaks(trained, sample) if finding.column not in known]
+        return doubts
+    doubts += [finding for finding in _leaks(trained, sample) if finding.column not in known]
     same = "has the same value in all rows kept"
-    found += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
+    doubts += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
     missing = [(name, share) for name, share in sample.missing_shares().items() if share > MOSTLY_MISSING]
-    found += [Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept") for name, share in missing]
-    return found + drifts(sample)
+    doubts += [Finding(name, GAPS, f"is missing in {100 * share:.1f} % of the rows kept") for name, share in missing]
+    return doubts + drifts(sample)
 
 
 def _identifiers(trained: Trained) -> list[Finding]:
@@ -358,8 +358,8 @@ def _constants(trained: Trained, sample: KeptRows) -> list[str]:
         does_change = bool((kept.values != kept.values[0]).any() and not np.isnan(kept.values).all())
         changes[kept.part.column] = changes.get(kept.part.column, False) or does_change
     kinds = {column.name: column.kind for column in trained.encoder.columns}
-    of_values = [name for name, kind in kinds.items() if kind in ("number", "category", "boolean")]
-    return [name for name in of_values if not changes.get(name, True)]
+    candidates = [name for name, kind in kinds.items() if kind in ("number", "category", "boolean")]
+    return [name for name in candidates if not changes.get(name, True)]
 
 
 def drifts(sample: KeptRows) -> list[Finding]:

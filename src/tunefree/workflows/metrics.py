@@ -92,8 +92,8 @@ class Scored:
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        of_rows = {of.name: getattr(self, of.name) for of in fields(self)}
-        arrays = {name: array[rows] for name, array in of_rows.items() if isinstance(array, np.ndarray)}
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: array[rows] for name, array in columns.items() if isinstance(array, np.ndarray)}
         return replace(self, means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
     @cached_property
@@ -108,9 +108,9 @@ class Scored:
         """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
         metrics = {name: _mean(values, weight) for name, values in self.means.items()}
         if self.codes is None:
-            metrics |= self._of_numbers(weight)
+            metrics |= self._number_metrics(weight)
             return {name: float(value) for name, value in metrics.items()}
-        metrics |= _of_confusion(self.confusion(weight), self.n_classes)
+        metrics |= _confusion_metrics(self.confusion(weight), self.n_classes)
         if ranked and self.rankings:
             known = np.where(self.codes < self.n_classes, weight, 0.0)
             areas = np.array([ranking.areas(known) for ranking in self.rankings])
@@ -118,7 +118,7 @@ class Scored:
             metrics["auc"], metrics["average_precision"] = there.mean(axis=0) if len(there) else (math.nan, math.nan)
         return {name: float(value) for name, value in metrics.items()}
 
-    def _of_numbers(self, weight: np.ndarray) -> dict[str, float]:
+    def _number_metrics(self, weight: np.ndarray) -> dict[str, float]:
         """Metrics of squared errors, which are taken in a unit so that none overflows."""
         errors, targets = self.means["mean_absolute_error"], np.asarray(self.targets)
         unit = max(_unit(errors), _unit(targets))
@@ -128,8 +128,8 @@ class Scored:
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
         if self.power is None or self.exposure is None:
             return metrics
-        of_rows = self.exposure, targets, np.asarray(self.predictions), weight, self.means["loss"]
-        return metrics | count_metrics(self.power, *of_rows)
+        predicted, losses = np.asarray(self.predictions), self.means["loss"]
+        return metrics | count_metrics(self.power, self.exposure, targets, predicted, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -174,8 +174,8 @@ def _parts_of(scored: Scored) -> np.ndarray | None:
     present = np.unique(groups)
     if len(present) < LEAST_ROWS:
         return None
-    of_groups = np.random.default_rng(0).permutation(len(present)) % GROUPS
-    parts: np.ndarray = of_groups[np.searchsorted(present, groups)]
+    group_parts = np.random.default_rng(0).permutation(len(present)) % GROUPS
+    parts: np.ndarray = group_parts[np.searchsorted(present, groups)]
     return parts
 
 
@@ -202,7 +202,7 @@ def _finite(number: float) -> float:
     return min(max(number, -MOST), MOST)
 
 
-def _of_confusion(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
+def _confusion_metrics(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
     """The balanced error, and F1: of the second of two classes, else the mean over classes that rows have."""
     rows, hits = confusion.sum(axis=1), np.append(np.diagonal(confusion), 0.0)
     there = rows > 0.0
@@ -236,9 +236,9 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
     if unit and (left.min() <= 0.0 or left.max() >= 1.0):
         return None, None
     left = np.log(left / (1.0 - left)) if unit else left
-    unit_of_left = _unit(left)
-    left = left / unit_of_left
+    left_unit = _unit(left)
+    left = left / left_unit
     error = math.sqrt((GROUPS - 1) / GROUPS * ((left[1:] - left[1:].mean()) ** 2).sum())
-    ends = [_finite(float(end) * unit_of_left) for end in (left[0] - STUDENT * error, left[0] + STUDENT * error)]
+    ends = [_finite(float(end) * left_unit) for end in (left[0] - STUDENT * error, left[0] + STUDENT * error)]
     low, high = (1.0 / (1.0 + math.exp(-end)) for end in ends) if unit else ends
     return float(low if name in SIGNED else max(low, 0.0)), float(high)

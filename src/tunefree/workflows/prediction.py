@@ -86,19 +86,19 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        of_model = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
+        outputs = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
     else:
         classes, picked = as_array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
         if layout.threshold is not None:
             picked = (values[:, 1] >= layout.threshold).astype(np.int64)
-        of_model = {"prediction": classes.take(pa.array(picked))}
+        outputs = {"prediction": classes.take(pa.array(picked))}
         if layout.top is None:
-            of_model |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
+            outputs |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
         else:
-            of_model |= _most_probable(classes, values, layout.top)
-    of_model |= _conformal(model, predicted, layout)
-    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *of_model}) | table | of_model)
+            outputs |= _most_probable(classes, values, layout.top)
+    outputs |= _conformal(model, predicted, layout)
+    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *outputs}) | table | outputs)
 
 
 def as_array(labels: Sequence[Any]) -> Any:
@@ -129,8 +129,8 @@ def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterato
     if layout.set:
         sets = class_sets(model, rows, predictions, np.array(layout.set), layout.conditional is not None)
         order = np.argsort(-model.probabilities(predictions), axis=1, kind="stable").tolist()
-        for level, of_level in zip(layout.set, np.moveaxis(sets, 1, 0), strict=True):
-            pairs = zip(order, of_level, strict=True)
+        for level, level_sets in zip(layout.set, np.moveaxis(sets, 1, 0), strict=True):
+            pairs = zip(order, level_sets, strict=True)
             yield "set", level, [[model.classes[c] for c in codes if is_in[c]] for codes, is_in in pairs]
 
 
@@ -143,7 +143,7 @@ def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[
         elif name == "quantiles":
             columns[f"quantile[{level:g}]"] = values
         else:
-            columns[f"set[{level:g}]"] = [json.dumps(of_row, ensure_ascii=False) for of_row in values]
+            columns[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in values]
     return columns
 
 
@@ -216,8 +216,8 @@ def write(
         for predicted in predict(trained, source, bad, kept=layout.ids):
             table = columns(trained.model, predicted, bad.skip, layout)
             if beside is not None:
-                of_table = dict(zip(table.schema.names, table.columns, strict=True))
-                table = pa.record_batch(of_table | beside(predicted, set(of_table)))
+                table_columns = dict(zip(table.schema.names, table.columns, strict=True))
+                table = pa.record_batch(table_columns | beside(predicted, set(table_columns)))
             put(table)
             written += len(predicted.predictions)
     return written

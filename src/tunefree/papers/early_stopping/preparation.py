@@ -13,7 +13,7 @@ from scipy import sparse
 
 from tunefree.core.rows import Block
 from tunefree.estimators.tables import as_block
-from tunefree.estimators.validation import digests, of_targets
+from tunefree.estimators.validation import digests, target_digests
 from tunefree.papers.kernel.points import as_csr
 
 DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
@@ -114,7 +114,7 @@ def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """
     X = units(X).apply(X)
     salt = np.uint64(random.randint(0, 2**31 - 1))
-    keys = ((digests(as_block(X)) + of_targets(y)) ^ salt) * np.uint64(0x9E3779B97F4A7C15)
+    keys = ((digests(as_block(X)) + target_digests(y)) ^ salt) * np.uint64(0x9E3779B97F4A7C15)
     keys ^= keys >> np.uint64(29)
     keys *= np.uint64(0xBF58476D1CE4E5B9)
     keys ^= keys >> np.uint64(32)
