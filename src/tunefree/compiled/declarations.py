@@ -135,8 +135,8 @@ class Declaration:
 
     def _digest_with(self, code_of: Callable[[Callable[..., Any]], tuple[str, ...]]) -> str:
         parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
-        of_states = [cls for cls in self.states.values() if issubclass(cls, State)]
-        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in of_states]
+        state_classes = [cls for cls in self.states.values() if issubclass(cls, State)]
+        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in state_classes]
         parts += [repr((part.name, part.arguments)) for part in self.parts]
         functions = functions_of(self.function)
         sources = [source for function in functions for source in (*code_of(function), *constants_of(function))]
@@ -169,8 +169,8 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
         shape = [axis_names[axis] for axis in axes]
         shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
         arguments.append(Argument(f"{name}_{block}", "float64", tuple(shape)))
-    of_arrays = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
-    for field in of_arrays:
+    array_fields = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
+    for field in array_fields:
         lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]
         arguments.append(Argument(f"{name}_{field.name}", "float64", tuple(lengths)))
     return arguments

@@ -120,7 +120,7 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
     def table_of(*values: Any) -> bytes:
         if len(values) != len(parameters):
             raise TypeError(f"{declaration.name} takes {len(parameters)} arguments, not {len(values)}")
-        addresses, of_states, arrays, numbers = list[int](), list[int](), list[np.ndarray](), list[Any]()
+        addresses, state_lengths, arrays, numbers = list[int](), list[int](), list[np.ndarray](), list[Any]()
         for (kind, is_state, are_arrays, name), value in zip(parameters, values, strict=True):
             if kind is None:
                 (arrays if are_arrays[0] else numbers).append(value)
@@ -129,11 +129,11 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
             elif is_state:
                 memory = memory_of(value)
                 addresses += memory[0]
-                of_states += memory[1]
+                state_lengths += memory[1]
             else:
                 for is_array, part in zip(are_arrays, value, strict=True):
                     (arrays if is_array else numbers).append(part)
-        lengths = lengths_of(tuple(of_states), tuple(map(_shape, arrays)), tuple(map(_dtype, arrays)))
+        lengths = lengths_of(tuple(state_lengths), tuple(map(_shape, arrays)), tuple(map(_dtype, arrays)))
         try:
             words = *addresses, *_addresses_of(arrays), *lengths
             try:
@@ -152,10 +152,10 @@ def _signed(number: Any) -> Any:
 
 
 def checked_lengths(
-    declaration: Declaration, of_states: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
+    declaration: Declaration, state_lengths: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
 ) -> list[int]:
     """The lengths of axes, by those of the arrays of states and of others; an error tells what is not as declared."""
-    lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(of_states)
+    lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(state_lengths)
     first = len(arrays) - len(shapes)
     shapes = *(tuple(islice(left, len(array.axes or ()))) for array in arrays[:first]), *shapes
     dtypes = *(np.dtype(array.dtype) for array in arrays[:first]), *dtypes
@@ -180,8 +180,8 @@ def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Seq
     for argument, array in zip(reversed(declaration.arrays), reversed(arrays), strict=False):
         if not array.flags.c_contiguous:
             return TypeError(f"{_declared(*argument)}, not {array.dtype}[{', '.join(map(str, array.shape))}]")
-    of_numbers = [argument for argument in declaration.arguments if argument.axes is None]
-    for (name, dtype, _), number in zip(of_numbers, numbers, strict=True):
+    number_arguments = [argument for argument in declaration.arguments if argument.axes is None]
+    for (name, dtype, _), number in zip(number_arguments, numbers, strict=True):
         try:
             struct.pack("<" + WORDS[dtype], _signed(number))
         except struct.error:

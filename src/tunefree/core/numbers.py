@@ -38,10 +38,10 @@ def bounded(number):
     return min(max(number, -CEILING), CEILING)
 
 
-def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
+def clipped(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
     """An array with the bound in place of larger numbers, and 0 in place of NaN.
 
-    >>> within(np.array([1.0, -np.inf, np.nan]), 8.0)
+    >>> clipped(np.array([1.0, -np.inf, np.nan]), 8.0)
     array([ 1., -8.,  0.])
     """
     return np.clip(np.nan_to_num(numbers, posinf=bound, neginf=-bound), -bound, bound)

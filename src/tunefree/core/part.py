@@ -176,8 +176,8 @@ class _Child(Declared):
             place: restored(self._blank_of(part, header, child_header, place), _under(key, place), arrays, child_header)
             for place, child_header in _children_of(value, self.is_many)
         }
-        of_many = list(children.values()) if isinstance(value, list) else children
-        self.write(part, of_many if self.is_many else children[""])
+        values = list(children.values()) if isinstance(value, list) else children
+        self.write(part, values if self.is_many else children[""])
 
     def _kind_of(self, header: dict[str, Any], child_header: Any, place: str) -> Any:
         return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
@@ -393,8 +393,8 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
     if isinstance(blank, State):
         return blank.restored({field.name: arrays[_under(key, field.name)] for field in blank.fields if field.is_saved})
     is_class, values = isinstance(blank, type), {}
-    of_tuple: Any = blank if is_class else type(blank)
-    for name, (kind, hint, _) in _hints(of_tuple).items():
+    record_class: Any = blank if is_class else type(blank)
+    for name, (kind, hint, _) in _hints(record_class).items():
         child_key, before = _under(key, name), None if is_class else getattr(blank, name)
         if not isinstance(hint, str):
             values[name] = restored(kind if before is None else before, child_key, arrays, {})
@@ -402,7 +402,7 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
         values[name] = np.array(arrays[child_key]) if kind is np.ndarray else arrays[child_key].item()
         if before is not None and np.shape(before) != arrays[child_key].shape:
             raise ModelError(f"{child_key} has the shape {arrays[child_key].shape}, not {before.shape}")
-    return of_tuple(**values)
+    return record_class(**values)
 
 
 def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
@@ -441,9 +441,9 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
             shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
             arrays[_under(key, field.name)] = Array("float64", shape, *field.limits)
         return arrays
-    for name, (of_field, hint, limits) in _hints(kind).items():
+    for name, (field_kind, hint, limits) in _hints(kind).items():
         if not isinstance(hint, str):
-            arrays |= arrays_of(_under(key, name), of_field, axes)
+            arrays |= arrays_of(_under(key, name), field_kind, axes)
             continue
         dtype, _, lengths = hint.removesuffix("]").partition("[")
         names = [axis.strip() for axis in lengths.split(",") if axis.strip()]

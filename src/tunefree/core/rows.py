@@ -98,10 +98,8 @@ def table(
     numbers, codes = read_only(numbers, np.float64), read_only(codes, np.int32)
     words = sparse(np.zeros(len(numbers) + 1), [], []) if words is None else words
     code_columns = read_only(np.arange(codes.shape[1]) if code_columns is None else code_columns, np.int32)
-    of_words = words.pointers, words.features, words.values
-    return Block(
-        numbers, read_only(columns, np.int32), codes, code_columns, *of_words, 1.0, True, read_only(late, np.int32)
-    )
+    columns, late = read_only(columns, np.int32), read_only(late, np.int32)
+    return Block(numbers, columns, codes, code_columns, words.pointers, words.features, words.values, 1.0, True, late)
 
 
 def n_rows(X: Block) -> int:
@@ -116,8 +114,8 @@ def row_sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
     array([7, 0, 5], dtype=uint64)
     """
     sums = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
-    of_rows: np.ndarray = sums[pointers[1:]] - sums[pointers[:-1]]
-    return of_rows
+    totals: np.ndarray = sums[pointers[1:]] - sums[pointers[:-1]]
+    return totals
 
 
 def reach(X: Block) -> int:

@@ -176,7 +176,7 @@ def restored(kind: Any, value: Any) -> Any:
         return value
     kinds = fields_of(kind.of)
     values = value if isinstance(value, dict) else dict(zip(kinds, value, strict=True))
-    return kind.of(**{name: restored(of_field, values[name]) for name, of_field in kinds.items()})
+    return kind.of(**{name: restored(field_kind, values[name]) for name, field_kind in kinds.items()})
 
 
 def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:

@@ -152,7 +152,7 @@ class Explaining:
             total = np.zeros(1 + len(columns))
             if decomposition.reference.rows is None and model.has_weights:
                 sizes = np.abs(model.mean_weights()).max(axis=1)
-                term_of = decomposition.terms.of_feature
+                term_of = decomposition.terms.feature_terms
                 np.maximum.at(total, term_of, sizes[: len(term_of)])
             else:
                 columns_by_size = importance(decomposition)

@@ -104,14 +104,14 @@ class Decomposition:
         """What each term contributes to the margins of rows, (n, terms, K)."""
         n_parts = 1 if self.pool is None else len(self._pool_terms.used)
         n_terms, n_outputs = len(self.names), self.model.n_outputs
-        of_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
-        step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
-        of_piece = self._of_learner if self.pool is None else partial(self._of_pool, self._contributions)
-        return self._in_pieces(X, step, n_terms, of_piece)
+        numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
+        step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, PIECE))
+        function = self._of_learner if self.pool is None else partial(self._of_pool, self._contributions)
+        return self._in_pieces(X, step, n_terms, function)
 
-    def _in_pieces(self, X: Any, step: int, width: int, of_piece: Callable[[Any], np.ndarray]) -> np.ndarray:
+    def _in_pieces(self, X: Any, step: int, width: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Results (n, width, K) of a function of rows, which takes so many at a time."""
-        pieces = [of_piece(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        pieces = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
         return np.concatenate([np.empty((0, width, self.model.n_outputs)), *pieces])
 
     def _of_learner(self, X: Any) -> np.ndarray:
@@ -119,15 +119,15 @@ class Decomposition:
         margins.terms[:, 0] = margins.start
         return identified(self.model.objective, margins.terms)
 
-    def _of_pool(self, of_context: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
+    def _of_pool(self, function: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
         """Results (n, t, K) of a function of rows of a context and its rule, in the units of the targets."""
         pool: Any = self.pool
         _, contexts = pool.members.recognised(X, pool.members.matrix(X))
 
-        def of_rows(number: int, rows: Any) -> np.ndarray:
-            return of_context(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
+        def context_results(number: int, rows: Any) -> np.ndarray:
+            return function(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
 
-        results = by_context(contexts, of_rows)
+        results = by_context(contexts, context_results)
         if pool.members.predicts_logarithms:
             results[:, 0] += pool.offsets[contexts, None]
             return results
@@ -143,8 +143,8 @@ class Decomposition:
         parts, members = self._pool_terms.parts(X)
         line = Line(rule.rule, rule.places, parts, [member for member in members if member.place in rule.places])
         contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
-        for of_part, derivatives in zip(parts, line.integrals(), strict=True):
-            contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
+        for member_part, derivatives in zip(parts, line.integrals(), strict=True):
+            contributions += np.einsum("ntk,nqk->ntq", member_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
         return contributions
 
@@ -165,7 +165,7 @@ class ContextRule(NamedTuple):
         mixture = context.frozen.mixture if is_frozen else context.mixture
         rule = Rule.of(mixture, is_over, is_base or (is_frozen and context.frozen.choice == 1))
         awake = [k for k, place in enumerate(places) if place in pool.members.places_awake]
-        return cls([places[k] for k in awake], rule.of_awake(awake))
+        return cls([places[k] for k in awake], rule.restricted(awake))
 
 
 class Line:
@@ -238,9 +238,9 @@ class Line:
             derivatives = self.rule.linearised(self._predictions(values))[1]()
             share = (weight * (high - low))[:, None, None]
             for member in self.members:
-                of_member = derivatives[:, :, self.column_of[member.place]]
-                for place, of_part in zip(member.parts, member.pulled_back(values, of_member), strict=True):
-                    means[place] += share * of_part
+                gradient = derivatives[:, :, self.column_of[member.place]]
+                for place, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
+                    means[place] += share * part_gradient
         return means
 
 

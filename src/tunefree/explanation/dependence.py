@@ -108,9 +108,9 @@ def picture(
         mean, missing = curves.mean(axis=1), None
         low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), INNER, axis=1)
         if axis.missing is not None:
-            of_missing = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
-            missing = margins(of_missing).mean(axis=0)
-        return Curve(axis, sizes.get(decomposition.terms.of_part[part], 0.0), mean, low, high, missing)
+            missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
+            missing = margins(missing_rows).mean(axis=0)
+        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), mean, low, high, missing)
 
     margin = name or "prediction"
     if decomposition.model.task == "classification":
@@ -149,7 +149,7 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
 def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axis]]:
     """The parts of the columns with these terms, in the order of these, with their axes, of those that have one."""
     rank = {term: rank for rank, term in enumerate(terms)}
-    ranks = [rank.get(term) for term in decomposition.terms.of_part[:-1].tolist()]
+    ranks = [rank.get(term) for term in decomposition.terms.part_terms[:-1].tolist()]
     parts = sorted((rank, part) for part, rank in enumerate(ranks) if rank is not None)
     axes = [(part, axis_of(decomposition, part)) for _, part in parts]
     return [(part, axis) for part, axis in axes if axis is not None]
@@ -169,13 +169,13 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
     """What is drawn, in words."""
-    of_column = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
+    measure = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
     low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
     return (
         f"Lines and points: mean over {n_rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
         " change what this one does. Right above: importance,"
-        f" the {of_column}."
+        f" the {measure}."
     )
 
 

@@ -65,9 +65,9 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
 
 
 def _by_loss(decomposition: Decomposition, later: LaterRows, output: int | None) -> Importance:
-    of_keys = decomposition.terms.of_keys(later.pool.members.growth.columns.keys)
-    terms = np.unique(of_keys)
-    rises = later.rises([np.flatnonzero(of_keys == term) for term in terms.tolist()], output)
+    column_terms = decomposition.terms.of_keys(later.pool.members.growth.columns.keys)
+    terms = np.unique(column_terms)
+    rises = later.rises([np.flatnonzero(column_terms == term) for term in terms.tolist()], output)
     sizes, errors = np.array(list(rises)).reshape(-1, 2).T
     noise = NormalDist().inv_cdf(1.0 - CHANCE / len(terms)) * errors
     order = np.lexsort([-sizes, sizes <= noise])
@@ -147,8 +147,8 @@ class LaterRows(NamedTuple):
         if growth is None or not growth.whole.rows:
             return None
         chosen_anew = len(growth.columns.bundles.counts) > 0  # at each birth, from features of sparse rows
-        of_table = [] if chosen_anew else growth.columns.keys
-        of_ages = [
+        table_keys = [] if chosen_anew else growth.columns.keys
+        candidates = [
             [
                 (clock, kind, age, one.as_born())
                 for clock, kind, age, one in growth.generations()
@@ -156,7 +156,7 @@ class LaterRows(NamedTuple):
             ]
             for at in (PREVIOUS, NEWEST)
         ]
-        know_all = (some for some in of_ages if some and np.isin(of_table, some[0][3].keys).all())
+        know_all = (some for some in candidates if some and np.isin(table_keys, some[0][3].keys).all())
         generations = next(know_all, None)
         if generations is None:
             return None

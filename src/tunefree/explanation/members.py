@@ -72,11 +72,11 @@ class Reference(NamedTuple):
     matrix: np.ndarray  # (r, c) under the keys of the columns that trees see; one row of which nothing is known if none
 
     @classmethod
-    def of(cls, model: Model, of_table: bool, rows: Block | None = None) -> Reference:
+    def of(cls, model: Model, is_table: bool, rows: Block | None = None) -> Reference:
         """Some rows, at most 1,024 of them, evenly spaced; else those that a pool keeps for growing, if it does.
 
         Words are in no rows that a pool keeps: there, and where there are no rows at all, words and numbers of linear
-        members are compared to none, and to the centre of their column. ``of_table`` tells whether rows come from a
+        members are compared to none, and to the centre of their column. ``is_table`` tells whether rows come from a
         table, and not from an array.
         """
         growth = None if model.pool is None else model.pool.members.growth
@@ -85,7 +85,7 @@ class Reference(NamedTuple):
             kept = columns.features(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
             matrix = columns.completed(kept)
-            return cls(_block(columns, matrix, bool(model.is_sparse), of_table), matrix)
+            return cls(_block(columns, matrix, bool(model.is_sparse), is_table), matrix)
         if rows is None or not n_rows(rows):
             return cls(None, np.full((1, len(columns.keys)), np.nan))
         rows = rows_at(rows, evenly_spaced(n_rows(rows)))
@@ -101,15 +101,14 @@ def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
-def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool) -> Block:
+def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, is_table: bool) -> Block:
     """Rows (r, c) under the keys of columns as the block of rows that they came from."""
     keys, known = np.array(columns.keys, np.int64), np.nan_to_num(matrix)
-    if of_table:
+    if is_table:
         codes = np.flatnonzero(keys < 0)
         codes = codes[np.argsort(-1 - keys[codes])]
         numbers = np.flatnonzero((keys > 0) & np.isnan(columns.fills))
-        of_codes = known[:, codes], columns.words_of(matrix), -1 - keys[codes]
-        return table(known[:, numbers], keys[numbers], *of_codes)
+        return table(known[:, numbers], keys[numbers], known[:, codes], columns.words_of(matrix), -1 - keys[codes])
     return columns.words_of(matrix) if is_sparse else dense(known[:, np.argsort(keys)])
 
 
@@ -140,9 +139,9 @@ class Member(NamedTuple):
 
     def pulled_back(self, values: list[np.ndarray], gradient: np.ndarray) -> list[np.ndarray]:
         """Derivatives (n, Q, k) in the values of its parts, of those (n, Q, K) in its prediction."""
-        of_margins = _in_margins(self._margins(values), gradient) if self.width else gradient
-        of_born = _in_margins(values[self.parts[0]], of_margins) if self.n_late else of_margins
-        return [of_born, *[of_margins] * (len(self.parts) - 1)]
+        margin_gradient = _in_margins(self._margins(values), gradient) if self.width else gradient
+        born_gradient = _in_margins(values[self.parts[0]], margin_gradient) if self.n_late else margin_gradient
+        return [born_gradient, *[margin_gradient] * (len(self.parts) - 1)]
 
 
 def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -158,22 +157,22 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 class Terms:
     """The terms of a model: the constant, which is the first, and one for each column.
 
-    ``of_part``: the term of each part of a column; the last one is that of the constant.
-    ``of_feature``: the term (d,) of each feature.
+    ``part_terms``: the term of each part of a column; the last one is that of the constant.
+    ``feature_terms``: the term (d,) of each feature.
     """
 
     def __init__(self, layout: Layout) -> None:
         columns = list(dict.fromkeys(part.column for part in layout.parts))
         number = {column: 1 + k for k, column in enumerate(columns)}
         self.layout, self.names = layout, [CONSTANT, *columns]
-        self.of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
-        self.of_feature = self.of_part[layout.feature_parts]
+        self.part_terms = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
+        self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
         """The term of the column that generations know under a key; of a bundle that of its first feature."""
         if key > 0 or is_bundle(key):
-            return int(self.of_feature[features_of(key)[0]])
-        return int(self.of_part[self.layout.code_source(-1 - key)[1]])
+            return int(self.feature_terms[features_of(key)[0]])
+        return int(self.part_terms[self.layout.code_source(-1 - key)[1]])
 
     def of_keys(self, keys: Iterable[int]) -> np.ndarray:
         """The terms (c,) of columns."""
@@ -185,8 +184,8 @@ class LinearTerms:
 
     def __init__(self, group: Any, terms: Terms, rows: Any = None) -> None:
         self.group, self.n_terms = group, len(terms.names)
-        self.term_of = np.zeros(max(len(terms.of_feature), group.n_features), np.int64)
-        self.term_of[: len(terms.of_feature)] = terms.of_feature
+        self.term_of = np.zeros(max(len(terms.feature_terms), group.n_features), np.int64)
+        self.term_of[: len(terms.feature_terms)] = terms.feature_terms
         self.means = [np.zeros((self.n_terms, group.n_outputs))] * len(group.members)
         self.means = self.means if rows is None else [mean_of(part.terms) for part in self.parts(rows)]
 
@@ -225,7 +224,7 @@ class TreeTerms:
         trees, keys = generation.model, generation.keys.tolist()
         self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.of_keys(keys)
         self.bundles = [  # each with the column that it is, and the terms of its features
-            (place, features_of(key)[0], terms.of_feature[slice(*features_of(key))])
+            (place, features_of(key)[0], terms.feature_terms[slice(*features_of(key))])
             for place, key in enumerate(keys)
             if is_bundle(key)
         ]
@@ -240,7 +239,7 @@ class TreeTerms:
             unit, centre = unit_and_centre(living.objective)
             values.append(living.follow(leaves, nothing, zeros, zeros) - unit * centre)
             offsets.append(np.full(values[-1].shape[1], unit * centre))
-        self.ends = np.cumsum([of_part.shape[1] for of_part in values])[:-1]
+        self.ends = np.cumsum([part_values.shape[1] for part_values in values])[:-1]
         self.means = paths.node_means(trees, reference, np.concatenate(values, axis=1))
         roots = self.means[trees.roots].sum(axis=0)
         self.starts = [start + offset for start, offset in zip(np.split(roots, self.ends), offsets, strict=True)]
@@ -249,23 +248,23 @@ class TreeTerms:
         """The parts of rows (n, c)."""
         terms = np.zeros((len(columns), self.n_terms + len(self.bundles), self.means.shape[1]))
         paths.add_paths(self.trees, self.means, columns, self.term_of, terms)
-        terms, of_bundles = terms[:, : self.n_terms], terms[:, self.n_terms :]
+        terms, bundle_terms = terms[:, : self.n_terms], terms[:, self.n_terms :]
         for number, (place, first, term_of) in enumerate(self.bundles):
-            _share_out(of_bundles[:, number], columns[:, place] % TURN - first, term_of, terms)
+            _share_out(bundle_terms[:, number], columns[:, place] % TURN - first, term_of, terms)
         split = np.split(terms, self.ends, axis=2)
         return [_margins_of(self.trees, Part(self.starts[0], split[0])), *map(Part, self.starts[1:], split[1:])]
 
 
-def _share_out(of_bundle: np.ndarray, category: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
+def _share_out(contributions: np.ndarray, category: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
     """Add what a bundle contributes (n, k) to the terms (n, t, k): to that of the feature which a row has in it.
 
     Where a row has none, NaN, all features of the bundle share it.
     """
     rows, known = np.flatnonzero(~np.isnan(category)), category[~np.isnan(category)].astype(np.int64)
-    terms[rows, term_of[known]] += of_bundle[rows]
+    terms[rows, term_of[known]] += contributions[rows]
     rows = np.flatnonzero(np.isnan(category))
     shares = np.bincount(term_of, minlength=terms.shape[1]) / len(term_of)
-    terms[rows] += of_bundle[rows, None] * shares[:, None]
+    terms[rows] += contributions[rows, None] * shares[:, None]
 
 
 def _margins_of(trees: Trees, part: Part) -> Part:
@@ -292,12 +291,12 @@ class LinearModelTerms:
         self.model: Linear = generation.model
         keys, sources = generation.keys.tolist(), self.model.sources
         self.means = design(reference, *self.model[:4]).mean(axis=0)
-        self.of_terms = np.zeros((len(self.means), len(terms.names)))
+        self.indicators = np.zeros((len(self.means), len(terms.names)))
         categories = np.nan_to_num(self.model.levels).astype(np.int64) % TURN
         in_bundle = np.array([is_bundle(key) for key in keys], bool)[sources]
-        of_category = terms.of_feature.take(categories, mode="clip")
-        term_of = np.where(in_bundle, of_category, terms.of_keys(keys)[sources])
-        self.of_terms[np.arange(1, len(self.means)), term_of] = 1.0
+        category_terms = terms.feature_terms.take(categories, mode="clip")
+        term_of = np.where(in_bundle, category_terms, terms.of_keys(keys)[sources])
+        self.indicators[np.arange(1, len(self.means)), term_of] = 1.0
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
@@ -308,7 +307,7 @@ class LinearModelTerms:
         """The part of weights (d, k), which are near the largest numbers where targets are."""
         unit = unit_of([weights])
         weights = weights / unit
-        terms = np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True)
+        terms = np.einsum("nd,dk,dt->ntk", away, weights, self.indicators, optimize=True)
         return Part(scaled(self.means @ weights, unit), scaled(terms, unit))
 
 
@@ -322,15 +321,15 @@ class PoolTerms:
         self.generations: list[tuple[Any, ...]] = []  # clock, kind, age and generation, with its columns and terms
         for clock, kind, age, generation in members.generations():
             columns = members.growth.columns.places(generation.keys)
-            of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
-            of_generation = of_kind(generation, terms, np.ascontiguousarray(reference.matrix[:, columns]))
-            self.generations.append((clock, kind, age, generation, columns, of_generation))
+            terms_class = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
+            generation_terms = terms_class(generation, terms, np.ascontiguousarray(reference.matrix[:, columns]))
+            self.generations.append((clock, kind, age, generation, columns, generation_terms))
 
     def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
         """All parts of rows, and how members' predictions follow from them."""
         members, parts = self.members, self.linear.parts(X)
         width, rows = members.width, self.pool.rows
-        of_mixture = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
+        mixture_members = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
         for clock, kind, age, generation, columns, terms in self.generations:
             born, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
@@ -339,7 +338,7 @@ class PoolTerms:
                 used = [first + version] if is_linear or not version else [first, first + version]
                 place = members.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
-                    of_mixture.append(Member(place, used, width, generation.rows, late))
+                    mixture_members.append(Member(place, used, width, generation.rows, late))
             parts += born
         finite = [Part(cut(part.start[None, None])[0, 0], cut(part.terms)) for part in parts]
-        return finite, [member for member in of_mixture if member.place in self.used]
+        return finite, [member for member in mixture_members if member.place in self.used]

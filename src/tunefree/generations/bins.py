@@ -47,12 +47,12 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
     for column, has_categories in zip(map(np.ascontiguousarray, columns.T), is_categorical, strict=True):
         if has_categories:
             ids = np.unique(column[~np.isnan(column)])
-            of_ids = _ranks(ids, column, scores)
+            column_ranks = _ranks(ids, column, scores)
         else:
             ids = _edges(column)
-            of_ids = np.zeros(len(ids), np.uint8)
+            column_ranks = np.zeros(len(ids), np.uint8)
         points.append(ids)
-        ranks.append(of_ids)
+        ranks.append(column_ranks)
     starts = np.cumsum([0, *map(len, points)]).astype(np.int64)
     empty = np.empty(0)
     return Bins(

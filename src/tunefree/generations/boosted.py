@@ -217,8 +217,8 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)
     n_filled = n_columns * problem.binned.exclusive.n_filled / max(len(problem.binned.codes), 1)
-    of_tree = n * (8.0 + n_filled * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
-    return TREES * settings.trees * problem.n_outputs * of_tree
+    additions = n * (8.0 + n_filled * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
+    return TREES * settings.trees * problem.n_outputs * additions
 
 
 def most_trees(settings: Settings, problem: Problem) -> float:

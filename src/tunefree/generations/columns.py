@@ -97,10 +97,10 @@ class Columns(Part):
         """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
         if not len(self.turns):
             return matrix
-        of_features, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
+        features, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
         turns, ids = np.divmod(np.nan_to_num(matrix[:, is_of_codes]).astype(np.int64), TURN)
-        of_features[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
-        return of_features
+        features[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
+        return features
 
     def _turns_of(self, ids: np.ndarray) -> np.ndarray:
         turns: np.ndarray = self.turns.take(ids, mode="clip") if len(self.turns) else np.zeros(ids.shape, np.int64)
@@ -252,9 +252,9 @@ class Columns(Part):
         keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
         are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
         row, place = np.nonzero(known * are_numbers)
-        of_bundle, in_bundle = np.nonzero(known * are_bundles)
-        categories = known[of_bundle, in_bundle].astype(np.int64) % TURN
-        entries = np.concatenate([row * BUNDLE + keys[place], of_bundle * BUNDLE + categories])
+        bundle_rows, bundle_places = np.nonzero(known * are_bundles)
+        categories = known[bundle_rows, bundle_places].astype(np.int64) % TURN
+        entries = np.concatenate([row * BUNDLE + keys[place], bundle_rows * BUNDLE + categories])
         values = np.concatenate([known[row, place], np.ones(len(categories))])
         entries, first = np.unique(entries, return_index=True)  # a feature that was a number may be in a bundle, too
         pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))

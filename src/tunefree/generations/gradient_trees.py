@@ -84,10 +84,10 @@ class Work(NamedTuple):
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
-        of_rows = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs}
-        of_columns = {"drawn": n_columns, "places": n_columns + 1}
-        of_nodes = {"nodes": 2 * most_leaves - 1, "leaves": most_leaves, "histograms": most_leaves}
-        return zeros(cls, **of_rows, **of_columns, **of_nodes)
+        lengths = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs}
+        lengths |= {"drawn": n_columns, "places": n_columns + 1}
+        lengths |= {"nodes": 2 * most_leaves - 1, "leaves": most_leaves, "histograms": most_leaves}
+        return zeros(cls, **lengths)
 
 
 @compiled

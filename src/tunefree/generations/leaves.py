@@ -137,8 +137,8 @@ class LivingLeaves(Part):
             offsets = np.zeros(margins.shape)
             with np.errstate(over="ignore"):
                 targets = np.clip(y - margins[:, 0], -1e300, 1e300)
-        of_rows = [np.ascontiguousarray(array, np.float64) for array in (offsets, targets, weight)]
-        follow, *arguments = self.call_on(np.ascontiguousarray(leaves), *of_rows, predictions)
+        offsets, targets, weight = (np.ascontiguousarray(rows, np.float64) for rows in (offsets, targets, weight))
+        follow, *arguments = self.call_on(np.ascontiguousarray(leaves), offsets, targets, weight, predictions)
         follow(*arguments)
         return finite_sum(predictions, margins) if self.predicts_rest else predictions
 

@@ -220,8 +220,8 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     away[codes, rows] -= row_weights
     gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
-    of_penalty, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
-    return Evaluated(value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(of_penalty))
+    diagonal, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
+    return Evaluated(value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal))
 
 
 def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
@@ -262,12 +262,12 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
     hessian = np.empty((n_outputs * d, n_outputs * d))
     if n_outputs > 1:
         shares = (np.sqrt(row_weights)[:, None] * P)[:, :, None] * X[:, None, :]
-        of_rows = shares.reshape(n, n_outputs * d)
-        hessian[:] = -(of_rows.T @ of_rows)
+        factor = shares.reshape(n, n_outputs * d)
+        hessian[:] = -(factor.T @ factor)
     for k in range(n_outputs):
-        of_rows = X * np.sqrt(row_weights * P[:, k] * (1.0 - P[:, k]))[:, None]
+        factor = X * np.sqrt(row_weights * P[:, k] * (1.0 - P[:, k]))[:, None]
         block = slice(k * d, (k + 1) * d)
-        hessian[block, block] = of_rows.T @ of_rows
+        hessian[block, block] = factor.T @ factor
     return hessian
 
 

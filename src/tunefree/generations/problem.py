@@ -19,7 +19,7 @@ FARTHEST = 1e15  # spreads of a target from the centre, likewise
 FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows differ
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
-OF_ROWS = ("columns", "targets", "weights", "digests")
+ROW_FIELDS = ("columns", "targets", "weights", "digests")
 
 
 class Rates(NamedTuple):
@@ -64,8 +64,8 @@ class Problem(NamedTuple):
 
     def part(self, rows: np.ndarray) -> Problem:
         """Some of the rows, without codes."""
-        of_rows: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in OF_ROWS}
-        return self._replace(binned=None, **of_rows)
+        arrays: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in ROW_FIELDS}
+        return self._replace(binned=None, **arrays)
 
     @property
     def n_outputs(self) -> int:

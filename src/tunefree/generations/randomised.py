@@ -79,8 +79,8 @@ def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, ran
     """
     n, draws = len(targets), random.random(len(targets))
     low, high = fields_of_rows(n, has_classes)
-    of_weights = (weights / unit_of(weights.sum(), high - low, n) + (1.0 - draws)).astype(np.int64)
-    packed = (of_weights << low) + 1
+    rounded_weights = (weights / unit_of(weights.sum(), high - low, n) + (1.0 - draws)).astype(np.int64)
+    packed = (rounded_weights << low) + 1
     if has_classes:
         return packed + (targets.astype(np.int64) << CLASS)
     sizes = weights * targets
@@ -337,8 +337,8 @@ def grow_randomised(
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss, round(fewest * settings.least))
     if problem.has_log_link:
-        of_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
-        room = room._replace(least=max(room.least, of_events))
+        least_rows = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
+        room = room._replace(least=max(room.least, least_rows))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = n_tried(len(varying), problem.n_classes, settings.columns)
     lengths = {"rows": n, "columns": len(codes), "nodes": 2 * room.leaves - 1, "leaves": room.leaves}

@@ -69,8 +69,8 @@ class Reservoir(Part):
     @property
     def capacity(self) -> int:
         """Rows that are kept at most."""
-        of_wide = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // FEWEST_OF)
-        return min(self.latest or self.most, of_wide)
+        limit = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // FEWEST_OF)
+        return min(self.latest or self.most, limit)
 
     @property
     def n_kept(self) -> int:

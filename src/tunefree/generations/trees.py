@@ -240,19 +240,19 @@ def joined(
     least: float = 0.0,
 ) -> Trees:
     """Trees behind each other, whose nodes, sets and leaves were numbered tree by tree."""
-    lengths = [len(of_tree) for of_tree, _ in structures]
-    n_sets = [len(of_sets) for _, of_sets in structures]
+    lengths = [len(tree_nodes) for tree_nodes, _ in structures]
+    n_sets = [len(tree_sets) for _, tree_sets in structures]
     roots, first_leaves, first_sets = (np.cumsum([0, *counts])[:-1] for counts in (lengths, map(len, values), n_sets))
-    nodes = np.concatenate([np.empty((0, 2), np.int32), *(of_tree for of_tree, _ in structures)])
-    of_node = np.repeat(np.arange(len(lengths)), lengths)  # the tree of each
+    nodes = np.concatenate([np.empty((0, 2), np.int32), *(tree_nodes for tree_nodes, _ in structures)])
+    trees_of_nodes = np.repeat(np.arange(len(lengths)), lengths)
     is_leaf, before = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
-    nodes[:, 1] += np.where(is_leaf, first_leaves[of_node], roots[of_node]).astype(np.int32)
+    nodes[:, 1] += np.where(is_leaf, first_leaves[trees_of_nodes], roots[trees_of_nodes]).astype(np.int32)
     has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
     sets = np.zeros((len(nodes) // 2 + 1 if has_set.any() else 0, WORDS), np.uint64)
     if len(sets):
-        of_sets = np.concatenate([of_tree for _, of_tree in structures])
-        sets[nodes[has_set, 1] >> 1] = of_sets[first_sets[of_node[has_set]] + before[has_set]]
+        all_sets = np.concatenate([tree_sets for _, tree_sets in structures])
+        sets[nodes[has_set, 1] >> 1] = all_sets[first_sets[trees_of_nodes[has_set]] + before[has_set]]
     leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    of_trees = roots.astype(np.int32), nodes, sets if sets.any() else sets[:0], leaves
+    sets = sets if sets.any() else sets[:0]
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
-    return Trees(bins, *of_trees, np.asarray(start, np.float64), *scalars)
+    return Trees(bins, roots.astype(np.int32), nodes, sets, leaves, np.asarray(start, np.float64), *scalars)

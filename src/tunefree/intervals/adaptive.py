@@ -62,9 +62,9 @@ class Adaptive(NamedTuple):
         >>> adaptive.quantile(0.9), (adaptive.below / adaptive.rows).round(2)
         (9.0, array([0.1, 0.9]))
         """
-        ends, shape = np.array(targets), (len(targets), N_STEPS)
-        of_experts = np.repeat(ends[:, None], N_STEPS, axis=1), np.full(shape, 1.0 / N_STEPS)
-        return cls(ends, *of_experts, np.zeros(len(ends)), np.zeros(LATEST), np.zeros(LATEST), np.zeros(1))
+        ends = np.array(targets)
+        levels, weights = np.repeat(ends[:, None], N_STEPS, axis=1), np.full((len(ends), N_STEPS), 1.0 / N_STEPS)
+        return cls(ends, levels, weights, np.zeros(len(ends)), np.zeros(LATEST), np.zeros(LATEST), np.zeros(1))
 
     @property
     def n_latest(self) -> int:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import CEILING, LOG_CEILING, within
+from tunefree.core.numbers import CEILING, LOG_CEILING, clipped
 from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, number
 from tunefree.core.schema import COUNT, Number
 from tunefree.generations.reservoir import Reservoir
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
 def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
     if loss is not None:
-        residuals = within(y[:, None] - loss.response(candidates[:, :, 0]))
+        residuals = clipped(y[:, None] - loss.response(candidates[:, :, 0]))
         scores = np.clip(residuals / units[:, None], -CEILING, CEILING)
         return np.where(y[:, None] <= 0.0, -CEILING, scores) if has_log_link(loss) else scores
     codes = np.arange(len(y)), y.astype(np.int64)
@@ -76,7 +76,7 @@ class Units(NamedTuple):
         if self.power is not None:
             logs = 0.5 * (self.power * predictions - np.log(np.maximum(exposures, LEAST)))
             return np.exp(np.clip(logs, -LOG_CEILING, LOG_CEILING))
-        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, clipped(predictions))
 
 
 class ConformalRecord(Part):
@@ -117,8 +117,8 @@ class ConformalRecord(Part):
             if rows.numbers[start] > self.next:  # other workers learned the rows between
                 self._grow(int(rows.numbers[start]) - 1, keys)
             stop = int(np.searchsorted(rows.numbers, self.next, "right"))
-            of_period = rows.at(slice(start, stop))
-            judged = of_period.at(of_period.weights > 0.0)
+            period = rows.at(slice(start, stop))
+            judged = period.at(period.weights > 0.0)
             if len(judged.numbers):
                 self._learn(judged, fills)
             start, self.rows = stop, int(rows.numbers[stop - 1])
@@ -139,8 +139,8 @@ class ConformalRecord(Part):
         columns = (units if self.is_of_numbers else rows.targets)[:, None]
         weights = rows.weights if self.power is None else np.ones(len(scores))
         if self.is_of_numbers and self.power is None:
-            residuals = within(rows.targets - rows.predictions[:, 0])
-            features = np.column_stack([within(rows.predictions), rows.matrix])
+            residuals = clipped(rows.targets - rows.predictions[:, 0])
+            features = np.column_stack([clipped(rows.predictions), rows.matrix])
             self.residuals.add(features, residuals, weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
         if rows.numbers[0] > FIRST:
             self.scores.add(columns, scores, weights, digests, [0.0])
@@ -185,8 +185,8 @@ class ConformalRecord(Part):
             return self.adaptive.quantile(level)
         scores, weights = self._weighted(code, level)
         check_enough(asked, level, float(weights.sum()))
-        of_stream = quantile(scores, weights, level)
-        return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
+        stream_quantile = quantile(scores, weights, level)
+        return stream_quantile if curve is None else stream_quantile * float(curve.factors(np.array([self.rows]))[0])
 
     def levels_around(self, levels: np.ndarray) -> np.ndarray:
         """Levels (c, 2) of the ends of intervals after the stream, moved so that these contain the prediction."""

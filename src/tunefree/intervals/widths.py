@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import CEILING, within
+from tunefree.core.numbers import CEILING, clipped
 from tunefree.core.part import FIXED, Part, child, number
 from tunefree.core.schema import Number
 from tunefree.generations.columns import is_categorical
@@ -67,7 +67,7 @@ class Widths(Part):
         prediction, ``targets``, the residuals, ``weights``, and the numbers of the rows as ``digests``.
         ``keys``: of the columns behind the prediction.
         """
-        roots = np.sqrt(np.abs(within(kept["targets"])))
+        roots = np.sqrt(np.abs(clipped(kept["targets"])))
         weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
         if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:

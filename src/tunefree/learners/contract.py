@@ -196,10 +196,10 @@ def mirror(state: Learner, features: np.ndarray | None = None) -> None:
     is not taken for one like class 0. Of some features the coordinates are meant; else all, and statistics of outputs.
     """
     for field in [field for field in state.fields if field.parity or field.is_halved]:
-        of_features = FEATURE in field.axes
-        if features is not None and not of_features:
+        is_by_feature = FEATURE in field.axes
+        if features is not None and not is_by_feature:
             continue
-        chosen = (slice(None) if features is None else features[features < state.n_features],) if of_features else ()
+        chosen = (slice(None) if features is None else features[features < state.n_features],) if is_by_feature else ()
         by_output = np.moveaxis(state[field.name], field.axes.index(OUTPUT), 0)
         if field.parity:  # where nothing is known 0, not -0
             by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0

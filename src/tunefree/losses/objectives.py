@@ -163,6 +163,6 @@ def measured(objective: Objective, y: np.ndarray, predictions: np.ndarray) -> np
     array([0.5, 1.5])
     """
     losses = np.empty(len(predictions))
-    rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
-    _measure(*objective.arrays, *rows, losses)
+    y, predictions = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
+    _measure(*objective.arrays, y, predictions, losses)
     return losses

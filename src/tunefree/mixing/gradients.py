@@ -39,10 +39,10 @@ class Rule(NamedTuple):
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
-        of_top, is_log = (top.means if is_over else top.weights).copy(), has_log_link(mixture.loss)
-        return cls(base.copy(), of_top, corrections, known, has_begun, is_log)
+        top_weights = (top.means if is_over else top.weights).copy()
+        return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
-    def of_awake(self, awake: list[int]) -> Rule:
+    def restricted(self, awake: list[int]) -> Rule:
         """The same rule of those members alone that are awake, by their places."""
         corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
         return self._replace(base=self.base[awake], corrections=corrections)
@@ -92,16 +92,16 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
 
     def derivatives() -> np.ndarray:
         shares = np.divide(parts, mixed[:, None], out=np.zeros(parts.shape), where=(mixed > LEAST)[:, None])
-        of_candidates = seeds[:, None] * shares[:, None]
-        of_sums = of_candidates[:, :, 1:]
-        of_sums = of_sums - np.exp(corrected)[:, None] * of_sums.sum(axis=3, keepdims=True)
-        of_features = np.einsum("ci,nqck->nqik", dense, of_sums)
-        of_features = (of_features - of_features.mean(axis=3, keepdims=True)) / UNIT
-        of_members = of_features[:, :, :-1] * ((np.abs(away) < classes.WIDEST) & awake[:, :, None])[:, None]
-        of_base = of_candidates[:, :, 0] + of_sums.sum(axis=2) - of_members.sum(axis=2)
-        of_base += of_features[:, :, -1] * (base > -classes.WIDEST_BASE)[:, None]
+        candidate_slopes = seeds[:, None] * shares[:, None]
+        sum_slopes = candidate_slopes[:, :, 1:]
+        sum_slopes = sum_slopes - np.exp(corrected)[:, None] * sum_slopes.sum(axis=3, keepdims=True)
+        feature_slopes = np.einsum("ci,nqck->nqik", dense, sum_slopes)
+        feature_slopes = (feature_slopes - feature_slopes.mean(axis=3, keepdims=True)) / UNIT
+        member_slopes = feature_slopes[:, :, :-1] * ((np.abs(away) < classes.WIDEST) & awake[:, :, None])[:, None]
+        base_slopes = candidate_slopes[:, :, 0] + sum_slopes.sum(axis=2) - member_slopes.sum(axis=2)
+        base_slopes += feature_slopes[:, :, -1] * (base > -classes.WIDEST_BASE)[:, None]
         ratios = np.divide(terms, mean[:, None], out=np.zeros(terms.shape), where=(mean > LEAST)[:, None])
-        return of_members + of_base[:, :, None] * ratios[:, None]
+        return member_slopes + base_slopes[:, :, None] * ratios[:, None]
 
     return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
 
@@ -123,12 +123,12 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     average, shares = _mean(rule, values, weights)
     base = np.where(some, average, mean)
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
-    away, of_base = (values - base[:, None]) * scale * awake, (base - mean) * scale
-    narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(of_base) < numbers.WIDEST_BASE
+    away, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
+    narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
     features = np.column_stack(
         [
             np.clip(away, -numbers.WIDEST, numbers.WIDEST),
-            np.clip(of_base, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
+            np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
             np.full(len(base), link.constant),
         ]
     )

@@ -111,9 +111,9 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
             change = Change(int(key), False, test.distance, test.error)
             changes.append(_with_bin(change, values, is_of_categories, codes, is_rare, n))
         if c == 0:
-            of_target, least = related, test.distance + 2.0 * test.error if changes else 0.0
+            target_codes, least = related, test.distance + 2.0 * test.error if changes else 0.0
             continue
-        test = _of_relation(related, of_target, n)
+        test = _of_relation(related, target_codes, n)
         if test.is_beyond(level) and test.distance > least:
             changes.append(Change(int(key), True, test.distance, test.error))
     changes.sort(key=lambda change: -round(change.distance, 12))
@@ -127,12 +127,12 @@ def _with_bin(
     x, y = _counts(codes, BINS + 1, n)
     p, q = x / x.sum(), y / y.sum()
     b = int(np.argmax(np.abs(p - q)))
-    held = values[(codes == b) & (values != MISSING)]
-    if (is_rare and b == 0) or not len(held):
-        of_rows = Bin("rare" if is_rare and b == 0 else "missing")
+    bin_values = values[(codes == b) & (values != MISSING)]
+    if (is_rare and b == 0) or not len(bin_values):
+        changed_bin = Bin("rare" if is_rare and b == 0 else "missing")
     else:
-        of_rows = Bin("category" if is_category else "numbers", float(held.min()), float(held.max()))
-    return replace(change, bin=of_rows, before=float(p[b]), after=float(q[b]))
+        changed_bin = Bin("category" if is_category else "numbers", float(bin_values.min()), float(bin_values.max()))
+    return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
 
 
 def _of_values(x: np.ndarray, y: np.ndarray) -> _Test:
@@ -141,10 +141,10 @@ def _of_values(x: np.ndarray, y: np.ndarray) -> _Test:
     return _Test(float(_chi_square(x, y)), int(np.count_nonzero(x + y)) - 1, float(distance), float(error))
 
 
-def _of_relation(codes: np.ndarray, of_target: np.ndarray, n: int) -> _Test:
+def _of_relation(codes: np.ndarray, target_codes: np.ndarray, n: int) -> _Test:
     """The test of the relation of a column to the target, by the first n rows and the others."""
     width = RELATED_BINS + 1
-    x, y = _merged(*(counts.reshape(width, width) for counts in _counts(codes * width + of_target, width**2, n)))
+    x, y = _merged(*(counts.reshape(width, width) for counts in _counts(codes * width + target_codes, width**2, n)))
     degrees = np.count_nonzero(x + y, axis=-1) - 1
     is_used = degrees > 0
     distance, error = _distance(x, y)
@@ -223,9 +223,9 @@ def _numbers(values: np.ndarray, least: float, most: int) -> np.ndarray:
     cells = np.searchsorted(quantiles, values, "left") + np.searchsorted(quantiles, values, "right")
     counts = np.bincount(cells[~is_missing], minlength=2 * most - 1)
     bin_of, number, count = np.zeros(2 * most, np.int64), 0, 0
-    for cell, of_cell in enumerate(counts.tolist()):
+    for cell, cell_count in enumerate(counts.tolist()):
         bin_of[cell] = number
-        count += of_cell
+        count += cell_count
         if count >= max(least, known / most):
             number, count = number + 1, 0
     bin_of = np.minimum(bin_of, max(number - 1, 0))  # what is left belongs to the last bin

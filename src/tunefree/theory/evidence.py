@@ -163,7 +163,7 @@ def replaying(has_one_output: bool) -> Compiled:
 
 def all_compiled() -> list[Compiled]:
     """The compiled functions of this module that are compiled for a number of outputs."""
-    return [made_for(has_one_output) for made_for in (recording, replaying) for has_one_output in (True, False)]
+    return [factory(has_one_output) for factory in (recording, replaying) for has_one_output in (True, False)]
 
 
 def replay_evidence(evidence: Evidence, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
@@ -189,9 +189,9 @@ def record_evidence(
     """
     steepness = objective.smoothness
     bend = 0.5 / steepness if steepness > 0.0 else math.inf
-    of_rows = [np.ascontiguousarray(array, np.float64) for array in (y, weight, predictions, losses)]
+    row_arguments = [np.ascontiguousarray(array, np.float64) for array in (y, weight, predictions, losses)]
     record, slopes = recording(evidence.n_outputs == 1), np.zeros(padded(evidence.n_outputs))
-    record(evidence, *objective.arrays, bend, entries_of(X), *of_rows, places, log, slopes)
+    record(evidence, *objective.arrays, bend, entries_of(X), *row_arguments, places, log, slopes)
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Objective) -> Evidence:

@@ -104,16 +104,16 @@ class TargetSample(Part):
         logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]
         everything = _codes(self.spaced, self.spaced, counts[-1])
         share = _share_of_changes(everything)
-        of_samples = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
-        changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in of_samples]
+        sample_codes = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
+        changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in sample_codes]
         return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
 
 
-def _codes(targets: np.ndarray, of: np.ndarray, parts: int) -> np.ndarray:
-    """Targets as codes from 0: classes as they are, numbers by the part between quantiles of ``of`` they lie in."""
-    if not parts or not len(of):
+def _codes(targets: np.ndarray, sample: np.ndarray, parts: int) -> np.ndarray:
+    """Targets as codes from 0: classes as they are, numbers by the part between quantiles of ``sample`` they lie in."""
+    if not parts or not len(sample):
         return targets.astype(np.int64)
-    edges = np.sort(of)[np.arange(1, parts) * len(of) // parts]
+    edges = np.sort(sample)[np.arange(1, parts) * len(sample) // parts]
     return np.searchsorted(edges, targets, side="right").astype(np.int64)
 
 

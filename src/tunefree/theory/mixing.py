@@ -118,8 +118,8 @@ def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
     It learned T rounds, and has an account (:class:`tunefree.mixing.bases.Account`).
 
     >>> from types import SimpleNamespace
-    >>> of_classes = SimpleNamespace(start=[1.0], skipped=[0.0], gap=[0.0], units=[1.0, 0.0, 1.0])
-    >>> round(mixing_excess(of_classes, 100), 2)
+    >>> account = SimpleNamespace(start=[1.0], skipped=[0.0], gap=[0.0], units=[1.0, 0.0, 1.0])
+    >>> round(mixing_excess(account, 100), 2)
     4.06
     """
     if rounds == 0.0:

@@ -179,14 +179,12 @@ class LossRises(Part):
 
     def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
         """Keep those of the rises that are large enough to matter, and of these the largest and the latest."""
-        of = RiseSums(*records.T)
+        sums = RiseSums(*records.T)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means, before = (
-                of.loss / of.weight,
-                np.where(of.weight_before > 0.0, of.loss_before / of.weight_before, np.inf),
-            )
+            means = sums.loss / sums.weight
+            before = np.where(sums.weight_before > 0.0, sums.loss_before / sums.weight_before, np.inf)
             sizes = means - before
-            is_large = (means >= LEAST * before) & (sizes >= SMALL * of.scale) & np.isfinite(means)
+            is_large = (means >= LEAST * before) & (sizes >= SMALL * sums.scale) & np.isfinite(means)
         large, kept = np.flatnonzero(is_large), []
         self.count += len(large)
         described = {
@@ -196,10 +194,10 @@ class LossRises(Part):
         for k in large.tolist():
             rise = None
             if k in described:
-                lengths = int(of.rows[k]), float(means[k]), int(of.rows_before[k]), float(before[k])
-                rise = Rise(*place(int(of.lowest[k])), *lengths)
+                n, n_before = int(sums.rows[k]), int(sums.rows_before[k])
+                rise = Rise(*place(int(sums.lowest[k])), n, float(means[k]), n_before, float(before[k]))
                 self._keep(rise)
-            kept.append((int(of.sure[k]), int(of.rows[k]), rise))
+            kept.append((int(sums.sure[k]), int(sums.rows[k]), rise))
         return kept
 
     def _keep(self, rise: Rise) -> None:
@@ -215,7 +213,7 @@ class LossRises(Part):
             self._note_size(rise)
 
     def _note_size(self, rise: Rise) -> None:
-        self.largest = max(self.largest, (rise.size, rise.row), key=lambda of_rise: of_rise[0])  # the first of equals
+        self.largest = max(self.largest, (rise.size, rise.row), key=lambda pair: pair[0])  # the first of equals
 
 
 @compiled

@@ -340,8 +340,8 @@ class IterativeRegularization(Saving, BaseEstimator):
             return no_bound("the largest norm of the rows learned is not in a model file")
         if goal.n_outputs > 1:
             return no_bound("the lemmas are of one output")
-        of_method = {"theta": self.theta_, "kappa": self._kappa, "radius": radius / goal.unit, "bound": goal.bound}
-        bound = lemma_bound(records, goal.loss, **of_method, output=self.output)
+        method = {"theta": self.theta_, "kappa": self._kappa, "radius": radius / goal.unit, "bound": goal.bound}
+        bound = lemma_bound(records, goal.loss, **method, output=self.output)
         return bound if bound.value is None else bound._replace(value=bound.value * goal.loss_unit)
 
     def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:

@@ -51,8 +51,8 @@ def settings_of_members(
 def predictor(options: ModelOptions, linear: LinearGroup, n_outputs: int, n_classes: int) -> Kernels:
     """All members in a bank; in a mixture they predict with averages, and of classes they predict log-odds."""
     classes = n_classes if options.is_mixed and options.task == "classification" else None
-    of_bank = options.config, options.objective(n_outputs), n_outputs, classes
-    bank = KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)
+    members, objective, averages = list(options.member_settings), options.objective(n_outputs), options.average
+    bank = KernelBank(members, options.config, objective, n_outputs, classes, averages or options.is_mixed)
     return Kernels(options, linear, bank, n_classes)
 
 

@@ -191,9 +191,9 @@ class KernelBank(Part):
             here = slice(start, stop)
             known, values = expansion.open(seen, start, stop)
             for m, member in enumerate(self.members):
-                of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
+                row_arguments = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.block.coefficients[m], expansion.block.lags[m], margins[m, here]
-                learn(member.state, *member.objective.arrays, *of_rows, *written)
+                learn(member.state, *member.objective.arrays, *row_arguments, *written)
             if expansion.block.points.size == BLOCK:
                 expansion.close()
             start = stop

@@ -95,5 +95,5 @@ def certificate_of(member: Any, gamma: float = 1.0) -> KernelCertificate | None:
     if sums.inner == math.inf:
         return None
     pulls, size = np.array([[lipschitz * math.sqrt(float(state.norms.sum()))]]), np.ones(1)
-    of_sums = sums.loss, sums.inner, sums.weight, sums.rounds
-    return KernelCertificate(*of_sums, pulls, size, sums.bends, gamma=gamma, lipschitz=lipschitz, state=state)
+    totals = sums.loss, sums.inner, sums.weight, sums.rounds
+    return KernelCertificate(*totals, pulls, size, sums.bends, gamma=gamma, lipschitz=lipschitz, state=state)

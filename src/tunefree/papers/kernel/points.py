@@ -207,9 +207,9 @@ def sums_at(
     order = np.argsort(steps, kind="stable")
     starts = np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
     sums, scratch = np.zeros((*coefficients.shape[:2], stop - first)), np.empty(stop - first)
-    of_functions = order, starts, np.ascontiguousarray(coefficients)
+    points, coefficients = laid_out(rows, first, stop), np.ascontiguousarray(coefficients)
     cls: Any = type(kernel)
-    summing(cls)(kernel, laid_out(rows, first, stop), support, *of_functions, scratch, sums)
+    summing(cls)(kernel, points, support, order, starts, coefficients, scratch, sums)
     if not np.isfinite(sums).all():
         raise ModelError(NOT_FINITE)
     return sums.transpose(0, 2, 1)
