@@ -181,12 +181,12 @@ class Pool(Part):
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
         self.has_finished, mass = self.has_finished and not (weight > 0.0).any(), weight if mass is None else mass
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
-            within, ahead, mixed_ahead = slice(first, last), None, None
+            chunk, ahead, mixed_ahead = slice(first, last), None, None
             if groups is not None:
-                ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)
+                ahead = self.members.ahead(part(X, first, last), weight[chunk], groups[chunk], self.rows)
                 mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
                 mixed_ahead += self.offsets[NEW] if self.has_no_events else 0.0
-            for start, stop in self._pieces(part(X, first, last), weight[within]):
+            for start, stop in self._pieces(part(X, first, last), weight[chunk]):
                 offset = first + start
                 block, part_ahead = part(X, offset, first + stop), None if ahead is None else ahead.part(start, stop)
                 for some, *seen in self._observed(block, weight[offset : first + stop], part_ahead):

@@ -346,7 +346,7 @@ class SingleRows:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._row: SingleRow | None = None
-        self._held, self._key, self._met = list[Any](), tuple[Any, ...](), 0
+        self._bound, self._key, self._met = list[Any](), tuple[Any, ...](), 0
         self._is_foreseen = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
@@ -393,10 +393,10 @@ class SingleRows:
 
     def _ready(self, pool: Any, X: Block) -> SingleRow | None:
         """The arrays for this row, after making them where they are due."""
-        held = _held(pool)
-        key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, held)
+        bound_parts = _bound(pool)
+        key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, bound_parts)
         if key != self._key:
-            self._key, self._held, self._met, self._row = key, held, 0, None
+            self._key, self._bound, self._met, self._row = key, bound_parts, 0, None
             self._is_foreseen = _is_foreseen(pool)
         meetings = pool.members.linear.meetings
         has_slots = meetings is not None and meetings.first and reach(X) > meetings.first
@@ -418,7 +418,7 @@ def _is_foreseen(pool: Any) -> bool:
     return growth is None or not any(generation.n_late for *_, generation in growth.generations())
 
 
-def _held(pool: Any) -> list[Any]:
+def _bound(pool: Any) -> list[Any]:
     """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
     linear, growth = pool.members.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
