@@ -69,7 +69,9 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
         for parameter in order:
-            is_single = parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag)
+            is_single = parameter.param_type_name == "option" and not (
+                parameter.multiple or getattr(parameter, "is_flag", False)
+            )
             if is_single and order.count(parameter) > 1 and not ctx.resilient_parsing:
                 ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
         return super().parse_args(ctx, args)
