@@ -155,10 +155,9 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         elif run.exit_code_on_drift is not None:
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
-        plan = with_weights(replace(plan, target=plan.target or model.plan.target), source)
-        learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    else:
-        plan = with_weights(plan, source)
+        weighted = with_weights(replace(plan, target=plan.target or model.plan.target), source)
+        learn, plan = partial(training.learn_more, model), model.plan.further(weighted)
+    plan = with_weights(plan, source)
     stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():
