@@ -111,8 +111,11 @@ def test_names_of_folders_become_columns(run, tmp_path, kind):
     ids = predictions(run, model, one, "--id", "job", "--id", "year")[0].splitlines()[1]
     assert ids.startswith(('"cook",2023', "cook,2023"))
     out = train(run, data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
-    assert kind != "csv" or "names of folders" not in out
-    assert columns_of(tmp_path / "less.model") == ["age"]
+    assert "note:" not in out and columns_of(tmp_path / "less.model") == ["age"]
+    assert "names of folders" not in run("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[1]
+    train(run, one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
+    status, out, err = run("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")
+    assert status == 0 and "nurse" in out, err
 
 
 def test_folders_predict_as_the_same_column_does(run, tmp_path):

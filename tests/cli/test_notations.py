@@ -53,6 +53,15 @@ def test_what_is_said_holds_and_is_saved(run, tmp_path):
     assert status == 2 and "did you mean 'amount'" in err
 
 
+def test_a_bad_value_does_not_change_the_notation(run, tmp_path):
+    data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{LABELS[k]}" for k in range(N)]
+    data.write_text("\n".join(["age,y", *rows]) + "\n")
+    assert run("train", data, "-t", "y", "-o", model, *LEARNER)[0] == 0
+    data.write_text("\n".join(["age,y", "old,no", *rows]) + "\n")
+    status, _, err = run("predict", model, data, "--on-bad-row", "skip")
+    assert status == 0 and err.startswith("1 row skipped, the first:") and "are read as" not in err, err
+
+
 @pytest.mark.parametrize(
     ("strings", "notation"),
     [

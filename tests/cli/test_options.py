@@ -188,6 +188,17 @@ WITHOUT_EFFECT = [
     ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
     ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
     ("columns classes.csv -t rich --loss hinge", "No such option: --loss"),
+    ("train classes.csv -t age -o m --target rich", "--target is given twice; leave one of them out"),
+    (
+        "train classes.csv --from classes.model --class-weight balanced -o m",
+        "--class-weight differs from what the mode",
+    ),
+    ("predict classes.model classes.csv --id home", "classes.csv: there is no column 'home'"),
+    ("train classes.csv -t rich --delimiter ; -o m", "; check --delimiter"),
+    ("explain classes.model classes.csv --top -1", "-1 is not in the range"),
+    ("inspect classes.model --top -1", "-1 is not in the range"),
+    ("report classes.model classes.csv -o x.pdf", "x.pdf: reports are written as .html"),
+    ("serve classes.model -o store --token-file rows.svm", "a token has at least 16 letters"),
 ]
 
 

@@ -98,9 +98,9 @@ def test_an_exit_code_on_request(run, tmp_path):
         run("train", same, "--from", tmp_path / "a", "-o", tmp_path / "c", *on_drift)[0] == 0
     )  # those before do not count
     for options, problem in (
-        (("--shuffle",), "--exit-code-on-drift has no effect with --shuffle"),
-        (("--workers", "1"), "--exit-code-on-drift is for one machine"),
+        ((*on_drift, "--shuffle"), "--exit-code-on-drift has no effect with --shuffle"),
+        ((*on_drift, "--workers", "1"), "--exit-code-on-drift is for one machine"),
         (("--exit-code-on-drift", "2"), "--exit-code-on-drift must lie between 3 and 125"),
     ):
-        status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *on_drift, *options)
+        status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *options)
         assert status == 2 and problem in err and not (tmp_path / "d").exists(), err

@@ -19,7 +19,7 @@ def explain(
     layout: Annotated[OutputColumns, ("ids",)],
     output: TableFile = Path("-"),
     top: Annotated[
-        int | None, typer.Option(help="Columns for the strongest terms only; the others are added up.")
+        int | None, typer.Option(min=0, help="Columns for the strongest terms only; the others are added up.")
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,

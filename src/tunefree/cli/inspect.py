@@ -15,7 +15,7 @@ TOP = 20
 
 def inspect(
     model: ModelFile,
-    top: Annotated[int, typer.Option(help="How many columns and features to list; 0 for all.")] = TOP,
+    top: Annotated[int, typer.Option(min=0, help="How many columns and features to list; 0 for all.")] = TOP,
     plot: Annotated[
         Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,

@@ -300,7 +300,8 @@ def tell_of_rows(bad: BadRows) -> None:
     from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:
-        typer.echo(as_options(f"{bad.tally.count} rows skipped, the first: {bad.tally.first[0]}"), err=True)
+        rows = "1 row" if bad.tally.count == 1 else f"{bad.tally.count:,} rows"
+        typer.echo(as_options(f"{rows} skipped, the first: {bad.tally.first[0]}"), err=True)
     reasons = bad.tally.reasons()
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)

@@ -34,6 +34,8 @@ def report(
         raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")
     bad = bad_rows_of(plan)
     check_outputs([output], [model, *test.data])
+    if output.suffix.lower() not in {".html", ".htm"}:
+        raise ModelError(f"{output}: reports are written as .html; name the file so")
     trained = Trained.load(model)
     source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     document = page.report(trained, source, bad, storage.digest_of(model))

@@ -55,6 +55,7 @@ def serve(
     from tunefree.serving.service import Service, opened
 
     machine.share_freed_memory()
+    limits.token()  # one that cannot be used is an error before there is a store
     with _ending_at_signals():
         trained, folder = opened(model, output)
         if folder is None:

@@ -146,7 +146,6 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     from tunefree.training.stopping import Interrupted, Stop
 
     source, checkpoint = files.source(is_table=plan.target is not None), checkpoint_of(output)
-    plan = with_weights(plan, source)
     learn: Any = training.train
     n_before = 0
     if run.earlier is not None:
@@ -156,7 +155,9 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         elif run.exit_code_on_drift is not None:
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
-        learn, plan = partial(training.learn_more, model), model.plan.further(plan)
+        weighted = with_weights(replace(plan, target=plan.target or model.plan.target), source)
+        learn, plan = partial(training.learn_more, model), model.plan.further(weighted)
+    plan = with_weights(plan, source)
     stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():

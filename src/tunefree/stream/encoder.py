@@ -81,9 +81,12 @@ def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
-    """Raise a DataError with the nearest names if there is no column of this name."""
+    """Raise a DataError with the nearest names if there is no column of this name; ``role`` may be empty."""
     if name not in names:
-        raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))
+        column = f"{role} column".lstrip()
+        is_one_field = len(names) == 1 and any(mark in names[0] for mark in ",;|\t")
+        remedy = nearest(name, names, "columns") + ("; check `delimiter`" if is_one_field else "")
+        raise DataError(f"there is no {column} {name!r}", file, remedy=remedy)
 
 
 def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:

@@ -445,8 +445,7 @@ class FileNotation:
         is_usual = self.asked is None and self.decimal in (None, usual.decimal) and usual.fits_all(strings)
         if is_usual or usual == likeliest:
             return trained if trained is not None or name in self.plain else PLAIN
-        same = usual.fits_all(strings) and usual.numbers(strings).equals(likeliest.numbers(strings))
-        if self.asked is None and not same:
+        if self.asked is None and not _read_alike(strings, usual, likeliest):
             problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         return likeliest
@@ -462,6 +461,14 @@ class FileNotation:
             problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
             self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
         return format
+
+
+def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
+    """Whether two notations read the same numbers from strings, and none from the same others."""
+    fitting = first.fits(strings)
+    numbers = strings.filter(of_booleans(fitting))
+    same = bool((fitting == second.fits(strings)).all())
+    return same and first.numbers(numbers).equals(second.numbers(numbers))
 
 
 def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:

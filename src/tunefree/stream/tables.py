@@ -37,6 +37,7 @@ class Options(NamedTuple):
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
     as_written: tuple[str, ...] = ()  # columns that are strings where they are names of folders
+    ignored: tuple[str, ...] = ()  # columns that are left out
     column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
     target: str | None = None  # a column that is asked for
     na_values: tuple[str, ...] = ()  # texts among numbers of JSON that stand for a missing one, beside the usual ones
@@ -46,7 +47,7 @@ class Options(NamedTuple):
     def named(self) -> set[str]:
         """Columns that a model knows, or that a user names."""
         types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
-        return {*self.types, *self.as_written, *types.numeric, *types.as_written(()), *target}
+        return {*self.types, *self.as_written, *self.ignored, *types.numeric, *types.as_written(()), *target}
 
 
 class TableReader(NamedTuple):
@@ -167,15 +168,16 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
     that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
     its column."""
     for partition in getattr(file, "partitions", ()):
-        is_ignored = options.grows and partition.name in options.as_written
-        if is_ignored or not (partition.varies or partition.name in options.named):
+        is_ignored = partition.name in options.ignored and partition.name not in options.as_written
+        if not (partition.varies or partition.name in options.named):
             continue
         if partition.name in chunk.data.schema.names:
-            _check_equal(chunk, partition)
+            if not is_ignored:
+                _check_equal(chunk, partition)
             continue
         values = pa.repeat(_value(partition, options, file), chunk.data.num_rows)
         chunk = chunk._replace(data=chunk.data.append_column(partition.name, values))
-        if options.grows and partition.name != options.target:
+        if options.grows and partition.name not in (options.target, *options.ignored):
             remedy = f"`ignore={partition.name!r}` leaves it out"
             bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
     return chunk

@@ -153,6 +153,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     column_roles = {name: getattr(plan, name) for name in same}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
     how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
+    how["ignored"] = tuple(plan.ignore)
     sample = source.sample(Options(**how))
     if sample is not None:
         encoder = source.encoder(sample, **column_roles)
@@ -181,9 +182,8 @@ def chunks_of(
     if source.kind != TABLE:
         return source.chunks(start, bad)
     further = encoder.further
-    as_written = [*kept, *(further.ignored if further is not None else ())]
-    known = {"types": encoder.types(), "as_written": tuple(as_written), "target": encoder.target}
-    known["na_values"] = encoder.na_values
+    known = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
+    known |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
     return source.chunks(start, bad, **known, grows=grows)
 
 
@@ -278,7 +278,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
     from tunefree.stream.encoder import check_name
 
     for name in names:
-        check_name("kept", name, chunk.data.schema.names, chunk.file)
+        check_name("", name, chunk.data.schema.names, chunk.file)
     return chunk.data.select(list(names)).filter(boolean_array(np.isin(row_numbers(chunk), numbers)))
 
 

@@ -198,10 +198,10 @@ def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     if not places:
         return None
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // len(reading.first.schema), roles.FEWEST_ROWS * PLACES))
-    read, is_whole, problems = _read(source, reading, bad, places[0], most, PLACES)
+    read, is_whole, problems = _read(source, reading, plan, bad, places[0], most, PLACES)
     if not is_whole and not problems and len(places) > 1:
         bad.tally = Tally()
-        parts = [_read(source, reading, bad, place, most // PLACES, 1) for place in places]
+        parts = [_read(source, reading, plan, bad, place, most // PLACES, 1) for place in places]
         read, problems = [rows for part in parts for rows in part[0]], [text for part in parts for text in part[2]][:1]
     n = f"{sum(table.num_rows for table, _, _ in read):,}"
     where = f"all {n} rows" if is_whole else f"{n} rows from {len(places)} places"
@@ -212,7 +212,7 @@ def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
 
 
 def _read(
-    source: Source, reading: Reading, bad: BadRows, place: Position, rows: int, chunks: int
+    source: Source, reading: Reading, plan: Plan, bad: BadRows, place: Position, rows: int, chunks: int
 ) -> tuple[list[tuple[Any, np.ndarray, Any]], bool, list[str]]:
     """So many rows from a place on, as they were read, which of them can be used, and their targets.
 
@@ -220,7 +220,8 @@ def _read(
     """
     encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
     try:
-        for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types(), na_values=encoder.na_values)):
+        how = {"types": encoder.types(), "na_values": encoder.na_values, "ignored": plan.ignore}
+        for number, chunk in enumerate(source.chunks(place, bad, **how)):
             if rows == 0 or number == chunks:
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
