@@ -32,7 +32,7 @@ from tunefree.pool.model import Model
 from tunefree.pool.options import special_about
 from tunefree.stream.batch import Batch
 from tunefree.theory.evidence import Certificate
-from tunefree.training.callbacks import Callback, Step
+from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.one_pass import blank, end, one_pass
 
 
@@ -191,13 +191,22 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
-    def _learning(self) -> Iterator[None]:
-        """Learn in turn, where no signal leaves the estimator in the middle of rows."""
+    def _learning(self, callbacks: Any = None) -> Iterator[None]:
+        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first."""
+        checked(callbacks)
         with deferred(), self._turn():
             yield
 
     def _started(self) -> bool:
         return hasattr(self, "_learned")
+
+    def _is_continued(self) -> bool:
+        """Whether ``fit`` goes on with the present model. Else that is dropped: its columns would be those of new rows
+        that may turn out to be of no use."""
+        is_continued = bool(self.warm_start) and self._started()
+        if not is_continued:
+            self.__dict__.pop("_learned", None)
+        return is_continued
 
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
