@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import column_or_1d
 
 from tunefree.core.errors import warn
 from tunefree.estimators import tables, validation
@@ -268,7 +267,9 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:
         return before
-    named = column_or_1d(validation.plain(np.asarray(classes)))
+    if np.ndim(classes) != 1:
+        raise ValueError(f"classes must be a list of labels, not {classes!r}")
+    named = validation.plain(np.asarray(classes))
     labels, counts = np.unique(named, return_counts=True)
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")
