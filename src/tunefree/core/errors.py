@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 MOST_NAMES = 1000  # among which one that is spelt alike is looked for
-PASSED = {"tunefree", "sklearn", "contextlib"}  # packages between a user and a warning
+PASSED = {"tunefree", "sklearn", "joblib", "contextlib"}  # packages between a user and a warning
 CLOSE, NEAR = 0.75, 0.65  # similarity of spellings: of names that may be the same, and of one that may be meant
 
 
