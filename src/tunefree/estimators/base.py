@@ -197,16 +197,21 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         with deferred(), self._turn():
             yield
 
+    @contextmanager
+    def _fitting(self, callbacks: Any) -> Iterator[bool]:
+        """Learn in turn; whether ``fit`` goes on with the present model. An error before a new one begins leaves none:
+        the columns would be those of the rows that were refused."""
+        with self._learning(callbacks):
+            again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
+            try:
+                yield again
+            except BaseException:
+                if not again and self.__dict__.get("_learned") is before:
+                    self.__dict__.pop("_learned", None)
+                raise
+
     def _started(self) -> bool:
         return hasattr(self, "_learned")
-
-    def _is_continued(self) -> bool:
-        """Whether ``fit`` goes on with the present model. Else that is dropped: its columns would be those of new rows
-        that may turn out to be of no use."""
-        is_continued = bool(self.warm_start) and self._started()
-        if not is_continued:
-            self.__dict__.pop("_learned", None)
-        return is_continued
 
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""

@@ -120,8 +120,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     ) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes, weights, and callbacks."""
         self._check_parameters()
-        with self._learning(callbacks):
-            again = self._is_continued()
+        with self._fitting(callbacks) as again:
             X, y = validation.labelled(self, X, y, not again)
             validation.class_labels(y)
             weight = validation.weights(sample_weight, len(y), may_vanish=False)

@@ -51,8 +51,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     ) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, y, weights, and callbacks."""
         self._check_parameters()
-        with self._learning(callbacks):
-            again = self._is_continued()
+        with self._fitting(callbacks) as again:
             X, y = validation.labelled(self, X, y, not again, y_numeric=True)
             weight = validation.weights(sample_weight, len(y), may_vanish=False)
             y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
