@@ -162,3 +162,11 @@ def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
         model.learn_one({"z": 1.0, "new": 2.0}, label)
     other = learn_signs(learn_signs(cls(), "ab", 50), "ab", 50)
     assert learn_signs(model, "ab", 50).predict_proba_one({"z": 0.1}) == other.predict_proba_one({"z": 0.1})
+
+
+def test_rows_without_names_of_columns_are_refused():
+    model = TuneFreeClassifier()
+    with pytest.raises(DataError, match="a row of type list does not name its columns; pass a dict"):
+        model.learn_one([1.0, 2.0], True)
+    with pytest.raises(DataError, match="rows of type ndarray do not name their columns; pass a pandas.DataFrame"):
+        model.learn_many(np.ones((2, 2)), [True, False])

@@ -30,6 +30,8 @@ MOST_WAITING = 256  # rows that are learned together
 
 def _cells(x: Mapping[Any, Any]) -> dict[Any, Any]:
     """The values of a row: finite numbers, strings of categories, and None where a value is missing."""
+    if not hasattr(x, "items"):
+        raise DataError(f"a row of type {type(x).__name__} does not name its columns", remedy="pass a dict")
     return {
         name: value if value.__class__ is float and value - value == 0.0 else _cell(name, value)
         for name, value in x.items()
@@ -440,4 +442,6 @@ class TuneFreeRegressor(_Pooled, _Regressor):
 
 def _rows(X: Any) -> list[dict[Any, Any]]:
     """The rows of a DataFrame."""
+    if not hasattr(X, "to_dict"):
+        raise DataError(f"rows of type {type(X).__name__} do not name their columns", remedy="pass a pandas.DataFrame")
     return list(map(_cells, X.to_dict(orient="records")))

@@ -152,3 +152,11 @@ def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
         assert status == 0 and told in out, err
     status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
     assert status == 0 and out.count(told) == 1, err
+
+
+def test_digits_of_a_typed_table_are_said_to_be_stored_as_strings():
+    table = pa.table({"age": ["41", "57"] * 50, "job": ["cook", "clerk"] * 50, "rich": ["no", "yes"] * 50})
+    age, job, _ = tunefree.columns(table, target="rich").columns
+    assert (age.kind, age.why) == ("category", "digits, stored as strings or categories") and "numeric" in age.options
+    assert job.why == "no numbers, dates or texts"
+    assert tunefree.columns(table, target="rich", numeric="age").columns[0].kind == "number"

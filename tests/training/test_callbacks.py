@@ -7,7 +7,7 @@ import pytest
 
 import tunefree
 from tunefree import OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.training.callbacks import Callback
 
 
@@ -99,3 +99,16 @@ def test_a_fit_of_rows_that_weigh_nothing_is_an_error_and_a_piece_of_a_stream_ma
         TuneFreeRegressor().fit(X, y, sample_weight=np.zeros(50))
     model = TuneFreeRegressor().partial_fit(X, y, sample_weight=np.zeros(50)).partial_fit(X, y)
     assert model.predict(X).tolist() == TuneFreeRegressor().partial_fit(X, y).predict(X).tolist()
+
+
+@pytest.mark.parametrize("callbacks", [Log(), [print], print])
+def test_other_objects_are_refused_before_anything_is_learned(callbacks):
+    X, y = data(50)
+    model = TuneFreeRegressor().fit(X, y)
+    before = model.predict(X).tolist()
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ModelError, match="`callbacks` must be a list of objects of subclasses of"):
+            learn(X, y, callbacks=callbacks)
+    with pytest.raises(ModelError, match="`callbacks` must be a list"):
+        tunefree.train({"x": X[:, 0], "y": y}, target="y", callbacks=callbacks)
+    assert model.predict(X).tolist() == before

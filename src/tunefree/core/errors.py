@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 MOST_NAMES = 1000  # among which one that is spelt alike is looked for
+PASSED = {"tunefree", "sklearn", "joblib", "contextlib"}  # packages between a user and a warning
 CLOSE, NEAR = 0.75, 0.65  # similarity of spellings: of names that may be the same, and of one that may be meant
 
 
@@ -88,3 +91,11 @@ def listed(names: Sequence[object], most: int = 12) -> str:
 
 class DataWarning(UserWarning):
     """Something is odd about data that are used all the same."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the user's code that called the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PASSED:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DataWarning, stacklevel=level)

@@ -32,7 +32,7 @@ from tunefree.pool.model import Model
 from tunefree.pool.options import special_about
 from tunefree.stream.batch import Batch
 from tunefree.theory.evidence import Certificate
-from tunefree.training.callbacks import Callback, Step
+from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.one_pass import blank, end, one_pass
 
 
@@ -191,10 +191,24 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
-    def _learning(self) -> Iterator[None]:
-        """Learn in turn, where no signal leaves the estimator in the middle of rows."""
+    def _learning(self, callbacks: Any = None) -> Iterator[None]:
+        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first."""
+        checked(callbacks)
         with deferred(), self._turn():
             yield
+
+    @contextmanager
+    def _fitting(self, callbacks: Any) -> Iterator[bool]:
+        """Learn in turn; whether ``fit`` goes on with the present model. An error before a new one begins leaves none:
+        the columns would be those of the rows that were refused."""
+        with self._learning(callbacks):
+            again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
+            try:
+                yield again
+            except BaseException:
+                if not again and self.__dict__.get("_learned") is before:
+                    self.__dict__.pop("_learned", None)
+                raise
 
     def _started(self) -> bool:
         return hasattr(self, "_learned")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import column_or_1d
 
+from tunefree.core.errors import warn
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly, labels_of
@@ -121,8 +120,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     ) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes, weights, and callbacks."""
         self._check_parameters()
-        with self._learning():
-            again = bool(self.warm_start) and self._started()
+        with self._fitting(callbacks) as again:
             X, y = validation.labelled(self, X, y, not again)
             validation.class_labels(y)
             weight = validation.weights(sample_weight, len(y), may_vanish=False)
@@ -159,7 +157,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
-        with self._learning():
+        with self._learning(callbacks):
             again = self._started()
             X, y = validation.labelled(self, X, y, not again, stream=True)
             validation.class_labels(y)
@@ -252,7 +250,8 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if not (len(known) and len(labels)):
         return labels if len(labels) else known
     if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
-        raise ValueError(f"the classes known are {known.tolist()}; labels like {labels[0]!r} are of another type")
+        label = labels[:1].tolist()[0]
+        raise ValueError(f"the classes known are {known.tolist()}; the label {label!r} is of another type; convert y")
     if known.dtype == labels.dtype and set(known.tolist()).issuperset(labels.tolist()):
         return known
     return np.unique(np.concatenate([known, labels]))
@@ -267,7 +266,9 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:
         return before
-    named = column_or_1d(validation.plain(np.asarray(classes)))
+    if np.ndim(classes) != 1:
+        raise ValueError(f"classes must be a list of labels, not {classes!r}")
+    named = validation.plain(np.asarray(classes))
     labels, counts = np.unique(named, return_counts=True)
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")
@@ -298,7 +299,8 @@ def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | Non
 def check_several(classes: np.ndarray) -> None:
     """Raise scikit-learn's ValueError unless there are two classes or more."""
     if len(classes) < 2:
-        raise ValueError(f"The number of classes has to be greater than one; got 1 class ({classes.tolist()[0]!r})")
+        problem = f"The number of classes has to be greater than one; got 1 class ({classes.tolist()[0]!r})"
+        raise ValueError(f"{problem}; give rows of another class, too, or name all by partial_fit(X, y, classes=[...])")
 
 
 def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
@@ -307,8 +309,7 @@ def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
     labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
         places = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
-        warnings.warn(
+        warn(
             f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; "
-            "if it is a mistake, correct it, or give all classes by classes=[...]",
-            stacklevel=4,
+            "if it is a mistake, correct it, or give all classes by classes=[...]"
         )

@@ -159,9 +159,7 @@ class Explaining:
                 in_table = columns_by_size.terms <= len(columns)
                 total[columns_by_size.terms[in_table]] = np.maximum(columns_by_size.sizes[in_table], 0.0)
         except ModelError as error:
-            raise AttributeError(
-                f"{error}, to explain or CurveDisplay: importances are of rows that are kept"
-            ) from None
+            raise AttributeError(str(error)) from None
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 

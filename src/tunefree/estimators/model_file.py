@@ -7,7 +7,6 @@ one with the parameters of the plan.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import update_wrapper
@@ -18,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import tunefree
-from tunefree.core.errors import DataWarning, ModelError
+from tunefree.core.errors import ModelError, warn
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
@@ -131,7 +130,7 @@ class Saving:
             self._trained(target).save(path, only_for_prediction=only_for_prediction)
         if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
-            warnings.warn(f"{problem}: the estimator that is loaded has the default", DataWarning, stacklevel=2)
+            warn(f"{problem}: the estimator that is loaded has the default")
 
     @property
     def trained_(self) -> Trained:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tunefree.compiled import notices
-from tunefree.core.errors import DataWarning
+from tunefree.core.errors import warn
 from tunefree.core.parameters import check, require
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
@@ -136,7 +135,7 @@ class Pooled(OnlineEstimator):
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
-            warnings.warn(line, DataWarning, stacklevel=4)
+            warn(line)
 
     def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
         """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).

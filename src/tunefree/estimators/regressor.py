@@ -51,8 +51,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     ) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, y, weights, and callbacks."""
         self._check_parameters()
-        with self._learning():
-            again = bool(self.warm_start) and self._started()
+        with self._fitting(callbacks) as again:
             X, y = validation.labelled(self, X, y, not again, y_numeric=True)
             weight = validation.weights(sample_weight, len(y), may_vanish=False)
             y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
@@ -77,7 +76,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     def _update(self, X: Any, y: Any, sample_weight: Any, callbacks: Any, exposure: Any, groups: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
-        with self._learning():
+        with self._learning(callbacks):
             again = self._started()
             X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
             weight = validation.weights(sample_weight, len(y), may_vanish=True)

@@ -10,7 +10,6 @@ whose columns have numbers for names, from the first such rows on.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
@@ -21,7 +20,7 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
+from tunefree.core.errors import DataError, ModelError, listed, nearest, warn
 from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, dense, table, together
 from tunefree.core.rows import sparse as sparse_rows
@@ -38,7 +37,6 @@ from tunefree.stream.sequences import Text
 from tunefree.stream.svmlight import SvmlightEncoder
 
 NAME = "X"  # what messages call a table
-WARNED = 5  # functions of the package between a user and a warning
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
 
@@ -206,7 +204,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
-        warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
+        warn("\n".join(lines))
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
@@ -299,7 +297,7 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
             raise DataError(f"a text must be a string, not {field.type}", NAME, column=field.name)
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
-            raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
+            raise DataError(problem, NAME, column=field.name, remedy="leave the column out, or convert it")
     numeric = [field.name for field in first.data.schema if _is_empty_number(first.data, field)]
     numeric = [name for name in numeric if name not in categories]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from tunefree.core.errors import DataWarning, ModelError
+from tunefree.core.errors import ModelError, warn
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.trained import load as load_trained
@@ -105,6 +104,9 @@ def train(
     """
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
+    if not isinstance(plan, Plan | None):
+        problem = f"`plan` is of type {type(plan).__name__}"
+        raise ModelError(f"{problem}; pass one table, and name its column to predict by `target`")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
@@ -112,7 +114,7 @@ def train(
     plan = plan or plan_of(_with_order(options, source), on_the_way)
     trained = training.train(source, plan, **on_the_way)
     for finding in findings(trained):
-        warnings.warn(str(finding), DataWarning, stacklevel=2)
+        warn(str(finding))
     return estimator_of(trained)
 
 

@@ -125,10 +125,15 @@ def labelled(
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
         tables.name_columns(estimator, True, target=y)
+    if isinstance(y, str):
+        raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
     y = plain(unmasked(y))
     _check_known(y, y_numeric)
     X = features(estimator, X, True, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
+        shape = np.asarray(y).shape
+        if len(shape) == 1 and shape[0] != n_rows(X):
+            raise ValueError(f"X has {n_rows(X)} rows, and y has {shape[0]}; give one target for each row")
         with quiet():
             y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
         if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
@@ -141,6 +146,11 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     labels = np.asarray(y)
     if is_numeric and labels.dtype.kind in "mM":
         raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")
+    if is_numeric and labels.dtype.kind in "OU" and labels.ndim == 1:
+        try:
+            np.array([text for text in labels.tolist() if isinstance(text, str)], np.float64)
+        except ValueError as error:
+            raise ValueError(f"y: {error}; pass numbers, or use a classifier, which predicts labels") from None
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []
@@ -148,6 +158,9 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
+    if is_numeric and labels.dtype.kind == "f" and (is_infinite := np.isinf(labels)).any():
+        row = int(np.argmax(is_infinite))
+        raise ValueError(f"Input y contains infinity: y[{row}] is {labels[row]}; correct it, or leave the row out")
 
 
 def canonical(X: Any) -> Any:
@@ -172,8 +185,13 @@ def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
     """A float64 for each of n rows; one number stands for all."""
     if isinstance(values, numbers.Real):
         return np.full(n, values, np.float64)
+    if isinstance(values, str):
+        raise ValueError(f"{name} is {values!r}; pass a number for each row, such as X[{values!r}]")
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": name}
-    array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+    try:
+        array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}; give a number for each row") from None
     if array.shape != (n,):
         raise ValueError(f"{name} has the shape {array.shape}, and there are {n} rows; give one for each")
     return np.ascontiguousarray(array)
@@ -190,7 +208,8 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
         problem = f"sample_weight[{row}] is {weight[row]}, but weights are numbers of at least 0"
         raise ValueError(f"{problem}; correct it, or give the row the weight 0 to leave it out")
     if not (may_vanish or weight.any()):
-        raise ValueError("Sample weights must contain at least one non-zero number: all are zero")
+        problem = "Sample weights must contain at least one non-zero number: all of sample_weight are zero"
+        raise ValueError(f"{problem}; leave it out for equal weights")
     return weight
 
 

@@ -18,6 +18,7 @@ from tunefree.core.parameters import (
     ROWS,
     Parameters,
     Scope,
+    option,
     parameter,
     records_of,
     refuse,
@@ -66,7 +67,9 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     for name in parameters:
         if name not in (known := list(records_of(Plan))):
             known += others
-            raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
+            meant = [other for other in known if option(other) == f"--{name}"]
+            remedy = f"did you mean {meant[0]!r}?" if meant else nearest(name, known, "parameters", len(known))
+            raise ModelError(f"there is no parameter {name!r}; {remedy}")
     return Plan(**parameters)
 
 

@@ -488,7 +488,7 @@ class TableEncoder:
         if absent and not (chunk.optional and present):
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
-            remedy = remedy or f"add what the model was trained with; the file has {listed(names)}"
+            remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
@@ -497,7 +497,7 @@ class TableEncoder:
         for column, array in taken:
             if array is not None and family(array.type) not in column.families:
                 problem = f"{array.type} here, but the column was learned as {column.kind}"
-                raise DataError(problem, chunk.file, chunk.row, column.name, "give the column one type in all files")
+                raise DataError(problem, chunk.file, chunk.row, column.name, "give the column its type in training")
         return taken
 
     def _roles(self) -> tuple[str | None, ...]:

@@ -8,6 +8,7 @@ with a name is one, unless it numbers the rows.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -104,6 +105,9 @@ def check_has_columns(frame: Any, name: str) -> None:
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
+    if frame is None or isinstance(frame, str | os.PathLike):
+        remedy = "pass a table or an array; tunefree.train(path, target='y') reads files"
+        raise DataError(f"{frame!r} is no table", name, remedy=remedy)
     is_column = isinstance(frame, (pa.Array, pa.ChunkedArray)) and not pa.types.is_struct(frame.type)
     if is_column or kind == "Series" or (getattr(frame, "ndim", 2) == 1 and not isinstance(frame, np.ndarray)):
         remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"

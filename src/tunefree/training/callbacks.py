@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataWarning
+from tunefree.core.errors import ModelError
 from tunefree.stream.batch import Batch
 
 
@@ -54,9 +54,13 @@ class Callback:
         """Training has ended."""
 
 
-def warn(message: str) -> None:
-    """Tell something that the user should know by a warning."""
-    warnings.warn(message, DataWarning, stacklevel=4)
+def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
+    """The callbacks, none for None; an error if they are anything else."""
+    if callbacks is None:
+        return ()
+    if not isinstance(callbacks, Sequence) or not all(isinstance(callback, Callback) for callback in callbacks):
+        raise ModelError("`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback")
+    return callbacks
 
 
 def silent(message: str) -> None:

@@ -175,12 +175,14 @@ class MemoryLimit:
             )
         if needed > self._announced:
             self._announced = 2.0 * needed
-            hint = "some are forgotten when there are more" if self.most else "`hash_bits` bounds their number"
+            hint = "`hash_bits` bounds their number"
             if model.pool is not None and 2 * model.pool.nbytes > needed:
                 hint = "generations take most of it"
+            elif self.most:  # whatever the number of features is, the room for them was measured by the limit
+                return
             self.tell(
-                f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
-                f"`memory_limit`; {hint}"
+                f"the model has room for {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} "
+                f"of `memory_limit`; {hint}"
             )
 
     def _needed(self, model: Model, n_features: int) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import machine
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, warn
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
@@ -31,7 +31,7 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rises
 from tunefree.training.batches import cut, rows_that_wait
-from tunefree.training.callbacks import Callback, Step, warn
+from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
@@ -112,7 +112,7 @@ def train(
         rows = Stoppable(**vars(in_order), stop=stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
-        callbacks = [Notes(rows.origin), *(callbacks or ()), checkpoints, stop]
+        callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints, stop]
         try:
             reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
             trained = _begun(reader, plan, earlier)

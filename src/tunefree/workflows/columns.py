@@ -14,6 +14,7 @@ from tunefree.stream.batch import BadRows, Position, Tally, row_numbers, with_ro
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
 from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
+from tunefree.stream.notation import is_plain_number
 from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
 from tunefree.training.reading import Reading, begin
@@ -263,6 +264,8 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
+    if why == KINDS["category"].why and shown and all(map(is_plain_number, shown)):  # of a table with types
+        why = "digits, stored as strings or categories"
     missing = 1.0 - len(values) / max(sample.rows, 1)
     range = _range_of(column, read, values)
     return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
