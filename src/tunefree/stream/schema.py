@@ -466,7 +466,7 @@ class FileNotation:
 def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
     """Whether two notations read the same numbers from strings, and none from the same others."""
     fitting = first.fits(strings)
-    numbers = strings.filter(of_booleans(fitting))
+    numbers = strings.filter(boolean_array(fitting))
     same = bool((fitting == second.fits(strings)).all())
     return same and first.numbers(numbers).equals(second.numbers(numbers))
 
