@@ -335,7 +335,7 @@ def copies(run: Run) -> None:
         split, door = run.sized(sets.table(name)), run.options.door
         once = run.ours(lambda: measured(door, split))
         five = run.ours(lambda: measured(door, sets.copies(split)))
-        heavy = run.ours(lambda: measured(door, weighted(split), weight=WEIGHTS))
+        heavy = run.ours(lambda: measured(door, weighted(split), sample_weight=WEIGHTS))
         losses = {"once": once.get("loss"), "five_times": five.get("loss"), "weighted": heavy.get("loss")}
         return losses | {"five_times_over_once": over(five, once), "weighted_over_once": over(heavy, once)}
 
