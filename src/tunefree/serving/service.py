@@ -114,9 +114,10 @@ class Service:
         """
         asked = self.predictor.asked(rows, layout)
         while asked.n_left:
-            self.predictor.predict(asked)
+            self.predictor.predict([asked])
+        answers = asked.result()
         self.predictor.keep([asked])
-        return asked.answers
+        return answers
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
