@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import FEATURES, Block, entries_of
+from tunefree.core.rows import FEATURES, Block, compressed
 from tunefree.core.schema import Limits
 from tunefree.papers.kernel import kernels
 
@@ -66,10 +66,7 @@ def points(X: Block, kernel: Any) -> Points:
 
 def as_csr(X: Block, n_features: int | None = None) -> csr_array:
     """A block's rows as a sparse matrix, whose column 0, of the constant, is empty; features beyond are left out."""
-    entries = entries_of(X)
-    is_known = (entries.values != 0.0) & (entries.indices > 0)
-    pointers = np.append(0, np.cumsum(is_known))[np.append(0, entries.ends)]
-    features, values = entries.indices[is_known].astype(np.int32), entries.values[is_known]
+    pointers, features, values = compressed(X)
     rows = csr_array((values, features, pointers), shape=(len(pointers) - 1, 1 + int(features.max(initial=0))))
     if n_features is not None:
         rows.resize((rows.shape[0], n_features))
