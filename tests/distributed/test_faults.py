@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import engines, phases, train
 from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
@@ -65,3 +65,10 @@ def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
         pytest.raises(ModelError, match="3 workers died .* want of memory.*shard_rows"),
     ):
         train(client, str(tmp_path / "many.parquet"), target="y", shard_rows=10**7)
+
+
+def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
+    table = people(200).append_column("hours", pa.array([0.0] * 200))
+    parts = phases.Parts(shards(parquet_of(tmp_path, table, 2)), [[]] * 2)
+    with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
+        phases.learn(Engine(), parts, Plan(target="rich", sample_weight="hours"), lambda line: None)

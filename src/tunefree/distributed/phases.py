@@ -27,6 +27,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
 from tunefree.pool.targets import RunningMetrics
 from tunefree.training import class_weights
+from tunefree.training.training import check_weighed
 
 SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
 SAMPLE_OF = 2  # it learns one of so many, as long as trees are grown on all of them
@@ -156,4 +157,6 @@ def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:
     progressive = RunningMetrics(**end.metrics)
     progress = Progress(complete=True, number=1, progressive=[progressive], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
-    return Trained(Model.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)
+    trained = Trained(Model.restore(*end.model), whole.encoder, beginning.kind, beginning.plan, progress)
+    check_weighed(trained)
+    return trained

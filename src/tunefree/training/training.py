@@ -134,6 +134,16 @@ def train(
     return trained
 
 
+def check_weighed(trained: Trained, name: str | None = None) -> None:
+    """Raise a DataError if all rows weigh nothing; ``name`` is that of the file."""
+    plan, targets = trained.plan, trained.model.record.targets
+    if trained.progress.progressive[0].weight == 0.0 and targets.weight == 0.0:
+        option = "sample_weight" if plan.sample_weight is not None else "class_weight"
+        column = plan.sample_weight if plan.sample_weight is not None else plan.target
+        remedy = "give rows with a weight above 0" + (f", or leave `{option}` out" if getattr(plan, option) else "")
+        raise DataError("all rows have a weight of 0, so that nothing is learned", name, None, column, remedy)
+
+
 def _end(trained: Trained, source: Source) -> None:
     """End a training whose rows have all been learned, unless they were too few."""
     plan, model = trained.plan, trained.model
@@ -143,11 +153,7 @@ def _end(trained: Trained, source: Source) -> None:
         problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
     end(trained)
-    if trained.progress.progressive[0].weight == 0.0 and model.record.targets.weight == 0.0:
-        option = "sample_weight" if plan.sample_weight is not None else "class_weight"
-        column = plan.sample_weight if plan.sample_weight is not None else plan.target
-        remedy = "give rows with a weight above 0" + (f", or leave `{option}` out" if getattr(plan, option) else "")
-        raise DataError("all rows have a weight of 0, so that nothing is learned", source.name, None, column, remedy)
+    check_weighed(trained, source.name)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
 
