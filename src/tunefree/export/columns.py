@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from onnx import TensorProto
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
 from tunefree.core.rows import Block
 from tunefree.export.graph import ML, Graph
@@ -56,11 +56,15 @@ def check_columns(encoder: Any) -> None:
     """Raise a ModelError, which names the first column that is none of numbers or categories."""
     for column in encoder.columns:
         if not isinstance(column, (Number, Category)):
-            problem = f"column {column.name!r} is one of kind {column.kind!r}, for which a file of ONNX has no operators"
+            problem = (
+                f"column {column.name!r} is one of kind {column.kind!r}, for which a file of ONNX has no operators"
+            )
             raise ModelError(f"{problem}; train without it, or with columns of numbers and categories made of it")
         if isinstance(column, Number) and column.since:
             problem = f"column {column.name!r} has its first number in row {column.since:,}"
-            raise ModelError(f"{problem}, which a file of ONNX does not hold; train on rows that have it from the start")
+            raise ModelError(
+                f"{problem}, which a file of ONNX does not hold; train on rows that have it from the start"
+            )
         if not column.name:
             raise ModelError("a column has no name, which inputs need; give it one, and train again")
     if encoder.hash_bits:
@@ -114,13 +118,12 @@ def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
             known, unknown = texts[column.name], "unknown"
             while unknown in known or unknown.lower() in ("true", "false"):
                 unknown += "'"
-            states: list[Any] = [*known, None, unknown]
+            # a column of booleans has no others: any other text is a missing one
+            states = [*known, None, None if isinstance(column, Boolean) and not column.words else unknown]
             array = pa.array(states + states[:1] * (n_rows - len(states)), pa.string())
         else:
             array = pa.array([0.0, np.nan] + [0.0] * (n_rows - 2))
         arrays[column.name] = array
     chunk = Chunk(pa.record_batch(arrays), "", 1, Position())
-    try:
-        return encoder.encode(chunk, False, BadRows()).rows
-    except DataError as error:
-        raise ModelError(f"{error.problem}, which a file of ONNX does not hold") from None
+    block: Block = encoder.encode(chunk, False, BadRows()).rows
+    return block

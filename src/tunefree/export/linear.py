@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.numbers import MOST
+from tunefree.core.numbers import CEILING, MOST, WIDEST
 from tunefree.core.rows import table
 from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.linear import FARTHEST, Linear
 from tunefree.pool.views import WIDEST_LEVEL, Centred, Level
-from tunefree.core.numbers import WIDEST
 
 AT_ONCE = 2**22  # numbers of rows whose predictions are taken
 
@@ -24,13 +23,13 @@ AT_ONCE = 2**22  # numbers of rows whose predictions are taken
 class Sums:
     """Predictions (N, m) that are sums, to which terms are added.
 
-    ``constant`` (m,), ``weights`` of features (f, m), which are tensors (N, f), ``by_state`` (states, m) of each
-    category, and ``if_missing`` (p, m) of the numbers.
+    Of some predictions at a time there are ``constants``, ``weights`` of features, which are tensors (N, f), parts
+    ``by_state`` of each category, and parts ``if_missing`` of the numbers.
     """
 
     def __init__(self, states: States) -> None:
         self.states, self.constants = states, list[np.ndarray]()
-        self.features, self.weights = list[str](), list[np.ndarray]()
+        self.weights = dict[str, list[tuple[slice, np.ndarray]]]()  # by feature
         self.by_state = [list[np.ndarray]() for _ in states.categories]
         self.if_missing = list[np.ndarray]()
         self.width = 0
@@ -46,19 +45,14 @@ class Sums:
 
     def add(self, feature: str, weights: np.ndarray, places: slice) -> None:
         """Let predictions at some places have features (N, f) with weights (f, places)."""
-        self.features.append(feature)
-        self.weights.append(np.zeros((len(weights), 0)))
-        wide = np.zeros((len(weights), places.stop))
-        wide[:, places] = weights
-        self.weights[-1] = wide
+        self.weights.setdefault(feature, []).append((places, weights))
 
     def tensor(self, graph: Graph) -> str:
         """The predictions (N, m)."""
-        terms = [np.concatenate(self.constants)[None]]
-        sums: Any = terms[0]
-        if self.features:
-            matrix = np.concatenate([np.pad(part, ((0, 0), (0, self.width - part.shape[1]))) for part in self.weights])
-            sums = graph.add("Add", graph.add("MatMul", graph.joined(self.features), matrix), sums)
+        sums: Any = np.concatenate(self.constants)[None]
+        if self.weights:
+            matrix = np.concatenate([self._matrix(parts) for parts in self.weights.values()])
+            sums = graph.add("Add", graph.add("MatMul", graph.joined([*self.weights]), matrix), sums)
         if_missing = np.concatenate(self.if_missing, axis=1)
         if if_missing.any() and self.states.missing is not None:
             missing = graph.cast(self.states.missing, np.float64)
@@ -70,6 +64,13 @@ class Sums:
             gathered = graph.add("Gather", stored(graph, np.concatenate(parts)), places)
             sums = graph.add("Add", graph.add("ReduceSum", gathered, np.array([1]), keepdims=0), sums)
         return str(sums)
+
+    def _matrix(self, parts: list[tuple[slice, np.ndarray]]) -> np.ndarray:
+        """The weights (f, m) of a feature."""
+        matrix = np.zeros((len(parts[0][1]), self.width))
+        for places, weights in parts:
+            matrix[:, places] = weights
+        return matrix
 
 
 def stored(graph: Graph, array: np.ndarray) -> str:
@@ -127,27 +128,32 @@ def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarr
 
 def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
     """Add numbers as a view shows them, with the weights of the members that have it."""
-    n, n_outputs = sums.states.n_numbers, present.group.n_outputs
-    weights = np.zeros((n, len(present.group.members), n_outputs))
-    for m, (member, read, objective) in enumerate(
-        zip(present.group.members, present.reads, present.objectives, strict=True)
-    ):
+    n, n_outputs, shown = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
+    origin, view, is_clipped = np.zeros(n), present.views.get(name), False
+    if view is not None:
+        origin = np.array([view.number(c, 0.0) for c in range(n)])
+        shown, is_clipped = graph.add("Sub", shown, view.centres[None]), not isinstance(view, Centred)
+    if is_clipped:
+        unit = np.full(n, view.unit[0]) if isinstance(view, Level) else view.distances
+        bound = WIDEST_LEVEL if isinstance(view, Level) else WIDEST
+        shown = graph.add("Div", shown, np.where(unit > 0.0, unit, np.inf)[None])
+        shown = graph.add("Clip", shown, np.float64(-bound), np.float64(bound))
+    for m, member in enumerate(present.group.members):
         if member.setting.view == name:
-            unit = objective.unit if objective.task == "regression" else 1.0
-            weights[:, m] = weights_in_units(read, n) * unit
-    weights = weights.reshape(n, -1)
-    shown, origin = sums.states.numbers, np.zeros((1, n))
-    if name != "raw":
-        view = present.views[name]
-        origin = np.array([[view.number(c, 0.0) for c in range(n)]])
-        shown = graph.add("Sub", shown, view.centres[None])
-        if not isinstance(view, Centred):
-            unit = np.full(n, view.unit[0]) if isinstance(view, Level) else view.distances
-            bound = WIDEST_LEVEL if isinstance(view, Level) else WIDEST
-            shown = graph.add("Div", shown, np.where(unit > 0.0, unit, np.inf)[None])
-            shown = graph.add("Clip", shown, np.float64(-bound), np.float64(bound))
-    sums.constants[-1] = sums.constants[-1] - (origin @ weights)[0]
-    sums.add(str(shown), weights, places)
+            read, objective = present.reads[m], present.objectives[m]
+            weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
+            own = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
+            sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
+            sums.add(str(shown) if is_clipped else _bounded(graph, str(shown), read, n), weights, own)
+
+
+def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
+    """Numbers that are no more than CEILING units of their features."""
+    units = np.zeros(n)
+    units[: len(read[1]) - 1] = read[1][1 : 1 + n]
+    with np.errstate(over="ignore"):
+        most = np.minimum(CEILING * units, MOST)[None]
+    return graph.add("Max", graph.add("Min", shown, most), -most)
 
 
 def weights_in_units(read: Any, n: int) -> np.ndarray:
@@ -160,11 +166,12 @@ def weights_in_units(read: Any, n: int) -> np.ndarray:
     return np.clip(quotients, -MOST, MOST)
 
 
-def add_generation(graph: Graph, sums: Sums, model: Linear, keys: np.ndarray, columns: np.ndarray) -> None:
-    """Add the predictions of a linear generation of columns with these keys, which are those of the rows of states."""
+def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray) -> None:
+    """Add the predictions of a linear generation, whose columns these are in the rows of states."""
+    model: Linear = generation.model
     features, states = model.entries(columns), sums.states
     weights = np.moveaxis(model.weights, 0, 1).reshape(1 + len(model.sources), -1)  # (1 + d, strengths K)
-    sources = keys[model.sources]
+    sources = generation.keys[model.sources]
 
     def parts(source: int) -> np.ndarray:
         own = 1 + np.flatnonzero(sources == -1 - source)

@@ -27,6 +27,7 @@ from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.learners.weights import read
 from tunefree.losses.contract import has_log_link
 from tunefree.mixing.gradients import Rule
+from tunefree.pool.calibration import Calibration
 from tunefree.pool.contexts import KNOWN
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.slots import Slot
@@ -35,7 +36,7 @@ from tunefree.stream.formats import TABLE
 LABEL, PROBABILITIES, PREDICTION = "label", "probabilities", "prediction"
 
 
-def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any] = ()) -> list[str]:
+def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) -> list[str]:
     """Write a model to a file of ONNX.
 
     Parameters
@@ -43,7 +44,7 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any] = (
     trained : Trained
     path : path
     labels : sequence
-        All classes, in the order in which the file has them.
+        All classes, in the order in which the file has them; none of numbers.
 
     Returns
     -------
@@ -55,23 +56,21 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any] = (
     ModelError
         If there is something that the file cannot hold, or it cannot be written.
     """
-    model, encoder = trained.model, trained.encoder
     _check(trained)
+    model, encoder = trained.model, trained.encoder
     names = [column.name for column in encoder.columns] + ([encoder.exposure] if encoder.exposure else [])
     outputs = (LABEL, PROBABILITIES) if model.task == "classification" else (PREDICTION,)
     graph = Graph([*names, *(_apart(output, names) for output in outputs)])
     states = add_columns(graph, encoder)
-    if model.pool is None:
-        members = _single_member(graph, model, states)
-        margins, odds = (members, _calibrated(graph, model, members)) if model.task == "classification" else (members,) * 2
+    predicted = (
+        _linear(graph, model, states) if model.pool is None else _pool(graph, model.pool, states, model.n_outputs)
+    )
+    if model.task == "classification":
+        infos = _add_classes(graph, model, list(labels), predicted, names)
     else:
-        margins = odds = _pool(graph, model.pool, states, model.n_outputs)
+        infos = [_add_numbers(graph, model, encoder, predicted, names)]
     notes = [] if model.pool is None else _notes(model.pool)
     about = {"tunefree": tunefree.__version__, **{f"note {k}": note for k, note in enumerate(notes, 1)}}
-    if model.task == "classification":
-        infos = _add_classes(graph, model.classes, labels or model.classes, margins, odds, names)
-    else:
-        infos = [_add_numbers(graph, model, encoder, margins, names)]
     with whole_file(Path(path)) as file:
         file.write(graph.model(infos, about).SerializeToString())
     return notes
@@ -84,12 +83,13 @@ def _check(trained: Any) -> None:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
     check_columns(trained.encoder)
     if model.kind != "linear" or model.bank is not None:
-        raise ModelError(f"models of the learner {model.options.learner!r} are not exported; train the pool, or a linear one")
+        raise ModelError(
+            f"models of the learner {model.options.learner!r} are not exported; train the pool, or a linear one"
+        )
     if model.task == "classification" and len(model.classes) < 2:
         raise ModelError("a model of one class is not exported; train with two")
     if model.pool is not None:
-        generations = [generation for *_, generation in model.pool.members.generations()]
-        check_generations([one for one in generations if not isinstance(one.model, Linear)], model.n_outputs)
+        check_generations([generation for *_, generation in model.pool.members.generations()], model.n_outputs)
 
 
 def _notes(pool: Any) -> list[str]:
@@ -101,43 +101,44 @@ def _notes(pool: Any) -> list[str]:
     return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ a little"]
 
 
-def _single_member(graph: Graph, model: Any, states: States) -> str:
-    """The predictions (N, K) of the one linear learner."""
+def _linear(graph: Graph, model: Any, states: States) -> str:
+    """What the one linear learner predicts: margins (N, K), or numbers (N, 1)."""
     sums = Sums(states)
     add_members(graph, sums, model.linear)
     return sums.tensor(graph)
 
 
-def _pool(graph: Graph, pool: Any, states: States, n_outputs: int) -> str:
+def _pool(graph: Graph, model: Any, states: States) -> str:
     """What is proportional to probabilities (N, classes), or numbers or logarithms (N, 1), as a pool predicts them."""
-    members, columns = pool.members, pool.members.matrix(states.block)
-    keys = np.array([], np.int64) if members.growth is None else np.array(members.growth.columns.keys, np.int64)
+    pool, n_outputs = model.pool, model.n_outputs
+    members, named = pool.members, list(pool.members.generations())
+    columns = [_columns_of(generation, members, states) for *_, generation in named]
     sums, places = Sums(states), list[int | None](members.online_places)
     add_members(graph, sums, members.linear)
-    trees: list[Any] = []
-    for clock, kind, age, generation in members.generations():
-        if not isinstance(generation.model, Linear):
-            trees.append((clock, kind, age, generation))
-            continue
-        own = members.growth.columns.places(generation.keys)
-        add_generation(graph, sums, generation.model, keys[own], columns[:, own])
-        places += [members.slots.get(Slot(clock, kind, age, strength)) for strength in range(len(STRENGTHS))]
-    linear = sums.tensor(graph)
-    predictions = [graph.add("Reshape", linear, np.array([0, len(places), n_outputs]))]
+    for (*slot, generation), values in zip(named, columns, strict=True):
+        if isinstance(generation.model, Linear):
+            add_generation(graph, sums, generation, values)
+            places += [members.slots.get(Slot(*slot, strength)) for strength in range(len(STRENGTHS))]
+    predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, len(places), n_outputs]))]
+    trees = [k for k, (*_, generation) in enumerate(named) if not isinstance(generation.model, Linear)]
     if trees:
-        trees.sort(key=lambda named: bool(named[3].model.is_averaged))
-        own_columns = [np.ascontiguousarray(columns[:, members.growth.columns.places(of.keys)]) for *_, of in trees]
-        versions = Forest(states, [generation for *_, generation in trees], own_columns).margins(graph)
+        trees.sort(key=lambda k: bool(named[k][3].model.is_averaged))
+        versions = Forest(states, [named[k][3] for k in trees], [columns[k] for k in trees]).margins(graph)
         predictions += versions
-        places += [members.slots.get(Slot(*named[:3], version)) for version in range(len(versions)) for named in trees]
-    joined = graph.joined(predictions)
-    rule = _rule(pool, places)
+        places += [members.slots.get(Slot(*named[k][:3], version)) for version in range(len(versions)) for k in trees]
+    rule, joined = _rule(pool, places), graph.joined(predictions)
     if members.loss is None:
         return mix_classes(graph, rule, log_probabilities(graph, joined, n_outputs))
     mixed = mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
     if members.predicts_logarithms:
         return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
     return graph.add("Mul", mixed, np.float64(pool.unit))
+
+
+def _columns_of(generation: Any, members: Any, states: States) -> np.ndarray:
+    """The columns (rows, c) of a generation in the rows of states."""
+    matrix = members.matrix(states.block)
+    return np.ascontiguousarray(matrix[:, members.growth.columns.places(generation.keys)])
 
 
 def _rule(pool: Any, places: list[int | None]) -> Rule:
@@ -150,18 +151,23 @@ def _rule(pool: Any, places: list[int | None]) -> Rule:
     return spread(rule, [born.index(place) if place in born else None for place in places])
 
 
-def _calibrated(graph: Graph, model: Any, margins: str) -> str:
-    """What is proportional to probabilities (N, classes); see :mod:`tunefree.pool.calibration`."""
-    logs, calibration = _of_classes(graph, margins, model.n_outputs), model.predictor.calibration
-    if calibration is not None:
-        view, n = calibration.view, calibration.n_classes
-        factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
-        unit = np.where(view.distances > 0.0, view.distances, np.inf)
-        away = graph.add("Div", graph.add("Sub", logs, view.centres[None]), unit[None])
-        seen = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
-        scaled = graph.add("Mul", seen, factors[None, 0::2])
-        logs = graph.add("Add", scaled, factors[None, 1::2] + calibration.offsets[None])
-    return graph.add("Softmax", logs, axis=1)
+def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
+    """Add the label and the probabilities, of classes in this order, of what a pool or a linear learner predicts."""
+    if model.pool is None:
+        margins = _of_classes(graph, predicted, model.n_outputs)
+        shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)
+    else:
+        margins = predicted
+        shares = graph.add("Div", predicted, graph.add("ReduceSum", predicted, np.array([1]), keepdims=1))
+    order = np.array([model.classes.index(label) for label in labels])
+    probabilities = graph.add("Gather", shares, order, axis=1, name=_apart(PROBABILITIES, names))
+    best = graph.add("ArgMax", graph.add("Gather", margins, order, axis=1), axis=1, keepdims=0)
+    kind, table = _label_table(labels)
+    label = graph.add("Gather", table, best, name=_apart(LABEL, names))
+    return [
+        helper.make_tensor_value_info(label, kind, ["N"]),
+        helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["N", len(labels)]),
+    ]
 
 
 def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
@@ -169,27 +175,19 @@ def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
     return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
 
 
-def _add_classes(graph: Graph, classes: list[Any], labels: Sequence[Any], margins: str, odds: str, names: list[str]) -> list[Any]:
-    """Add the label and the probabilities, of classes in the order of labels."""
-    order = np.array([classes.index(label) for label in labels])
-    if margins != odds and len(classes) == 2:
-        margins = _of_classes(graph, margins, 1)
-    total = graph.add("ReduceSum", odds, np.array([1]), keepdims=1)
-    shares = graph.add("Div", odds, total)
-    same = (order == np.arange(len(order))).all()
-    probabilities, label = _apart(PROBABILITIES, names), _apart(LABEL, names)
-    graph.add("Identity" if same else "Gather", shares, *([] if same else [order]), name=probabilities, **({} if same else {"axis": 1}))
-    best = graph.add("ArgMax", odds if margins == odds else margins, axis=1, keepdims=0)
-    kind, table = _labels(classes)
-    graph.add("Gather", table, best, name=label)
-    sizes = ["N", len(classes)]
-    return [
-        helper.make_tensor_value_info(label, kind, ["N"]),
-        helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, sizes),
-    ]
+def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> str:
+    """What margins of classes become by a calibration; see :mod:`tunefree.pool.calibration`."""
+    if calibration is None:
+        return margins
+    view, n = calibration.view, calibration.n_classes
+    factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
+    unit = np.where(view.distances > 0.0, view.distances, np.inf)
+    away = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
+    seen = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
+    return graph.add("Add", graph.add("Mul", seen, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
 
 
-def _labels(classes: list[Any]) -> tuple[int, np.ndarray]:
+def _label_table(classes: list[Any]) -> tuple[int, np.ndarray]:
     """The type and the values of labels; whole numbers stay numbers, others are texts."""
     if all(isinstance(label, int) and abs(label) < 2**63 for label in classes) and bool not in map(type, classes):
         return TensorProto.INT64, np.array(classes, np.int64)

@@ -17,6 +17,7 @@ from tunefree.core.errors import ModelError
 from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.leaves import FrozenLeaves
+from tunefree.generations.linear import Linear
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
 from tunefree.learners.weights import read
 
@@ -76,27 +77,29 @@ class Tests:
 
     def add(self, graph: Graph) -> tuple[str, np.ndarray]:
         """The tensor (N, columns) of answers, and the column (tests,) of each test."""
-        states, columns, width = self.states, np.zeros(self.n_tests, np.int64), 1
+        states, columns, width, tables = self.states, np.zeros(self.n_tests, np.int64), 1, []
         answers = [self._nothing(graph)]
         if self.numbers:
             features, least = (np.array(part) for part in zip(*self.numbers, strict=True))
             numbers = graph.add("Gather", states.numbers, features.astype(np.int64), axis=1)
             answers.append(graph.add("GreaterOrEqual", numbers, least.astype(np.float64)[None]))
+            columns[list(self.numbers.values())] = width + np.arange(len(self.numbers))
+            width += len(self.numbers)
+        for lookup, tests in self.by_state.items():
+            columns[list(tests.values())] = width + np.arange(len(tests))
+            width += -(-len(tests) // N_BITS) * N_BITS
+            tables.append(self._looked_up(graph, lookup))
+        if tables:
+            size = np.array([0, width - 1 - len(self.numbers)])
+            answers.append(graph.add("Reshape", graph.joined(tables, axis=2), size))
+        all_answers = [graph.cast(graph.joined(answers), np.int32)]
         if self.missing:
             features, there, missing = (np.array(part) for part in zip(*self.missing, strict=True))
             are_missing = graph.add("Gather", states.missing, features, axis=1)
-            answers.append(graph.add("Where", are_missing, missing[None], there[None]))
-        for tests in (self.numbers, self.missing):
-            columns[list(tests.values())] = width + np.arange(len(tests))
-            width += len(tests)
-        start, tables = width, []
-        for lookup, of_states in self.by_state.items():
-            columns[list(of_states.values())] = width + np.arange(len(of_states))
-            width += -(-len(of_states) // N_BITS) * N_BITS
-            tables.append(self._looked_up(graph, lookup))
-        if tables:
-            answers.append(graph.add("Reshape", graph.joined(tables, axis=2), np.array([0, width - start])))
-        return graph.cast(graph.joined(answers), np.int32), columns
+            choices = missing[None].astype(np.int32), there[None].astype(np.int32)
+            all_answers.append(graph.add("Where", are_missing, *choices))
+            columns[list(self.missing.values())] = width + np.arange(len(self.missing))
+        return graph.joined(all_answers), columns
 
     def _nothing(self, graph: Graph) -> str:
         """A column of zeros."""
@@ -281,11 +284,11 @@ def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def check_generations(generations: list[Any], n_outputs: int) -> None:
-    """Raise a ModelError where trees do not know all classes, or are of a kind that is not exported."""
+    """Raise a ModelError where a generation does not know all classes, or is of a kind that is not exported."""
     for generation in generations:
-        if not isinstance(generation.model, Trees):
+        if not isinstance(generation.model, (Trees, Linear)):
             problem = f"generations of kind {generation.kind!r} are not exported"
             raise ModelError(f"{problem}; train in a process that does not register them")
         if generation.n_late or generation.model.n_outputs != n_outputs:
-            problem = f"{generation.n_late} classes came after trees of {generation.rows:,} rows were grown"
-            raise ModelError(f"{problem}; end the training, or train with all classes, before you export")
+            problem = f"a class came after a generation of {generation.rows:,} rows was grown, which is not exported"
+            raise ModelError(f"{problem}; train with rows of all classes from the start")
