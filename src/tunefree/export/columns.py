@@ -21,6 +21,7 @@ from tunefree.stream.columns import MISSING, Boolean, Category, Number
 from tunefree.stream.encoder import MOST_CODES
 from tunefree.stream.notation import NULLS
 
+HELD = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}
 TRUTHS = {"true": ("t", "yes", "y", "1"), "false": ("f", "no", "n", "0")}
 
 
@@ -56,15 +57,11 @@ def check_columns(encoder: Any) -> None:
     """Raise a ModelError, which names the first column that is none of numbers or categories."""
     for column in encoder.columns:
         if not isinstance(column, (Number, Category)):
-            problem = (
-                f"column {column.name!r} is one of kind {column.kind!r}, for which a file of ONNX has no operators"
-            )
-            raise ModelError(f"{problem}; train without it, or with columns of numbers and categories made of it")
+            problem = f"column {column.name!r} holds {HELD.get(column.kind, column.kind)}, which are not exported"
+            raise ModelError(f"{problem}; ignore it, or train on numbers and categories made of it")
         if isinstance(column, Number) and column.since:
-            problem = f"column {column.name!r} has its first number in row {column.since:,}"
-            raise ModelError(
-                f"{problem}, which a file of ONNX does not hold; train on rows that have it from the start"
-            )
+            problem = f"column {column.name!r} has no number before row {column.since:,}, which is not exported"
+            raise ModelError(f"{problem}; train on rows that have it from the start")
         if not column.name:
             raise ModelError("a column has no name, which inputs need; give it one, and train again")
     if encoder.hash_bits:

@@ -62,9 +62,7 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
     outputs = (LABEL, PROBABILITIES) if model.task == "classification" else (PREDICTION,)
     graph = Graph([*names, *(_apart(output, names) for output in outputs)])
     states = add_columns(graph, encoder)
-    predicted = (
-        _linear(graph, model, states) if model.pool is None else _pool(graph, model.pool, states, model.n_outputs)
-    )
+    predicted = _linear(graph, model, states) if model.pool is None else _pool(graph, model, states)
     if model.task == "classification":
         infos = _add_classes(graph, model, list(labels), predicted, names)
     else:
@@ -83,9 +81,8 @@ def _check(trained: Any) -> None:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
     check_columns(trained.encoder)
     if model.kind != "linear" or model.bank is not None:
-        raise ModelError(
-            f"models of the learner {model.options.learner!r} are not exported; train the pool, or a linear one"
-        )
+        name = model.options.learner if model.kind == "linear" else model.kind
+        raise ModelError(f"models of the learner {name!r} are not exported; train the pool, or a linear learner")
     if model.task == "classification" and len(model.classes) < 2:
         raise ModelError("a model of one class is not exported; train with two")
     if model.pool is not None:
@@ -98,7 +95,7 @@ def _notes(pool: Any) -> list[str]:
         return []
     rows, others = ("new", "that were learned") if pool.context is not pool.contexts[KNOWN] else ("known", "never seen")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
-    return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ a little"]
+    return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ"]
 
 
 def _linear(graph: Graph, model: Any, states: States) -> str:
@@ -110,23 +107,24 @@ def _linear(graph: Graph, model: Any, states: States) -> str:
 
 def _pool(graph: Graph, model: Any, states: States) -> str:
     """What is proportional to probabilities (N, classes), or numbers or logarithms (N, 1), as a pool predicts them."""
-    pool, n_outputs = model.pool, model.n_outputs
-    members, named = pool.members, list(pool.members.generations())
-    columns = [_columns_of(generation, members, states) for *_, generation in named]
-    sums, places = Sums(states), list[int | None](members.online_places)
+    pool, members, n_outputs = model.pool, model.pool.members, model.n_outputs
+    awake = [(Slot(clock, kind, age, 0), generation) for clock, kind, age, generation in members.generations()]
+    linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
+    trees = sorted((pair for pair in awake if pair not in linear), key=lambda pair: bool(pair[1].model.is_averaged))
+    sums, slots = Sums(states), list[Slot]()
     add_members(graph, sums, members.linear)
-    for (*slot, generation), values in zip(named, columns, strict=True):
-        if isinstance(generation.model, Linear):
-            add_generation(graph, sums, generation, values)
-            places += [members.slots.get(Slot(*slot, strength)) for strength in range(len(STRENGTHS))]
-    predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, len(places), n_outputs]))]
-    trees = [k for k, (*_, generation) in enumerate(named) if not isinstance(generation.model, Linear)]
+    for slot, generation in linear:
+        add_generation(graph, sums, generation, _columns_of(generation, members, states))
+        slots += [slot._replace(version=version) for version in range(len(STRENGTHS))]
+    n_linear = len(members.online_places) + len(slots)
+    predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, n_linear, n_outputs]))]
     if trees:
-        trees.sort(key=lambda k: bool(named[k][3].model.is_averaged))
-        versions = Forest(states, [named[k][3] for k in trees], [columns[k] for k in trees]).margins(graph)
+        columns = [_columns_of(generation, members, states) for _, generation in trees]
+        versions = Forest(states, [generation for _, generation in trees], columns).margins(graph)
         predictions += versions
-        places += [members.slots.get(Slot(*named[k][:3], version)) for version in range(len(versions)) for k in trees]
-    rule, joined = _rule(pool, places), graph.joined(predictions)
+        slots += [slot._replace(version=version) for version in range(len(versions)) for slot, _ in trees]
+    rule = _rule(pool, [*members.online_places, *map(members.slots.get, slots)])
+    joined = graph.joined(predictions)
     if members.loss is None:
         return mix_classes(graph, rule, log_probabilities(graph, joined, n_outputs))
     mixed = mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
