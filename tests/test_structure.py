@@ -23,7 +23,7 @@ FLOORS = [
     {"plotting"},
     {"model_files"},
     {"training"},
-    {"workflows", "export"},
+    {"workflows", "export", "prediction"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},
     {"cli"},

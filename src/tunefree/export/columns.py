@@ -17,12 +17,11 @@ from tunefree.core.numbers import MOST
 from tunefree.core.rows import Block
 from tunefree.export.graph import ML, Graph
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.columns import MISSING, Boolean, Category, Number
-from tunefree.stream.encoder import MOST_CODES
-from tunefree.stream.notation import NULLS
+from tunefree.stream.columns import Boolean, Category, Number
+from tunefree.stream.keys import MOST_CODES
+from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 HELD = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}
-TRUTHS = {"true": ("t", "yes", "y", "1"), "false": ("f", "no", "n", "0")}
 
 
 class Coded(NamedTuple):
@@ -101,7 +100,7 @@ def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
         numbers |= dict.fromkeys(NULLS, len(texts))
     numbers |= dict.fromkeys(encoder.na_values, len(texts)) | {text: number for number, text in enumerate(texts)}
     if isinstance(column, Boolean):
-        words = {word: numbers[truth] for truth in TRUTHS if truth in numbers for word in (truth, *TRUTHS[truth])}
+        words = {word: numbers[TRUTHS[k % 2]] for k, word in enumerate(TRUTHS) if TRUTHS[k % 2] in numbers}
         numbers |= {form: number for word, number in words.items() for form in (word, word.upper(), word.capitalize())}
     return {"keys_strings": [*numbers], "values_int64s": [*numbers.values()], "default_int64": len(texts) + 1}
 

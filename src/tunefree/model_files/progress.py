@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree.core.schema import Record, Sequence, Size
 from tunefree.pool.rows import LateLosses
@@ -114,7 +113,7 @@ class Progress:
         points = [*self.curve, *self.progressive[:1]]
         return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
 
-    def history(self) -> pa.Table:
+    def history(self) -> Any:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
         A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
@@ -124,6 +123,8 @@ class Progress:
         >>> progress.history().column("rows").to_pylist()
         [64, 70, 76, 83, 91, 99, 100]
         """
+        import pyarrow as pa  # which predictions do without (tunefree.prediction)
+
         points = self.points()
         columns = {
             "rows": [point.rows for point in points],

@@ -42,18 +42,18 @@ from tunefree.stream.columns import (
     without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
-from tunefree.stream.keys import ids_of
-from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
+from tunefree.stream.keys import MOST_CODES, ids_of
+from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
 from tunefree.stream.sequences import Bag, Text, Vector
+from tunefree.stream.spellings import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
-MOST_CODES = 16  # of one column
 _MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _ABSENT = {
