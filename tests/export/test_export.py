@@ -152,7 +152,7 @@ def test_columns_of_any_name_and_number(session_of):
 
 def test_arrays_of_a_thousand_columns(session_of):
     rng = np.random.default_rng(4)
-    wide, new = rng.normal(size=(300, 1000)), rng.normal(size=(20, 1000))
+    wide, new = rng.normal(size=(100, 1000)), rng.normal(size=(9, 1000))
     new[3:6] = np.nan
     model = TuneFreeClassifier().fit(wide, wide[:, 0] > 0)
     session = session_of(model)

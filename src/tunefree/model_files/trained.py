@@ -164,7 +164,8 @@ def refused(path: Any) -> Iterator[None]:
         remedy = "if another package adds it, install that here, or register it in Python before `tunefree.load`"
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except TunefreeError as error:
-        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
+        ending = "" if getattr(error, "remedy", None) else f"; {remedy}"
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}{ending}") from None
     except _WHAT_LIES_RAISE as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 

@@ -19,6 +19,7 @@ from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_k
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 KINDS = "number", "category", "boolean"
+BY_ARROW = "read the file by `tunefree.load`"
 
 
 class Column(NamedTuple):
@@ -37,18 +38,22 @@ class Column(NamedTuple):
 
     def numbers(self, values: Sequence[Any]) -> np.ndarray:
         """Values as numbers, NaN where one is missing."""
-        numbers = np.empty(len(values))
-        for row, value in enumerate(values):
-            is_missing = value is None or (isinstance(value, str) and value.strip() in self.gone)
-            try:
-                numbers[row] = math.nan if is_missing else value
-            except (TypeError, ValueError):
-                numbers[row] = math.inf
-        if np.isinf(numbers).any():
-            row = int(np.isinf(numbers).argmax())
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = np.array([self._number(value) for value in values], np.float64)
+        if np.isinf(array).any():
+            row = int(np.isinf(array).argmax())
             remedy = "pass a number, or NaN or None for a missing one"
             raise DataError(f"{values[row]!r} is no finite number", row=row + 1, column=self.name, remedy=remedy)
-        return numbers
+        return array.astype(np.float64)
+
+    def _number(self, value: Any) -> float:
+        """A value as a number, NaN if it is missing, infinite if it is none."""
+        try:
+            is_missing = value is None or (isinstance(value, str) and value.strip() in self.gone)
+            return math.nan if is_missing else float(value)
+        except (TypeError, ValueError, OverflowError):
+            return math.inf
 
     def text(self, value: Any, row: int) -> str | None:
         """A value as the text of a category; None where it is missing."""
@@ -81,11 +86,10 @@ class PlainEncoder:
     [[39.0], [50.0]]
     """
 
-    def __init__(self, columns: list[Column], keys: Any, places: np.ndarray, exposure: str | None) -> None:
-        self.columns, self.keys, self.exposure = columns, keys, exposure
-        self.numbers = [place for place, column in enumerate(columns) if column.kind == "number"]
+    def __init__(self, columns: list[Column], keys: Any, column_of: np.ndarray) -> None:
+        self.columns, self.keys = columns, keys
         self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
-        self._places = places  # (features,) the column of each key
+        self._column_of = column_of  # (keys,)
 
     @property
     def n_features(self) -> int:
@@ -94,14 +98,14 @@ class PlainEncoder:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
-        """The encoder of a model file; a ModelError if only that of tables encodes its rows."""
+        """The encoder of a model file; a DataError if only that of tables encodes its rows."""
         columns = [_column(header, **column) for column in header.get("columns", ())]
         if not columns or header["hash_bits"]:
-            raise ModelError("lines of text and hashed features are not for predictions without Arrow; `tunefree.load`")
+            raise DataError("lines of text and hashed features need Arrow", remedy=BY_ARROW)
         first = 1 + sum(len(column.dense_names()) for column in columns)
         keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
-        encoder = cls(columns, keys, arrays["name_columns"], header.get("exposure"))
-        if len(encoder._places) != len(arrays["keys"]):
+        encoder = cls(columns, keys, arrays["name_columns"])
+        if len(encoder._column_of) != len(arrays["keys"]):
             raise ModelError("features of the encoder have not a column each")
         if "profile.counts" in arrays and arrays["profile.counts"][0]:
             values = arrays["profile.values"]
@@ -118,31 +122,24 @@ class PlainEncoder:
             If a column is missing, or a value does not fit its column.
         """
         values = self.values(rows)
-        n = len(values[0])
-        numbers, codes = np.zeros((n, len(self.numbers))), dict[int, np.ndarray]()
-        known, words = dict[int, np.ndarray](), list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
-        for place, column in enumerate(self.columns):
+        n, numbers, codes = len(values[0]), list[np.ndarray](), dict[int, np.ndarray]()
+        words = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
+        for place, (column, column_values) in enumerate(zip(self.columns, values, strict=True)):
             if column.kind == "number":
-                array = column.numbers(values[place])
-                missing = np.isnan(array)
-                numbers[:, self.numbers.index(place)] = np.where(missing, 0.0, array)
-                codes[place] = np.where(missing, np.uint64(missing_key(column.name)), np.uint64(0))
-                is_coded = missing
-            else:
-                codes[place], is_coded = self._codes(column, values[place])
+                column_values = column.numbers(column_values)
+                numbers.append(np.nan_to_num(column_values))
+            keys, is_coded = self._keys(column, column_values)
             if not is_coded.any():
                 continue
-            known[place] = np.where(is_coded, dictionary.lookup(self.keys, codes[place], add=False)[1], 0)
-            is_new = is_coded & (known[place] == 0)
-            if self.drawn is not None and is_new.any():
-                words.append(self._averages(place, np.flatnonzero(is_new)))
+            codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
+            new = np.flatnonzero(is_coded & (codes[MOST_CODES * place] == 0))
+            if self.drawn is not None and len(new):
+                words.append(self._averages(place, new))
                 if column.kind == "number" and len(self.drawn[place]):
-                    numbers[is_new, self.numbers.index(place)] = np.median(self.drawn[place])
-        sources, ids = [MOST_CODES * place for place in known], np.zeros((n, len(known)), np.int32)
-        for k, column_ids in enumerate(known.values()):
-            ids[:, k] = column_ids
-        features = np.arange(1, 1 + len(self.numbers))
-        return table(numbers, features, ids, _words(words, n), sources)
+                    numbers[-1][new] = np.median(self.drawn[place])
+        ids = np.array([*codes.values()], np.int32).reshape(len(codes), n).T
+        columns = np.array(numbers).reshape(len(numbers), n).T
+        return table(columns, np.arange(1, 1 + len(numbers)), ids, _words(words, n), [*codes])
 
     def values(self, rows: Any) -> list[Sequence[Any]]:
         """The values of each column."""
@@ -161,19 +158,21 @@ class PlainEncoder:
             raise DataError(f"columns of {min(lengths)} and of {max(lengths)} values", remedy="pass equally many")
         return [rows[name] for name in names]
 
-    def _codes(self, column: Column, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The keys (n,) of categories, and whether a row has one."""
-        missing, seed = (0 if column.is_late else missing_key(column.name)), category_seed(column.name)
-        texts = [column.text(value, row) for row, value in enumerate(values)]
+    def _keys(self, column: Column, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The keys (n,) of the codes of a column, and whether a row has one."""
+        missing = missing_key(column.name)
+        if column.kind == "number":
+            return np.full(len(values), missing, np.uint64), np.isnan(values)
+        seed, texts = category_seed(column.name), [column.text(value, row) for row, value in enumerate(values)]
         keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
-        has_code = np.array([not column.is_late or text is not None for text in texts], bool)
+        has_code = np.array([not (column.is_late and text is None) for text in texts], bool)
         return np.array([keys[text] for text in texts], np.uint64), has_code
 
     def _averages(self, place: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, features and shares of a column's codes, which stand for one that is not known in each of the rows."""
         assert self.drawn is not None
         drawn = self.drawn[place]
-        places = np.flatnonzero(self._places == place) if len(drawn) else np.zeros(0, np.int64)
+        places = np.flatnonzero(self._column_of == place) if len(drawn) else np.zeros(0, np.int64)
         features, shares = dictionary.shares(self.keys, places, drawn)
         return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
@@ -183,7 +182,7 @@ _ABSENT: Any = object()
 
 def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **options: Any) -> Column:
     if kind not in KINDS or (kind == "number" and since):
-        raise ModelError(f"column {name!r} is not for predictions without Arrow; read the file by `tunefree.load`")
+        raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
     gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
     return Column(name, kind, options.get("numbers", False), options.get("words", False), bool(since), frozenset(gone))
