@@ -19,6 +19,7 @@ from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_k
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 KINDS = "number", "category", "boolean"
+_ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
 
 
@@ -60,7 +61,7 @@ class Column(NamedTuple):
         if isinstance(value, (bool, np.bool_)):
             return TRUTHS[bool(value)]
         is_number = isinstance(value, (int, float, np.number))
-        if value is None or (is_number and math.isnan(value)):
+        if value is None or value is _ABSENT or (is_number and math.isnan(value)):
             return None
         if is_number and not self.may_be_numbers:
             problem = f"{value!r} is a number, but the column was learned as {self.kind}"
@@ -124,11 +125,13 @@ class PlainEncoder:
         values = self.values(rows)
         n, numbers, codes = len(values[0]), list[np.ndarray](), dict[int, np.ndarray]()
         words = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
-        for place, (column, column_values) in enumerate(zip(self.columns, values, strict=True)):
+        for place, column in enumerate(self.columns):
             if column.kind == "number":
-                column_values = column.numbers(column_values)
-                numbers.append(np.nan_to_num(column_values))
-            keys, is_coded = self._keys(column, column_values)
+                array = column.numbers(values[place])
+                numbers.append(np.nan_to_num(array))
+                keys, is_coded = np.full(n, missing_key(column.name), np.uint64), np.isnan(array)
+            else:
+                keys, is_coded = _category_keys(column, values[place])
             if not is_coded.any():
                 continue
             codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
@@ -150,23 +153,15 @@ class PlainEncoder:
             return [*rows.T]
         if not isinstance(rows, Mapping):
             rows = {name: [row.get(name, _ABSENT) for row in rows] for name in names}
-        for name in names:
-            if name not in rows or any(value is _ABSENT for value in rows[name]):
-                raise DataError("the column is missing", column=name, remedy="pass it, with None where it is not known")
-        lengths = {len(rows[name]) for name in names}
-        if len(lengths) > 1:
-            raise DataError(f"columns of {min(lengths)} and of {max(lengths)} values", remedy="pass equally many")
-        return [rows[name] for name in names]
-
-    def _keys(self, column: Column, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The keys (n,) of the codes of a column, and whether a row has one."""
-        missing = missing_key(column.name)
-        if column.kind == "number":
-            return np.full(len(values), missing, np.uint64), np.isnan(values)
-        seed, texts = category_seed(column.name), [column.text(value, row) for row, value in enumerate(values)]
-        keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
-        has_code = np.array([not (column.is_late and text is None) for text in texts], bool)
-        return np.array([keys[text] for text in texts], np.uint64), has_code
+        n = max((len(rows[name]) for name in names if name in rows), default=0)
+        values = [rows.get(name, [_ABSENT] * n) for name in names]
+        for column, column_values in zip(self.columns, values, strict=True):
+            if any(value is _ABSENT for value in column_values) and not column.is_late:
+                remedy = "pass it, with None where it is not known"
+                raise DataError("the column is missing", column=column.name, remedy=remedy)
+            if len(column_values) != n:
+                raise DataError(f"columns of {n} and of {len(column_values)} values", remedy="pass equally many")
+        return values
 
     def _averages(self, place: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, features and shares of a column's codes, which stand for one that is not known in each of the rows."""
@@ -177,15 +172,21 @@ class PlainEncoder:
         return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
 
-_ABSENT: Any = object()
-
-
 def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **options: Any) -> Column:
     if kind not in KINDS or (kind == "number" and since):
         raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
     gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
     return Column(name, kind, options.get("numbers", False), options.get("words", False), bool(since), frozenset(gone))
+
+
+def _category_keys(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The keys (n,) of categories, and whether a row has one."""
+    missing, seed = missing_key(column.name), category_seed(column.name)
+    texts = [column.text(value, row) for row, value in enumerate(values)]
+    keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
+    has_code = np.array([not (column.is_late and text is None) for text in texts], bool)
+    return np.array([keys[text] for text in texts], np.uint64), has_code
 
 
 def _words(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block | None:
