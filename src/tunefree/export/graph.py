@@ -11,6 +11,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 OPERATORS, ML_OPERATORS = 20, 4  # versions of the operators, which ONNX Runtime has had since 1.17
 FILE_VERSION = 9  # of the format, from which on there are these versions
 ML = "ai.onnx.ml"
+BYTE = 8
 TYPES = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)}
 
 
@@ -45,6 +46,22 @@ class Graph:
         """An input, a column of values of this type."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", 1]))
         return name
+
+    def bits(self, table: np.ndarray) -> str:
+        """A tensor of booleans (a, b), of which the file has bits; b is rounded up to a multiple of eight."""
+        packed = np.packbits(table, axis=1, bitorder="little")
+        bits = self.add("BitwiseAnd", packed[:, :, None], (1 << np.arange(BYTE)).astype(np.uint8)[None, None])
+        return self.add("Reshape", self.add("Cast", bits, to=TensorProto.BOOL), np.array([len(table), -1]))
+
+    def packed(self, array: np.ndarray) -> str:
+        """A tensor of numbers, of which the file has places in a table if they are few, two bytes each."""
+        values, places = np.unique(array, return_inverse=True)
+        if array.itemsize <= 2 or len(values) > 2**16 or len(values) > array.size // 2:
+            return self.constant(array)
+        table = self.constant(values)
+        return self.add(
+            "Gather", table, self.cast(self.constant(places.reshape(array.shape).astype(np.uint16)), np.int32)
+        )
 
     def cast(self, tensor: str, kind: Any) -> str:
         """A tensor as numbers of another type."""

@@ -2,8 +2,8 @@
 
 What the tests ask of a row is answered once: each different test is a column of ones and zeros. A node names the column
 of its test, and its children are next to each other, so that the next node is the left child plus the answer. Nodes are
-numbered level by level, and the left child of a node follows from the number of tests before. So a file has nothing of
-a node but its column, in two bytes where these are enough.
+numbered level by level, and the left child of a node follows from the number of tests before. So a file has a bit of
+each node, which tells leaves, and of the others the column, in two bytes where these are enough.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from tunefree.core.errors import ModelError
 from tunefree.export.columns import States
-from tunefree.export.graph import Graph
+from tunefree.export.graph import BYTE, Graph
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.generations.linear import Linear
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
@@ -23,7 +22,6 @@ from tunefree.learners.weights import read
 
 FEW_STATES = 256  # of a category; of one of more states the codes of each generation are looked up first
 FEWER = 0.8  # part of the trees that go on, from which on the others are left out of the walk
-N_BITS = 8
 
 
 class Tests:
@@ -87,7 +85,7 @@ class Tests:
             width += len(self.numbers)
         for lookup, tests in self.by_state.items():
             columns[list(tests.values())] = width + np.arange(len(tests))
-            width += -(-len(tests) // N_BITS) * N_BITS
+            width += -(-len(tests) // BYTE) * BYTE
             tables.append(self._looked_up(graph, lookup))
         if tables:
             size = np.array([0, width - 1 - len(self.numbers)])
@@ -113,10 +111,7 @@ class Tests:
         if lookup[1] is not None:
             place = graph.cast(graph.add("Gather", self.codes[lookup], place), np.int32)
         answers = np.stack([np.frombuffer(answers, bool) for answers in tests], axis=1)
-        packed = np.packbits(answers, axis=1, bitorder="little")
-        bits = graph.add("BitwiseAnd", packed[:, :, None], (1 << np.arange(N_BITS)).astype(np.uint8)[None, None])
-        table = graph.add("Cast", bits, to=TensorProto.BOOL)
-        return graph.add("Gather", graph.add("Reshape", table, np.array([len(answers), -1])), place)
+        return graph.add("Gather", graph.bits(answers), place)
 
 
 def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.ndarray:
@@ -183,14 +178,18 @@ class Forest:
     def walk(self, graph: Graph) -> str:
         """The tensor (N, trees) of leaves that rows reach, numbered in the order of the file."""
         answers, columns = self.tests.add(graph)
-        column_of = columns[self.node_tests]
-        small = column_of.astype(np.uint16 if column_of.max(initial=0) < 2**16 else np.int32)
-        node_columns, n_trees = graph.cast(graph.constant(small), np.int32), len(self.order)
-        has_test = graph.add("Greater", node_columns, np.int32(0))
-        tests_before = graph.add("CumSum", graph.cast(has_test, np.int32), np.int32(0))
-        left = graph.add("Mul", graph.add("Sub", tests_before, np.int32(1)), np.int32(2))
-        itself = graph.add("Range", np.int32(0), np.int32(len(small)), np.int32(1))
-        next_left = graph.add("Where", has_test, graph.add("Add", left, np.int32(n_trees)), itself)
+        n_nodes, n_trees, has_test = len(self.node_tests), len(self.order), self.node_tests > 0
+        column_of = np.append(columns[self.node_tests[has_test]], 0)
+        small = column_of.astype(np.uint16 if column_of.max() < 2**16 else np.int32)
+        bits = graph.add("Reshape", graph.bits(has_test[None]), np.array([-1]))
+        is_test = graph.sliced(bits, 0, n_nodes, axis=0)
+        tests_before = graph.add("CumSum", graph.cast(is_test, np.int32), np.int32(0))
+        place = graph.add("Sub", tests_before, np.int32(1))
+        column_of_test = graph.add("Gather", graph.cast(graph.constant(small), np.int32), place)
+        node_columns = graph.add("Where", is_test, column_of_test, np.int32(0))
+        left = graph.add("Add", graph.add("Mul", place, np.int32(2)), np.int32(n_trees))
+        itself = graph.add("Range", np.int32(0), np.int32(n_nodes), np.int32(1))
+        next_left = graph.add("Where", is_test, left, itself)
         at = graph.add("Add", np.arange(n_trees, dtype=np.int32)[None], graph.sliced(answers, 0, 1))
         ended, n_walking = list[str](), n_trees
         for depth in range(int(self.depths.max(initial=0))):
@@ -214,7 +213,7 @@ class Forest:
     def _summed(self, graph: Graph, reached: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray) -> str:
         """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K)."""
         which = np.where(self.order == np.arange(len(self.models))[:, None], scales[:, None], 0.0)
-        parts = graph.cast(graph.add("Gather", values[self.leaves], reached), np.float64)
+        parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
         return graph.add("Add", graph.add("MatMul", which, parts), constants[None])
 
     def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
