@@ -31,7 +31,7 @@ class Graph:
     def add(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
         """The name of the output of one more operator, whose inputs are names of tensors, or arrays."""
         names = [part if isinstance(part, str) else self.constant(np.asarray(part)) for part in inputs]
-        output = name or self._name(operator)
+        output = name or self._name()
         self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
 
@@ -39,7 +39,7 @@ class Graph:
         """The name of a tensor with these values."""
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.constants:
-            self.constants[key] = numpy_helper.from_array(np.array(array, order="C"), self._name("constant"))
+            self.constants[key] = numpy_helper.from_array(np.array(array, order="C"), self._name())
         return str(self.constants[key].name)
 
     def input(self, name: str, kind: int) -> str:
@@ -53,15 +53,23 @@ class Graph:
         bits = self.add("BitwiseAnd", packed[:, :, None], (1 << np.arange(BYTE)).astype(np.uint8)[None, None])
         return self.add("Reshape", self.add("Cast", bits, to=TensorProto.BOOL), np.array([len(table), -1]))
 
+    def flat_bits(self, array: np.ndarray) -> str:
+        """A tensor of booleans (n,), of which the file has bits."""
+        return self.sliced(self.add("Reshape", self.bits(array[None]), np.array([-1])), 0, len(array), axis=0)
+
     def packed(self, array: np.ndarray) -> str:
-        """A tensor of numbers, of which the file has places in a table if they are few, two bytes each."""
-        values, places = np.unique(array, return_inverse=True)
-        if array.itemsize <= 2 or len(values) > 2**16 or len(values) > array.size // 2:
-            return self.constant(array)
-        table = self.constant(values)
-        return self.add(
-            "Gather", table, self.cast(self.constant(places.reshape(array.shape).astype(np.uint16)), np.int32)
-        )
+        """A tensor of rows, of which the file has those that are not 0, or different ones and their places, or all."""
+        rows = np.ascontiguousarray(array).view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).ravel()
+        different, first, places = np.unique(rows, return_index=True, return_inverse=True)
+        small = places.astype(np.uint16 if len(different) <= 2**16 else np.int32)
+        is_filled = (array != 0).any(axis=1)
+        if array.nbytes * is_filled.mean() + len(array) / BYTE < min(array.nbytes, array[first].nbytes + small.nbytes):
+            filled = self.cast(self.flat_bits(is_filled), np.int32)
+            place = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
+            return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
+        if array[first].nbytes + small.nbytes < array.nbytes:
+            return self.add("Gather", array[first], self.cast(self.constant(small), np.int32))
+        return self.constant(array)
 
     def cast(self, tensor: str, kind: Any) -> str:
         """A tensor as numbers of another type."""
@@ -83,8 +91,9 @@ class Graph:
         helper.set_model_props(model, metadata)
         return model
 
-    def _name(self, stem: str) -> str:
-        name = f"{stem}_{len(self.taken)}"
+    def _name(self) -> str:
+        """A short one, as each node has those of what it takes."""
+        name = str(len(self.taken))
         while name in self.taken:
             name += "_"
         self.taken.add(name)

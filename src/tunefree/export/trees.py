@@ -181,8 +181,7 @@ class Forest:
         n_nodes, n_trees, has_test = len(self.node_tests), len(self.order), self.node_tests > 0
         column_of = np.append(columns[self.node_tests[has_test]], 0)
         small = column_of.astype(np.uint16 if column_of.max() < 2**16 else np.int32)
-        bits = graph.add("Reshape", graph.bits(has_test[None]), np.array([-1]))
-        is_test = graph.sliced(bits, 0, n_nodes, axis=0)
+        is_test = graph.flat_bits(has_test)
         tests_before = graph.add("CumSum", graph.cast(is_test, np.int32), np.int32(0))
         place = graph.add("Sub", tests_before, np.int32(1))
         column_of_test = graph.add("Gather", graph.cast(graph.constant(small), np.int32), place)
