@@ -46,6 +46,11 @@ class States(NamedTuple):
         """Columns of numbers."""
         return self.block.numbers.shape[1]
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The numbers (p,) among columns of codes of those that tell whether a number is missing."""
+        return MOST_CODES * self.places[1 : 1 + self.n_numbers].astype(np.int64)
+
     def codes(self, source: int) -> np.ndarray:
         """The features of a column of codes in its states; 0 for none."""
         at = np.flatnonzero(self.block.code_columns == source)

@@ -16,6 +16,7 @@ from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.linear import FARTHEST, Linear
 from tunefree.pool.views import WIDEST_LEVEL, Centred, Level
+from tunefree.stream.keys import MOST_CODES
 
 AT_ONCE = 2**22  # numbers of rows whose predictions are taken
 
@@ -89,25 +90,22 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
     by_feature = dict(zip(features[features > 0].tolist(), parts, strict=True))
     nothing = np.zeros_like(constant)
 
-    def part_of(place: int, row: int, feature: int) -> np.ndarray:
+    def part_of(source: int, row: int, feature: int) -> np.ndarray:
         """The part of the code of a column in a row, or of the words that stand for one that is not known."""
         if feature:
             return by_feature[feature]
         words = range(block.pointers[row], block.pointers[row + 1])
-        own = [word for word in words if states.places[block.features[word]] == place]
+        own = [word for word in words if MOST_CODES * states.places[block.features[word]] == source]
         return sum((block.values[word] * by_feature[int(block.features[word])] for word in own), nothing)
 
-    by_state = []
-    for column in states.categories:
-        codes = states.codes(column.source)[: column.n_states].tolist()
-        by_state.append(np.stack([part_of(column.source // 16, row, code) for row, code in enumerate(codes)]))
-    is_code = {int(source): k for k, source in enumerate(block.code_columns)}
-    if_missing = np.zeros((states.n_numbers, len(constant)))
-    for j in range(states.n_numbers):
-        place = int(states.places[1 + j])
-        if 16 * place in is_code:
-            if_missing[j] = part_of(place, 1, int(block.codes[1, is_code[16 * place]]))
-    places = sums.begin(constant, by_state, if_missing)
+    def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
+        """Likewise of the code of a column in some rows."""
+        codes = states.codes(source)[first:stop].tolist()
+        return [part_of(source, row, code) for row, code in enumerate(codes, first)]
+
+    by_state = [np.stack(parts_of(column.source, 0, column.n_states)) for column in states.categories]
+    if_missing = [part for source in states.sources.tolist() for part in parts_of(source, 1, 2)]
+    places = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
     if states.numbers is not None:
         for name in {member.setting.view for member in group.members}:
             _add_view(graph, sums, present, name, places)
@@ -178,10 +176,10 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
         return features[:, own] @ weights[own]
 
     constant, if_missing = weights[0].copy(), np.zeros((states.n_numbers, weights.shape[1]))
-    for j in range(states.n_numbers):
-        of_missing = parts(16 * int(states.places[1 + j]))
-        constant += of_missing[0]
-        if_missing[j] = of_missing[1] - of_missing[0]
+    for j, source in enumerate(states.sources.tolist()):
+        there, missing = parts(source)[:2]
+        constant += there
+        if_missing[j] = missing - there
     by_state = [parts(column.source)[: column.n_states] for column in states.categories]
     places = sums.begin(constant, by_state, if_missing)
     own = np.flatnonzero(sources > 0)

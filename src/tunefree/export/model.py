@@ -24,6 +24,7 @@ from tunefree.export.linear import Sums, add_generation, add_members, weights_in
 from tunefree.export.mixture import log_probabilities, mix_classes, mix_numbers, spread
 from tunefree.export.trees import Forest, check_generations
 from tunefree.generations.linear import STRENGTHS, Linear
+from tunefree.generations.trees import Trees
 from tunefree.learners.weights import read
 from tunefree.losses.contract import has_log_link
 from tunefree.mixing.gradients import Rule
@@ -110,16 +111,17 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     pool, members, n_outputs = model.pool, model.pool.members, model.n_outputs
     awake = [(Slot(clock, kind, age, 0), generation) for clock, kind, age, generation in members.generations()]
     linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
-    trees = sorted((pair for pair in awake if pair not in linear), key=lambda pair: bool(pair[1].model.is_averaged))
-    sums, slots = Sums(states), list[Slot]()
+    trees = [pair for pair in awake if isinstance(pair[1].model, Trees)]
+    trees.sort(key=lambda pair: bool(pair[1].model.is_averaged))
+    sums, slots, matrix = Sums(states), list[Slot](), members.matrix(states.block)
     add_members(graph, sums, members.linear)
     for slot, generation in linear:
-        add_generation(graph, sums, generation, _columns_of(generation, members, states))
+        add_generation(graph, sums, generation, matrix[:, members.growth.columns.places(generation.keys)])
         slots += [slot._replace(version=version) for version in range(len(STRENGTHS))]
     n_linear = len(members.online_places) + len(slots)
     predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, n_linear, n_outputs]))]
     if trees:
-        columns = [_columns_of(generation, members, states) for _, generation in trees]
+        columns = [matrix[:, members.growth.columns.places(generation.keys)] for _, generation in trees]
         versions = Forest(states, [generation for _, generation in trees], columns).margins(graph)
         predictions += versions
         slots += [slot._replace(version=version) for version in range(len(versions)) for slot, _ in trees]
@@ -131,12 +133,6 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     if members.predicts_logarithms:
         return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
     return graph.add("Mul", mixed, np.float64(pool.unit))
-
-
-def _columns_of(generation: Any, members: Any, states: States) -> np.ndarray:
-    """The columns (rows, c) of a generation in the rows of states."""
-    matrix = members.matrix(states.block)
-    return np.ascontiguousarray(matrix[:, members.growth.columns.places(generation.keys)])
 
 
 def _rule(pool: Any, places: list[int | None]) -> Rule:

@@ -36,7 +36,7 @@ class Tests:
         self.codes: dict[tuple[int, int | None], np.ndarray] = {}  # of the states, likewise
         self.n_tests = 1
         self._categories = {column.source: k for k, column in enumerate(states.categories)}
-        self._numbers = {16 * int(states.places[1 + j]): j for j in range(states.n_numbers)}
+        self._numbers = {source: j for j, source in enumerate(states.sources.tolist())}
 
     def numbers_of(self, number: int, generation: Any, codes: np.ndarray) -> np.ndarray:
         """The numbers of the tests of all nodes of a generation, whose codes (states, c) these are."""
@@ -152,12 +152,9 @@ class Forest:
         depths = self._depths(roots)
         order = np.argsort(-depths, kind="stable")
         nodes = np.concatenate(self._levels(roots[order]))
-        self.depths, self.order = depths[order], np.repeat(np.arange(len(self.models)), self._n_trees)[order]
+        n_trees = [len(model.roots) for model in self.models]
+        self.depths, self.order = depths[order], np.repeat(np.arange(len(self.models)), n_trees)[order]
         self.node_tests, self.leaves = test[nodes], self._target[nodes[self._is_leaf[nodes]]]
-
-    @property
-    def _n_trees(self) -> np.ndarray:
-        return np.array([len(model.roots) for model in self.models])
 
     def _levels(self, roots: np.ndarray) -> list[np.ndarray]:
         """The nodes of each level."""
