@@ -84,10 +84,11 @@ class Source:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
 
-    @property
-    def has_fixed_columns(self) -> bool:
-        """Whether all its rows have the columns of the first ones."""
-        return self.format is None or (len(self.files) == 1 and self.format != "json")
+    def later_names(self) -> list[str] | None:
+        """The names of the columns of its files after the first; None if only reading their rows would tell."""
+        if self.format == "json" or "-" in self.files[1:]:
+            return None
+        return tables.names_in(self.files[1:], self.format, Options(self.delimiter)) if self.files[1:] else []
 
     def chunks(
         self,

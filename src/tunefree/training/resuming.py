@@ -116,10 +116,10 @@ class Interval(NamedTuple):
         written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
         if written is None or isinstance(text, bool):
             raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
+        if text != 0 and float(written[1] or written[2]) == 0.0:
+            raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
         if written[1] is not None:
             return cls(rows=int(written[1]))
-        if float(written[2]) == 0.0:
-            raise ModelError(f"`save_every` must be a time above 0, not {text!r}; leave it out to save at the end")
         return cls(seconds=float(written[2]) * UNITS[written[3]])
 
 
