@@ -505,6 +505,12 @@ class TableEncoder:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
 
+    def unknown(self, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
+        """Those of some columns that it does not know, was not told to leave out, and are not among others."""
+        known = {*self._roles(), *(column.name for column in self.columns), *others}
+        left_out = [] if self.further is None else [*self.further.ignored, *self.further.left_out]
+        return [name for name in names if name not in known and not is_among(name, left_out)]
+
     def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.data.schema.names)

@@ -84,11 +84,9 @@ class Source:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
 
-    def later_names(self) -> list[str] | None:
-        """The names of the columns of its files after the first; None if only reading their rows would tell."""
-        if self.format == "json" or "-" in self.files[1:]:
-            return None
-        return tables.names_in(self.files[1:], self.format, Options(self.delimiter)) if self.files[1:] else []
+    def names_in(self, files: Sequence[str]) -> list[str]:
+        """The names of the columns of some of its files, of JSON those of the first lines."""
+        return tables.names_in(files, self.format, Options(self.delimiter)) if files else []
 
     def chunks(
         self,

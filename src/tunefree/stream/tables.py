@@ -123,9 +123,14 @@ def sample_of(files: Sequence[str], format: str | None, options: Options) -> Chu
 
 
 def names_in(files: Sequence[str], format: str | None, options: Options) -> list[str]:
-    """The names of the columns of files, as their first lines or their schemas have them."""
-    reader = _reader_of(files, format)
-    return [name for file in files for name in reader.schema(file, options).names]
+    """The names of the columns of files, as their first lines or their schemas have them, each once."""
+    reader, names = _reader_of(files, format), dict[str, None]()
+    for file in files:
+        table = reader.schema(file, options).empty_table()
+        while any(pa.types.is_struct(field.type) for field in table.schema):
+            table = table.flatten()
+        names |= dict.fromkeys(table.schema.names)
+    return list(names)
 
 
 def rows_of_a_chunk(n_columns: int) -> int:

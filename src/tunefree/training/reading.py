@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import NEAR, DataError, alike
+from tunefree.core.errors import NEAR, DataError, alike, listed
 from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
@@ -139,10 +139,11 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
     names = first.data.schema.names
     absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
-    later = source.later_names() if absent else []
+    may_come = source.format == "json" or "-" in source.files[1:]
+    later = source.names_in(source.files[1:]) if absent and not may_come else []
     for name in absent:
-        if later is not None or alike(name, names, NEAR) is not None:
-            check_name("ignored", name, list(dict.fromkeys([*names, *(later or ())])), first.file)
+        if not may_come or alike(name, names, NEAR) is not None:
+            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
         else:
             problem = "is to be ignored, and is not among the columns of the first rows"
             bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
@@ -223,18 +224,19 @@ def in_its_notation(
         return encoder, chunks_of(source, encoder, bad)
     from tunefree.stream.schema import as_written
 
-    sample = source.sample(Options())
-    if sample is not None:
-        adapted = as_written(encoder, sample, source.column_types)
-        _note_unused(source, source.column_types, adapted, sample, bad)
+    sample, chunks = source.sample(Options()), None
+    if sample is None:
+        chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
+        if (sample := next(chunks, None)) is None:
+            return encoder, chunks
+    adapted = as_written(encoder, sample, source.column_types)
+    _note_unused(source, source.column_types, adapted, sample, bad)
+    names = sample.data.schema.names if source.format is None else source.names_in(source.files[:1])
+    if not grows and (unknown := adapted.unknown(names, kept)):
+        bad.note(f"the model does not know {listed(unknown)}: left out", sample.file, 0, "", 0)
+    if chunks is None:
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
-    chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
-    first = next(chunks, None)
-    if first is None:
-        return encoder, chunks
-    adapted = as_written(encoder, first, source.column_types)
-    _note_unused(source, source.column_types, adapted, first, bad)
-    return adapted, _followed(first, chunks)
+    return adapted, _followed(sample, chunks)
 
 
 def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
