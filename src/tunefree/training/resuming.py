@@ -191,8 +191,8 @@ class Checkpoints(Callback):
         passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
         for i in changed:
             added = now[i] - (before[i] if i < len(before) else 0)
-            size = f"{abs(added):,} bytes {'more' if added > 0 else 'less'} than at the checkpoint"
-            self.tell(f"{source.files[i]} has {size}; its rows from there on are learned as they are now{passed}")
+            change = f"{abs(added):,} bytes {'more' if added > 0 else 'less'} than at the checkpoint"
+            self.tell(f"{source.files[i]} has {change}; its rows from there on are learned as they are now{passed}")
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:
