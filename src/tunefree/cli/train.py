@@ -18,6 +18,7 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
+from tunefree.stream import formats
 
 if TYPE_CHECKING:
     from tunefree.cli.display import TrainingDisplay
@@ -168,10 +169,12 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
-        left = _left(checkpoint, plan, files) or f"{learned}, and no model was written"
+        left = _left(checkpoint, plan, source.rewindable) or f"{learned}, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
     except TunefreeError as error:
-        left = _left(checkpoint, plan, files) if stop.learns else ""
+        # Of a file that is not text, a corrected row changes the bytes before it.
+        is_text = source.rewindable and source.format is not None and formats.named(source.format).text
+        left = _left(checkpoint, plan, is_text) if stop.learns else ""
         if left:
             raise TunefreeError(f"{error}. {left}") from None
         raise
@@ -188,8 +191,11 @@ def _display() -> TrainingDisplay:
     return TrainingDisplay()
 
 
-def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
-    """What a training leaves that ended too soon, and how to go on; empty if it leaves nothing."""
+def _left(checkpoint: Path, plan: Plan, can_resume: bool) -> str:
+    """What a training leaves that ended too soon, and how to go on; empty if it leaves nothing.
+
+    ``can_resume``: whether the same data, with a row corrected, can be read again.
+    """
     from tunefree.model_files.trained import Trained
 
     try:
@@ -200,6 +206,6 @@ def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
         return ""
     done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
     remedy = "Give the same command with --resume to go on from there"
-    if files.data == ["-"]:
+    if not can_resume:
         remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
     return f"{checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"

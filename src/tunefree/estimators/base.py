@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
@@ -135,7 +134,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return getattr(self, "fit_intercept", True)
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
-        random = check_random_state(self.random_state)
+        random = validation.generator(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
             rounds = validation.spread(self._digests(X) + validation.target_digests(y), weight)
@@ -173,12 +172,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Use the model while no other thread does, by as many threads as ``n_jobs`` asks for, or processors."""
-        n_threads = partial(effective_n_jobs, getattr(self, "n_jobs", None))  # reads files of the system when called
-        is_named = hasattr(self, "n_jobs")
-        with (
-            self._alone(),
-            threads.at_most(n_threads if self.n_jobs != 0 else n_threads()) if is_named else nullcontext(),
-        ):
+        n_jobs = getattr(self, "n_jobs", None)
+        if n_jobs == 0:
+            raise ValueError("`n_jobs` must be a number of threads, -1 for as many as there are processors, not 0")
+        n_threads = partial(effective_n_jobs, n_jobs)  # reads files of the system when called
+        with self._alone(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

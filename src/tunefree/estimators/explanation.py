@@ -121,19 +121,6 @@ class Explaining:
         ordered: Any = getattr(self, "_sorted", lambda columns: columns)
         return Weights(names, ordered(weights))
 
-    def _column_weights(self) -> np.ndarray:
-        """Weights (d, K), the constant first, where each column is one feature."""
-        check_is_fitted(self)
-        try:
-            weights = self.feature_weights().weights
-        except ModelError as error:
-            raise AttributeError(str(error)) from None
-        if len(weights) != self.n_features_in_ + 1:
-            raise AttributeError(
-                "columns of the table are several features each; see feature_weights(), or feature_importances_"
-            )
-        return weights
-
     @property
     def feature_importances_(self) -> np.ndarray:
         """How much each column contributes to predictions, (n_features_in_,); they add up to 1.

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tunefree.compiled import notices
 from tunefree.core.errors import warn
-from tunefree.core.parameters import check, require
+from tunefree.core.parameters import require
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase
-from tunefree.estimators.model_file import WholeOnly
+from tunefree.estimators.model_file import WholeOnly, source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
-from tunefree.losses import loss_of
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
+from tunefree.workflows.findings import kept_rows, leaks_of
 
 
 class FitDisplay(Callback):
@@ -110,10 +111,6 @@ class Pooled(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _check_parameters(self) -> None:
-        check(self)
-        loss_of(self._task, self.loss)
-
     def _pass_of(self, groups: Any, y: Any) -> Any:
         """The function that learns the rows of a ``fit``, which are of these groups."""
         group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
@@ -126,7 +123,7 @@ class Pooled(OnlineEstimator):
         """A pass over the rows, and its end."""
         if self.shuffle:
             rounds = validation.ordered(self._digests(X), y, weight, group)
-            rounds = validation.drawn(rounds, check_random_state(self.random_state))
+            rounds = validation.drawn(rounds, validation.generator(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
@@ -136,6 +133,15 @@ class Pooled(OnlineEstimator):
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warn(line)
+        self._warn_of_leaks()
+
+    def _warn_of_leaks(self) -> None:
+        """Warn of each column of a table or an array that alone predicts nearly all rows."""
+        kind, encoder = source_of(self, self._learned)
+        trained = replace(self._learned, encoder=encoder)
+        if kind == TABLE and (sample := kept_rows(trained)) is not None:
+            for finding in leaks_of(trained, sample):
+                warn(str(finding._replace(remedy="leave it out of X")))
 
     def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
         """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).

@@ -200,6 +200,10 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
+    if not learning and is_table:
+        roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
+        if unknown := encoder.unknown(first.data.schema.names, roles):
+            bad.note(f"the model does not know {listed(unknown)}: left out", NAME, 0, "", 0)
     bad.compare()
     oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
@@ -131,9 +132,7 @@ def labelled(
     _check_known(y, y_numeric)
     X = features(estimator, X, True, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
-        shape = np.asarray(y).shape
-        if len(shape) == 1 and shape[0] != n_rows(X):
-            raise ValueError(f"X has {n_rows(X)} rows, and y has {shape[0]}; give one target for each row")
+        check_lengths(n_rows(X), y)
         with quiet():
             y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
         if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
@@ -211,6 +210,24 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
         problem = "Sample weights must contain at least one non-zero number: all of sample_weight are zero"
         raise ValueError(f"{problem}; leave it out for equal weights")
     return weight
+
+
+def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
+    """Raise a ValueError unless there is one target for each row of X, and one weight if there are any."""
+    for name, item, values in (("y", "target", y), ("sample_weight", "weight", sample_weight)):
+        shape = np.asarray(values).shape
+        if len(shape) == 1 and shape[0] != n_rows:
+            raise ValueError(f"X has {n_rows} rows, and {name} has {shape[0]}; give one {item} for each row")
+
+
+def generator(random_state: Any) -> np.random.RandomState:
+    """What draws at random; a ValueError if the parameter cannot say it."""
+    try:
+        random: np.random.RandomState = check_random_state(random_state)
+    except ValueError:
+        expected = "a whole number from 0 to 4294967295, a RandomState or None"
+        raise ValueError(f"`random_state` must be {expected}, not {random_state!r}") from None
+    return random
 
 
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:

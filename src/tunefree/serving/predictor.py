@@ -8,6 +8,7 @@ are answered once they are in the journal, where all that have come meanwhile ar
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import threading
 from collections.abc import Callable
@@ -190,7 +191,7 @@ def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
         return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
     values = model.probabilities(predictions).tolist()
     classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
-    names = list(map(str, classes))
+    names = [label if isinstance(label, str) else json.dumps(label) for label in classes]
     return [
         {"prediction": classes[k], "probabilities": dict(zip(names, probabilities, strict=True))}
         for k, probabilities in zip(chosen(predictions).tolist(), values, strict=True)

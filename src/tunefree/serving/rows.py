@@ -21,7 +21,7 @@ from tunefree.serving.journal import Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
-from tunefree.stream.jsonlines import flattened, read_objects
+from tunefree.stream.jsonlines import flattened, read_objects, shown
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
@@ -54,7 +54,7 @@ class Reader:
             if id is None and needed:
                 problem, remedy = "there is no id", f"send {self.id_name!r}, too"
             elif id is not None and not isinstance(id, str):
-                problem = f"an id is a string or a whole number, not {id!r}"
+                problem = f"an id is a string or a whole number, not {shown(id)}"
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
             elif id in places:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,6 @@ _COLUMNS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
-_MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
@@ -84,9 +82,13 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
     """Raise a DataError with the nearest names if there is no column of this name; ``role`` may be empty."""
     if name not in names:
         column = f"{role} column".lstrip()
-        is_one_field = len(names) == 1 and any(mark in names[0] for mark in ",;|\t")
-        remedy = nearest(name, names, "columns") + ("; check `delimiter`" if is_one_field else "")
+        remedy = nearest(name, names, "columns") + _delimiter_hint(names)
         raise DataError(f"there is no {column} {name!r}", file, remedy=remedy)
+
+
+def _delimiter_hint(names: Sequence[str]) -> str:
+    """What may be wrong where the only name looks like several; empty elsewhere."""
+    return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
 
 
 def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
@@ -285,14 +287,12 @@ class TableEncoder:
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
         for role, name in [
             *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
-            *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
             *(("numeric", name) for name in column_types.numeric),
             *(("categorical", name) for name in column_types.categorical),
             *(("date", name) for name in column_types.dates(names)),
         ]:
-            if role != "ignored" or not any(is_among(column, [name]) for column in names):
-                check_name(role, name, names, chunk.file)
+            check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
@@ -489,6 +489,7 @@ class TableEncoder:
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
             remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
+            remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
@@ -503,6 +504,12 @@ class TableEncoder:
     def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
+
+    def unknown(self, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
+        """Those of some columns that it does not know, was not told to leave out, and are not among others."""
+        known = {*self._roles(), *(column.name for column in self.columns), *others}
+        left_out = [] if self.further is None else [*self.further.ignored, *self.further.left_out]
+        return [name for name in names if name not in known and not is_among(name, left_out)]
 
     def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""

@@ -84,10 +84,9 @@ class Source:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
 
-    @property
-    def has_fixed_columns(self) -> bool:
-        """Whether all its rows have the columns of the first ones."""
-        return self.format is None or (len(self.files) == 1 and self.format != "json")
+    def names_in(self, files: Sequence[str]) -> list[str]:
+        """The names of the columns of some of its files, of JSON those of the first lines."""
+        return tables.names_in(files, self.format, Options(self.delimiter)) if files else []
 
     def chunks(
         self,

@@ -160,9 +160,9 @@ class MemoryLimit:
         give up."""
         if not self.limit:
             return
-        needed = self._needed(model, n_features)
+        needed, lines = self._needed(model, n_features), list[str]()
         while needed > self.limit and model.pool is not None and (name := model.pool.put_to_sleep()) is not None:
-            self.tell(
+            lines.append(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
                 f"{shown(self.limit)} of `memory_limit`: goes on without {name}"
             )
@@ -173,6 +173,8 @@ class MemoryLimit:
                 "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
                 f"{self._remedy}"
             )
+        for line in lines:
+            self.tell(line)
         if needed > self._announced:
             self._announced = 2.0 * needed
             hint = "`hash_bits` bounds their number"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import NEAR, DataError, alike, listed
 from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
@@ -88,7 +88,9 @@ def begin(
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    _check_ignored(source, plan, first, bad)
+    if source.kind == TABLE:
+        _check_ignored(source, plan, first, bad)
+        _note_unused(source, plan.column_types, encoder, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
@@ -129,20 +131,41 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
 
-def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:
-    """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
-    if not plan.ignore:
-        return
+def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
+    """Raise a DataError if a column to leave out is none; it is only noted if it may come later and is not spelt like
+    another one."""
     from tunefree.stream.encoder import check_name
     from tunefree.stream.schema import is_among
 
-    for name in plan.ignore:
-        if any(is_among(column, [name]) for column in first.data.schema.names):
-            continue
-        if source.has_fixed_columns:
-            check_name("ignored", name, first.data.schema.names, first.file)
-        problem = "is to be ignored, and is not among the columns of the first rows"
-        bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
+    names = first.data.schema.names
+    absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
+    may_come = source.format == "json" or "-" in source.files[1:]
+    later = source.names_in(source.files[1:]) if absent and not may_come else []
+    for name in absent:
+        if not may_come or alike(name, names, NEAR) is not None:
+            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
+        else:
+            problem = "is to be ignored, and is not among the columns of the first rows"
+            bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
+
+
+def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
+    """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
+    from tunefree.stream.schema import without
+
+    columns, unused = rows.data.columns, list[str]()
+    if source.format != "json":  # there they were read as null
+        unused = [
+            f"`na_values={text!r}`"
+            for text in types.na_values
+            if all(without(column, [text]).null_count == column.null_count for column in columns)
+        ]
+    if not encoder.notations and not any(getattr(column, "notation", None) for column in encoder.columns):
+        unused += ["`decimal=','`"] if types.decimal == "," else []  # plain numbers have a point
+        unused += [f"`thousands={types.thousands!r}`"] if types.thousands else []
+    for option in unused:
+        problem = f"{option} fits none of the {rows.data.num_rows:,} rows looked at"
+        bad.note(problem, rows.file, 0, "", 0, "leave it out if it is not meant for others")
 
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
@@ -201,15 +224,19 @@ def in_its_notation(
         return encoder, chunks_of(source, encoder, bad)
     from tunefree.stream.schema import as_written
 
-    sample = source.sample(Options())
-    if sample is not None:
-        adapted = as_written(encoder, sample, source.column_types)
+    sample, chunks = source.sample(Options()), None
+    if sample is None:
+        chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
+        if (sample := next(chunks, None)) is None:
+            return encoder, chunks
+    adapted = as_written(encoder, sample, source.column_types)
+    _note_unused(source, source.column_types, adapted, sample, bad)
+    names = sample.data.schema.names if source.format is None else source.names_in(source.files[:1])
+    if not grows and (unknown := adapted.unknown(names, kept)):
+        bad.note(f"the model does not know {listed(unknown)}: left out", sample.file, 0, "", 0)
+    if chunks is None:
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
-    chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
-    first = next(chunks, None)
-    if first is None:
-        return encoder, chunks
-    return as_written(encoder, first, source.column_types), _followed(first, chunks)
+    return adapted, _followed(sample, chunks)
 
 
 def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

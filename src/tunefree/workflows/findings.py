@@ -316,7 +316,7 @@ def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
     sample = kept_rows(trained)
     if sample is None or trained.kind != "table":
         return doubts
-    doubts += [finding for finding in _leaks(trained, sample) if finding.column not in known]
+    doubts += [finding for finding in leaks_of(trained, sample) if finding.column not in known]
     same = "has the same value in all rows kept"
     doubts += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
     missing = [(name, share) for name, share in sample.missing_shares().items() if share > MOSTLY_MISSING]
@@ -339,7 +339,7 @@ def _identifiers(trained: Trained) -> list[Finding]:
     ]
 
 
-def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
+def leaks_of(trained: Trained, sample: KeptRows) -> list[Finding]:
     """Columns that alone predict nearly all rows kept."""
     n = len(sample.targets)
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
