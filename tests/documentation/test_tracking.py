@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from documentation.execution import census_files, executed
-from pyarrow import csv
 
 from tunefree.cli.app import COMMANDS
 
@@ -24,7 +23,7 @@ def test_a_model_is_logged_and_loaded_by_mlflow(tmp_path, monkeypatch):
     section = re.search(r"^## MLflow\n.*?(?=^## )", RETRAINING, re.M | re.S)
     served, logging = re.findall(r"^<!-- not executed[^\n]*\n```python\n(.*?)^```$", section[0], re.M | re.S)
     (tmp_path / "served.py").write_text(served)
-    checked = "(probabilities == model.predict_proba(X_test)).all()"
+    checked = "bool((probabilities == model.predict_proba(X_test)).all())"
     page = executed(f"```python\n{logging}{checked}\n```\n", tmp_path, names=census_files(tmp_path, 300, 100))
     assert page.rpartition("```text")[2].startswith("\nTrue")
     [run] = mlflow.MlflowClient().search_runs(["0"])
