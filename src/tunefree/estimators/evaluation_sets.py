@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +68,8 @@ def _by_set(name: str, values: Any, n: int, is_pair: bool) -> Sequence[Any]:
 class Evaluating(Callback):
     """Evaluates sets at some points of the pass, by a copy of the model: its own would remember the rows."""
 
-    def __init__(self, estimator: Any, sets: list[EvaluationSet]) -> None:
-        self.estimator, self.sets = estimator, sets
+    def __init__(self, estimator: Any, sets: list[EvaluationSet], say: Callable[[str], None]) -> None:
+        self.estimator, self.sets, self.say = estimator, sets, say
         self.points = POINTS[::EVERY] if sets else ()
 
     def step(self, trained: Any, step: Step) -> None:
@@ -79,7 +79,7 @@ class Evaluating(Callback):
             self.evaluate(trained)
 
     def evaluate(self, trained: Any) -> None:
-        """Write down the losses of the sets after so many rows."""
+        """Write down the losses of the sets after so many rows, and say them."""
         if not self.sets:
             return
         model = published(trained.model)
@@ -87,7 +87,8 @@ class Evaluating(Callback):
             starts = range(0, n_rows(rows), validation.BLOCK)
             blocks = (part(rows, start, start + validation.BLOCK) for start in starts)
             predictions = np.concatenate([model.predict(self.estimator._formed(block)) for block in blocks])
-            metrics = RunningMetrics()
+            metrics, rows_learned = RunningMetrics(), trained.progress.progressive[0].rows
             metrics.add(weight, model.losses(y, predictions), model.errors(y, predictions))
-            losses = metrics.mean_loss(), metrics.mean_error()
-            trained.progress.evaluated.append(Evaluated(name, trained.progress.progressive[0].rows, *losses))
+            loss, error = metrics.mean_loss(), metrics.mean_error()
+            trained.progress.evaluated.append(Evaluated(name, rows_learned, loss, error))
+            self.say(f"{rows_learned:,} rows learned, loss of {name} {loss:.6g}")

@@ -125,13 +125,14 @@ class Pooled(OnlineEstimator):
         self, group: np.ndarray | None, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
     ) -> None:
         """A pass over the rows, and its end."""
-        evaluating = Evaluating(self, evaluation_sets(self, *sets))
+        evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
             rounds = validation.ordered(self._digests(X), y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
+            evaluating = Evaluating(self, evaluated, display.say)
             self._pass(X, y, rounds, display, evaluating, *callbacks)
             self._learned.progress.end_pass()
             self._end(1)
