@@ -40,9 +40,13 @@ def quiet() -> Any:
 def plain(labels: Any) -> Any:
     """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
 
+    Of a Series whose type is not NumPy's, such as pandas' boolean, scikit-learn would make floats.
+
     >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
     (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
     """
+    if not isinstance(getattr(labels, "dtype", np.dtype(int)), np.dtype) and np.ndim(labels) == 1:
+        labels = np.asarray(labels)
     if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
         return labels
     types = set(map(type, labels))
