@@ -1,4 +1,4 @@
-"""What a file may hold, as a declaration: kinds and ranges of values, shapes and types of arrays, and their relations.
+"""The declared contents of a file: kinds and ranges of values, shapes and types of arrays, and their relations.
 
 Files come from strangers. A checksum that matches only says that nobody changed a file by accident, so everything in
 it is checked against its declaration before anything is made of it.
@@ -68,7 +68,7 @@ class Optional(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The fields of a dataclass, or the list of those of a NamedTuple, or None where it may be.
+    """The fields of a dataclass as an object, or of a NamedTuple as a list; None where allowed.
 
     Annotations declare the fields: whole numbers from 0, finite numbers, strings, truth values, lists and records, or
     ``Annotated`` with another kind.
@@ -79,7 +79,7 @@ class Record(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What the numbers of an array may be; see :class:`Array`."""
+    """Limits of the numbers of an array; see :class:`Array`."""
 
     low: float = -MOST
     below: float | str = math.inf
@@ -253,7 +253,7 @@ def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int
 
 
 def _length(name: str, length: str, known: dict[str, int]) -> int:
-    """What the name of a length stands for at an array; -1 if no array has it."""
+    """The length that a name has at an array; -1 if no array has it."""
     return known.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
 
 

@@ -38,7 +38,7 @@ class Beginning(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Rows as models take them; those of a shard as it was read have the features and classes of this shard alone."""
+    """Rows as models take them. As they are read, they have the features and classes of their shard alone."""
 
     X: Any  # block of rows, or None if there are none
     y: np.ndarray  # (n,) numbers of classes, or numbers
@@ -61,7 +61,7 @@ NOTHING = Encoded(None, np.zeros(0), np.zeros(0))
 
 
 class Survey(NamedTuple):
-    """What has to be united with other shards."""
+    """The description of the rows of a shard, which is united with other shards."""
 
     n_rows: int
     labels: list[Any]  # in the order of their first rows; none in regression
@@ -175,7 +175,7 @@ def _codes(y: Labels, known: dict[Any, int]) -> np.ndarray:
 
 
 class United(NamedTuple):
-    """What is known of all shards together."""
+    """The description of the rows of all shards."""
 
     encoder: Any
     classes: list[Any]

@@ -48,7 +48,7 @@ class _Rounds(Callback):
 
 @estimator
 class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
-    """What classifiers and regressors that learn row by row share.
+    """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
     subclasses name a learner.
@@ -89,7 +89,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config)
 
     def _config(self) -> Any:
-        """What a learner that is not linear needs beside its settings."""
+        """The configuration of a learner that is not linear, beside its settings."""
         return None
 
     def _view(self) -> str:
@@ -201,8 +201,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     @contextmanager
     def _fitting(self, callbacks: Any) -> Iterator[bool]:
-        """Learn in turn; whether ``fit`` goes on with the present model. An error before a new one learns leaves none:
-        the columns would be those of the rows that were refused."""
+        """Learn while no other thread does; the value tells whether ``fit`` goes on with the present model.
+
+        An error before a new model learns leaves none: its columns would belong to the refused rows."""
         with self._learning(callbacks):
             again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
             try:

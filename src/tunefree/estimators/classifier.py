@@ -36,7 +36,7 @@ class Classifying(ClassifierMixin):
         return columns
 
     def _weighted(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """Sample weights times those of the classes; see :meth:`_class_weight`."""
+        """Sample weights times class weights; see :meth:`_class_weight`."""
         with np.errstate(over="ignore"):
             weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
         if not weighted.any():

@@ -1,4 +1,4 @@
-"""Fitted estimators in model files: what is saved of an estimator beside its model, and the estimator of a file.
+"""Fitted estimators in model files: the state of an estimator beside its model, and the estimator of a file.
 
 A file of a training by a plan (`tunefree train`, :func:`tunefree.train`) says nothing of an estimator: it becomes the
 one with the parameters of the plan.
@@ -134,7 +134,7 @@ class Saving:
 
     @property
     def trained_(self) -> Trained:
-        """What a file holds: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
+        """The contents of a file: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
         return self._trained()
 
     def _trained(self, target: str | None = None) -> Trained:

@@ -108,7 +108,7 @@ def documented(method: Any) -> Any:
 
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
-    """A field for a parameter that several estimators have, with a remark on what it does here."""
+    """A field for a parameter that several estimators have, with a remark on its effect here."""
     return field_of(replace(RECORDS[name], meaning=f"{RECORDS[name].meaning} {remark}".strip()), default)
 
 

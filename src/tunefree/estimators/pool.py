@@ -73,7 +73,7 @@ class FitDisplay(Callback):
 
 @estimator
 class Pooled(OnlineEstimator):
-    """What the two estimators share.
+    """The base class of the two estimators.
 
     Members predict each row together, and then learn it. There are two kinds of them:
 
@@ -184,7 +184,7 @@ class Pooled(OnlineEstimator):
 
     @property
     def selection_(self) -> pa.Table:
-        """The members that predict, those with the largest weights first, and what they were judged by.
+        """The members that predict, in the order of their weights, and the losses that decided them.
 
         A table as :meth:`history` returns it, with a row for each member: ``member``, its name; ``weight`` in the mean
         that the mixture corrects, of sum 1; ``loss``, the mean of the rows that were evidence, each predicted before it

@@ -286,7 +286,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
 
 
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
-    """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
+    """An encoder for the columns of a table; columns without any value may come later, like new ones."""
     names = unique_names(first)
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:

@@ -109,7 +109,7 @@ def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
+    """The result of scikit-learn's ``validate_data``; errors about strings and missing numbers name a remedy."""
     try:
         return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
     except ValueError as error:
@@ -326,7 +326,7 @@ def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: n
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
-    """The same rounds in random order; those of a group stay together.
+    """The rounds in random order; rounds of a group stay together.
 
     >>> rounds = rounds_in_order(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
     >>> drawn(rounds, np.random.RandomState(0)).group
@@ -358,7 +358,7 @@ def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomS
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
-    """The same rounds in random order."""
+    """The rounds in random order."""
     order = random.permutation(len(rounds.row))
     row, counts = rounds.row[order], np.zeros(len(order))
     seen, first = np.unique(row, return_index=True)
@@ -414,7 +414,7 @@ def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple
 
 
 def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
-    """Rows for a learner, with an intercept or not; those of arrays are dense or sparse as asked for."""
+    """Rows for a learner, with or without an intercept, from arrays as dense or as sparse rows."""
     is_array = bool(X.numbers.shape[1])
     if is_sparse is not None and not X.is_table and is_sparse == is_array:
         if is_array:

@@ -42,7 +42,7 @@ class Explainer:
         return due.answer
 
     def close(self) -> None:
-        """Explain what was submitted."""
+        """Explain the submitted rows, and end."""
         self._thread.shutdown()
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:

@@ -163,7 +163,7 @@ class Application:
         return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
 
     async def _change(self, request: Request) -> Answer:
-        """Change what is served, or save it now."""
+        """Change the served model, or save it now."""
         service, (wanted, is_one) = self._service, await self._rows_of(request)
         changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
             "roll_back_to": (int, "NUMBER", service.roll_back),
@@ -229,7 +229,7 @@ def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> No
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """What the parameters of a request ask for; a ModelError if a value makes no sense.
+    """The options in the parameters of a request; a ModelError if a value is invalid.
 
     >>> asked_for({"interval": "0.5,0.9"}).interval
     (0.5, 0.9)
@@ -244,7 +244,7 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
 
 
 def _http_words(error: TunefreeError) -> str:
-    """What an error says, with the parameters of a query, or else the options of the server, by their names."""
+    """The message of an error, with the names of query parameters, or else of options of the server."""
 
     def written(name: str, words: str) -> str:
         return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a model in operation."""
+"""Metrics of a model in operation for Prometheus."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Metrics:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Any]:
-        """What the registry asks for."""
+        """The metrics for the registry."""
         for of in fields(Counts):
             number = getattr(self._service.counts, of.name)
             yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)

@@ -102,7 +102,7 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Predict and learn what was submitted, save it, and let others write the store."""
+        """Predict and learn the submitted rows, save, and release the store."""
         self.explainer.close()
         self.learner.close()
         self.store.close()
@@ -142,7 +142,7 @@ class Service:
         return self.explainer.submit(rows, label).result()
 
     def problems(self) -> list[str]:
-        """What keeps it from learning or saving."""
+        """Problems that prevent learning or saving."""
         return [problem for problem in (self.learner.broken, self.learner.failure) if problem is not None]
 
     def settle(self) -> None:
@@ -161,7 +161,7 @@ class Service:
         self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
-        """Go on from an earlier version, without what was learned since; returns the number that it has now."""
+        """Go on from an earlier version, without later learning; returns its new number."""
         return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
@@ -175,7 +175,7 @@ class Service:
         return number
 
     def state(self) -> Row:
-        """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
+        """The state of the model, the rows learned, and the losses of these rows before they were learned."""
         learner, published, counts = self.learner, self.learner.published, self.counts
         model, metrics = published.model, learner.trained.progress.progressive[0]
         return {

@@ -115,7 +115,7 @@ class Store:
 
     @property
     def versions(self) -> list[Version]:
-        """What was saved, the oldest first; the last is the current one."""
+        """The saved versions, the oldest first; the last is the current one."""
         return self.journal.versions
 
     def add(self, trained: Trained, sequence: int, reason: str) -> Version:

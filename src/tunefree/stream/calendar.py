@@ -70,7 +70,7 @@ class Timestamp(Column):
 
     @property
     def families(self) -> frozenset[str]:
-        """Those of Arrow types that it converts: also numbers such as 20240312, if there is a format."""
+        """The families of Arrow types that it converts: with a format also numbers, such as 20240312."""
         return frozenset({"moment", "string", "null"} | ({"number"} if self.format is not None else set()))
 
     def names(self) -> list[str]:
@@ -99,7 +99,7 @@ class Timestamp(Column):
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
-        """The same moments by the clocks of the zone."""
+        """Moments in the local time of the zone."""
         if self.zone is None:
             return moments
         try:
@@ -167,7 +167,7 @@ class TimeOfDay(Column):
 
 
 def _by_24_hours(times: Array) -> Array:
-    """Times of day, of which some may be written with AM or PM."""
+    """Times of day, some of which may be written with AM or PM."""
     if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
         return times
     formats = ("%I:%M:%S %p", "%I:%M %p")

@@ -108,7 +108,7 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
 
 
 def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
-    """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
+    """The labels of a target of classes; where rows must be labelled, a missing one is an error of its row."""
     index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
 
     def problem(row: int) -> str:
@@ -153,7 +153,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
 
 
 def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is an error of its row."""
+    """Targets as numbers; an infinite one, or a missing one where rows must be labelled, is an error of its row."""
     values = to_numbers(array, name, faults)
     missing = np.isnan(values)
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")

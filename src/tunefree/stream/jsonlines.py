@@ -213,7 +213,7 @@ def _widened(arrow_type: Any) -> Any:
 
 
 def _grown(schema: Any, sampled: Any) -> Any:
-    """A schema, or a struct's fields, with the columns that rows add; those of nulls only are not known yet."""
+    """A schema, or a struct's fields, with the columns that rows add, except columns of nulls only."""
     types_by_name = {field.name: field.type for field in schema}
     for field in sampled:
         known = types_by_name.get(field.name)

@@ -110,7 +110,7 @@ class Source:
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
-        """A new encoder; that of a table takes its columns from the first chunk, as ``TableEncoder.infer`` does."""
+        """A new encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
             return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)

@@ -95,7 +95,7 @@ class SvmlightEncoder(tokens.LineEncoder):
         return encoder
 
     def ids_of(self, columns: np.ndarray, learning: bool = False) -> np.ndarray:
-        """The features of columns from 0, the first of which has the smallest index; 0 for one never learned."""
+        """The features of columns from 0 on, the first having the smallest index; 0 for one never learned."""
         indices = columns.astype(np.uint64) + np.uint64(not self.zero_based)
         self.keys, ids = dictionary.lookup(self.keys, indices, learning)
         return ids
@@ -209,7 +209,7 @@ def _read_entries(data, place, k, output, longs, largest):
 
 
 def _repeats(keys, seen, seed, start, stop):
-    """Whether a key occurs twice among those of a row; ``seen`` is a table of any content."""
+    """Whether a key occurs twice in a row; ``seen`` is a hash table with any content."""
     mask = table_mask(stop - start)
     seen[: np.int64(mask) + 1] = 0
     repeated = False

@@ -215,7 +215,7 @@ def _read_head(data, place, bar, numbers, longs):
 
 
 def _head_error(numbers, count, labelled):
-    """What is wrong with the numbers before the bar."""
+    """The error in the numbers before the bar."""
     if count == 0 and labelled:
         return _NO_LABEL
     if count > 1 and numbers[1] < 0:

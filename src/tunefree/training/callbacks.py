@@ -1,4 +1,4 @@
-"""What is called as a training goes on: a progress bar, the checkpoint, notes of what was learned, a user's own."""
+"""Callbacks of a training: a progress bar, the checkpoint, notes on the columns, a user's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Step(NamedTuple):
 
 
 class Callback:
-    """Does nothing; a callback defines those of its methods that it needs.
+    """A callback that does nothing; subclasses define the methods that they need.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Callback:
         """Training begins, or is resumed, with this model; the source is None where rows are in memory."""
 
     def step(self, trained: Any, step: Step) -> bool | None:
-        """A batch was learned. If it returns True, the training ends here, and what was learned stays."""
+        """A batch was learned. If the method returns True, the training ends here with the model so far."""
         return None
 
     def end(self, trained: Any) -> None:

@@ -67,7 +67,7 @@ def model_bytes(model: Model) -> int:
 
 
 def _feature_bytes(model: Model, room: int = 0) -> int:
-    """Bytes of what is kept of features; only of what has room for so many, and will grow with their number."""
+    """Bytes of statistics of features; with ``room``, only of arrays with at least this capacity, which grow."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
     parts.append(model.record.evidence)
     return sum(size_of(part, room) for part in parts)

@@ -44,7 +44,7 @@ _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read a
 
 
 class Reading(NamedTuple):
-    """A source of which the first batch has been read."""
+    """A source after its first batch was read."""
 
     task: str
     classes: list[Any]  # labels of the first batch, sorted; none in regression
@@ -115,7 +115,7 @@ def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, 
 
 
 def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
-    """The task, the classes and what guessed the task, of first rows; and those of them whose class is named."""
+    """The task, the classes and the guess of the task from the first rows; and the rows whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
         guess = Guess("classification", "classes that are named")
@@ -256,8 +256,8 @@ def encoded(
 
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
-    must not know of rows that come after it. An error that ends them comes last."""
+    """Chunks with the tally of their unreadable rows. These are counted when the chunk is finished: a checkpoint must
+    not count later rows. An error that ends the chunks comes last."""
     chunk: Any = None
     while not isinstance(chunk, DataError):
         kept, bad.tally = bad.tally, Tally()
@@ -285,7 +285,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items, of which a thread reads ``depth`` before they are asked for: reading and learning overlap.
+    """The same items; a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
     An exception of the iterator is raised here, after the items before it. ``stop``: through which items come. Once it
     was asked, and no item waits, Stopped is raised. ``idle``: called now and then, as long as the thread waits for
@@ -341,7 +341,7 @@ def _end_readers() -> None:
 
 
 def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
-    """What comes next out of a queue."""
+    """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
