@@ -115,11 +115,13 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
             model.reserve(encoder.n_features)
-        return one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
+        before = self._learned.progress.rows
+        cuts = sorted({point - before for callback in callbacks for point in callback.points})
+        return one_pass(self._learned, self._batches(X, y, rounds, cuts), (_Rounds(self), *callbacks))
 
-    def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
-        """The rounds' rows, some thousand at a time."""
-        for place, block in validation.blocks(X, rounds):
+    def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
+        """The rounds' rows, some thousand at a time, and cut after so many."""
+        for place, block in validation.blocks(X, rounds, cuts):
             here = rounds.at(place)
             others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
             yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
@@ -199,13 +201,14 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _fitting(self, callbacks: Any) -> Iterator[bool]:
         """Learn while no other thread does; the value tells whether ``fit`` goes on with the present model.
 
-        An error before a new model begins leaves none: its columns would belong to the refused rows."""
+        An error before a new model learns leaves none: its columns would belong to the refused rows."""
         with self._learning(callbacks):
             again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
             try:
                 yield again
-            except BaseException:
-                if not again and self.__dict__.get("_learned") is before:
+            except BaseException as error:
+                is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
+                if not again and (is_refused or self.__dict__.get("_learned") is before):
                     self.__dict__.pop("_learned", None)
                 raise
 

@@ -18,7 +18,8 @@ from tunefree.core.errors import warn
 from tunefree.core.parameters import require
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
-from tunefree.estimators.classifier import OnlineClassifierBase
+from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
+from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
 from tunefree.estimators.model_file import WholeOnly, source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
@@ -111,25 +112,28 @@ class Pooled(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _pass_of(self, groups: Any, y: Any) -> Any:
-        """The function that learns the rows of a ``fit``, which are of these groups."""
+    def _pass_of(self, groups: Any, y: Any, *sets: Any) -> Any:
+        """The function that learns the rows of a ``fit``, which are of these groups, and evaluates sets."""
         group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
         tables.name_columns(self, True, group=groups)
-        return partial(self._one_pass, group)
+        return partial(self._one_pass, group, sets)
 
     def _one_pass(
-        self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+        self, group: np.ndarray | None, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
     ) -> None:
         """A pass over the rows, and its end."""
+        evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
             rounds = validation.ordered(self._digests(X), y, weight, group)
             rounds = validation.drawn(rounds, validation.generator(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, display, *callbacks)
+            evaluating = Evaluating(self, evaluated, display.say)
+            self._pass(X, y, rounds, display, evaluating, *callbacks)
             self._learned.progress.end_pass()
             self._end(1)
+            evaluating.evaluate(self._learned)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warn(line)
@@ -223,7 +227,17 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     @documented
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Any = None,
+        groups: Any = None,
+        callbacks: Any = None,
+        *,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
@@ -231,7 +245,14 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y), callbacks)
+        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight)
+        return self._fit(X, y, sample_weight, classes, learn, callbacks)
+
+    def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
+        """Targets and weights of rows that are evaluated, as the model takes them."""
+        validation.class_labels(y)
+        check_closed(y, self.classes_)
+        return self._targets(np.searchsorted(self.classes_, y), np.arange(len(y))), weight
 
     @WholeOnly
     @documented
@@ -313,14 +334,33 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     @documented
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        exposure: Any = None,
+        callbacks: Any = None,
+        *,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_exposure: Any = None,
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y), callbacks, exposure)
+        if exposure is not None and eval_set is not None and eval_exposure is None:
+            raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
+        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight, eval_exposure)
+        return self._fit(X, y, sample_weight, learn, callbacks, exposure)
+
+    def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
+        """Targets and weights of rows that are evaluated, as the model takes them."""
+        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
+        return y.astype(np.float64), weight
 
     @WholeOnly
     @documented

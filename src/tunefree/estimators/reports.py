@@ -90,7 +90,9 @@ class Reported:
         Returns
         -------
         pyarrow.Table
-            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Of each
+            ``eval_set`` of ``fit`` ``valid_0_loss`` and ``valid_0_error``: means over the set of the model at that
+            point, and in the last row of the finished one.
 
         Examples
         --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,9 +41,13 @@ def quiet() -> Any:
 def plain(labels: Any) -> Any:
     """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
 
+    Of a Series whose type is not NumPy's, such as pandas' boolean, scikit-learn would make floats.
+
     >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
     (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
     """
+    if not isinstance(getattr(labels, "dtype", np.dtype(int)), np.dtype) and np.ndim(labels) == 1:
+        labels = np.asarray(labels)
     if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
         return labels
     types = set(map(type, labels))
@@ -121,7 +125,13 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def labelled(
-    estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    reset: bool,
+    y_numeric: bool = False,
+    stream: bool = False,
+    learning: bool = True,
 ) -> tuple[Block, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
@@ -130,7 +140,7 @@ def labelled(
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
     y = plain(unmasked(y))
     _check_known(y, y_numeric)
-    X = features(estimator, X, True, reset, stream)
+    X = features(estimator, X, learning, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
         check_lengths(n_rows(X), y)
         with quiet():
@@ -402,17 +412,19 @@ def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
 
 
-def blocks(X: Block, rounds: Rounds) -> Iterator[tuple[slice, Block]]:
+def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple[slice, Block]]:
     """The rounds' rows, some thousand at a time, and where they stand among the rounds.
 
-    A block ends where a run of rounds of one group does.
+    A block ends after as many rounds as one of ``cuts``, in ascending order, and where a run of rounds of one group
+    does.
     """
     n = len(rounds.row)
     in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
     ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
     start = 0
     while start < n:
-        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, n))])
+        cut = next((cut for cut in cuts if cut > start), n)
+        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, cut, n))])
         place = slice(start, stop)
         yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
         start = stop

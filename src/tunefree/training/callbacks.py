@@ -27,6 +27,8 @@ class Callback:
     ----------
     may_end : bool
         Whether ``step`` may end a pass. Rows of files are read ahead only where no callback may.
+    points : sequence of int
+        Rows of a pass, in ascending order, after which ``fit`` and ``partial_fit`` call ``step``, beside their pieces.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Callback:
     """
 
     may_end = True
+    points: Sequence[int] = ()
 
     def begin(self, trained: Any, source: Any) -> None:
         """Training begins, or is resumed, with this model; the source is None where rows are in memory."""
@@ -59,7 +62,10 @@ def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, Sequence) or not all(isinstance(callback, Callback) for callback in callbacks):
-        raise ModelError("`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback")
+        raise ModelError(
+            "`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback; leave out "
+            "those of other packages: early stopping is not needed, and verbose=True and history() tell of the pass"
+        )
     return callbacks
 
 
