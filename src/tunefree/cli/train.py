@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,7 +129,9 @@ def _client(run: Run) -> Iterator[Any]:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
     if workers.isdigit():
-        with local_cluster(int(workers), dashboard_address="127.0.0.1:0") as local, Client(local) as client:
+        # What fails in a worker is raised here, too.
+        how = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        with local_cluster(int(workers), **how) as local, Client(local) as client:
             yield client
         return
     try:
