@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core import rows
+from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
+from tunefree.core.schema import HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -49,7 +50,7 @@ from tunefree.stream.sequences import Bag, Text, Vector
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
-_COLUMNS: dict[str, Callable[..., Any]] = {
+COLUMN_KINDS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
@@ -232,9 +233,9 @@ class TableEncoder:
         self,
         columns: Sequence[Any],
         target: str | None = None,
-        target_family: str | None = None,
+        target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None,
         weight: str | None = None,
-        hash_bits: int = 0,
+        hash_bits: HashBits = 0,
         na_values: Sequence[str] = (),
         notations: Mapping[str, Sequence[str]] | None = None,
         further: Further | None = None,
@@ -585,6 +586,6 @@ class TableEncoder:
 
 def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
-    column = _COLUMNS[kind](**options)
+    column = COLUMN_KINDS[kind](**options)
     column.since = since
     return column
