@@ -92,6 +92,13 @@ def _delimiter_hint(names: Sequence[str]) -> str:
     return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
 
 
+def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
+    """Those of some columns that an encoder does not know, was not told to leave out, and are not among others."""
+    known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
+    left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
+    return [name for name in names if name not in known and not is_among(name, left_out)]
+
+
 def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
     """A column of a chunk; texts that are no UTF-8 are faults."""
     array = chunk.data.column(name)
@@ -505,12 +512,6 @@ class TableEncoder:
     def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
-
-    def unknown(self, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
-        """Those of some columns that it does not know, was not told to leave out, and are not among others."""
-        known = {*self._roles(), *(column.name for column in self.columns), *others}
-        left_out = [] if self.further is None else [*self.further.ignored, *self.further.left_out]
-        return [name for name in names if name not in known and not is_among(name, left_out)]
 
     def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
