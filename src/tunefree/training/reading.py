@@ -222,8 +222,10 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
+    from tunefree.stream.encoder import unknown
     from tunefree.stream.schema import as_written
 
+    names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
         chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
@@ -231,9 +233,8 @@ def in_its_notation(
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
-    names = sample.data.schema.names if source.format is None else source.names_in(source.files[:1])
-    if not grows and (unknown := adapted.unknown(names, kept)):
-        bad.note(f"the model does not know {listed(unknown)}: left out", sample.file, 0, "", 0)
+    if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
+        bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
     if chunks is None:
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     return adapted, _followed(sample, chunks)
