@@ -64,8 +64,8 @@ def evaluate(
     class are counted by tenth of its probability, beside those expected. Rows have the weights that the model was
     trained with, where their column is there.
 
-    With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive values
-    with Wilson's intervals, what a row costs, and the net benefit. For instance:
+    With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive
+    values with Wilson's intervals, what a row costs, and the net benefit. For instance:
 
     tunefree evaluate people.model test.csv --by education
 

@@ -257,4 +257,4 @@ def _decision(rows: _Rows, name: str, threshold: float, costs: Costs | None) -> 
     if costs is not None:
         cost = mean_interval(rows.costs(threshold, costs), rows.weight, rows.groups)
         cost = cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
-    return Decision(name, threshold, *shares, cost)
+    return Decision(name, threshold, *shares, cost=cost)
