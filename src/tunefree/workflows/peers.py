@@ -53,7 +53,7 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
 
     ``columns``: of an encoder.
 
-    >>> from tunefree.stream.columns import Number
+    >>> from tunefree.stream.columns import Category, Number
     >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
     >>> features.numbers.tolist(), features.categories.tolist()
     ([[39.0], [nan]], [[0.0], [1.0]])
@@ -70,8 +70,8 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
         else:
             (categories if values.are_codes else numbers).append(values.numbers)
     numbers = [np.clip(column, -LARGEST, LARGEST) for column in numbers]
-    join = [np.column_stack(part) if part else np.empty((n, 0)) for part in (numbers, categories)]
-    return Features(*join, texts), unseen
+    matrices = (np.column_stack(part) if part else np.empty((n, 0)) for part in (numbers, categories))
+    return Features(next(matrices), next(matrices), texts), unseen
 
 
 def _array_of(table: Any, name: str) -> Any:
@@ -106,7 +106,12 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     from sklearn import dummy, ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
-    peers = {CONSTANT: _constant, linear: _linear, FOREST: partial(_forest, n_jobs=n_jobs), BOOSTING: _boosting}
+    peers: dict[str, Any] = {
+        CONSTANT: _constant,
+        linear: _linear,
+        FOREST: partial(_forest, n_jobs=n_jobs),
+        BOOSTING: _boosting,
+    }
     left_out = {}
     if truth.task == "regression" and name not in ("", "square"):
         left_out[FOREST] = f"it has no {truth.loss} loss" if name != "poisson" else "it predicts rates of 0"
@@ -176,7 +181,7 @@ def _linear_model(truth: Truth) -> Any:
         return (
             linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
         )
-    scoring = "neg_mean_absolute_error"
+    scoring: Any = "neg_mean_absolute_error"
     model: Any = linear_model.QuantileRegressor(quantile=level)
     if level is None:
         model, scoring = linear_model.TweedieRegressor(power=loss.power, link="log", max_iter=1000), None
@@ -200,7 +205,7 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    parts = []
+    parts: list[tuple[Any, Any, Any]] = []
     if train.numbers.shape[1]:
         impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         parts.append((make_pipeline(impute, StandardScaler()), train.numbers, test.numbers))
