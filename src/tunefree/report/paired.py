@@ -56,6 +56,11 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     ]
     note = NOTE.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
     table = Table("Models on the same rows", columns, comparison.contenders, note, "models", is_wide=True)
-    left_out = Table("Left out", [Column("what"), Column("because")], list(comparison.left_out.items()), key="left_out")
+    left_out = Table(
+        "Left out, or unlike the model",
+        [Column("what"), Column("because")],
+        list(comparison.left_out.items()),
+        key="left_out",
+    )
     sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
     return [sentence, Facts(facts), table, left_out]

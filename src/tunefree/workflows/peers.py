@@ -102,7 +102,7 @@ class Peer(NamedTuple):
 
 
 def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, and why others do not."""
+    """The peers that learn the task with its loss, and what holds of others."""
     from sklearn import dummy, ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
@@ -114,11 +114,13 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     }
     left_out = {}
     if truth.task == "regression" and name not in ("", "square"):
-        left_out[FOREST] = f"it has no {truth.loss} loss" if name != "poisson" else "it predicts rates of 0"
+        without = f"it has no {truth.loss} loss"
         if name not in ("absolute", "quantile", "poisson", "gamma", "tweedie"):
-            left_out |= dict.fromkeys((CONSTANT, linear, BOOSTING), f"it has no {truth.loss} loss")
-        elif name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
-            left_out[BOOSTING] = f"it has no {truth.loss} loss"
+            left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
+        else:
+            left_out[FOREST] = without if name != "poisson" else "it predicts rates of 0"
+        if name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
+            left_out[BOOSTING] = without
     if not (features.numbers.shape[1] + features.categories.shape[1]):
         left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
     return [Peer(name, learn) for name, learn in peers.items() if name not in left_out], left_out

@@ -28,7 +28,7 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.encoder import Converted
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import begin, blank_encoder, in_its_notation, no_rows
+from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
@@ -82,7 +82,7 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     """Read a table whole; as further rows of a model, or of others, whose columns are ``known``."""
     if source.kind != TABLE:
         remedy = "give a table, or name learners by `learner`"
-        raise DataError(f"{source.kind} text has no columns, which peers learn", source.name, remedy=remedy)
+        raise DataError(f"{source.kind} text has no columns, by which models are compared", source.name, remedy=remedy)
     if known is None and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
     bad.target, bad.loss = plan.target, plan.loss
@@ -102,8 +102,9 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     exposure = np.concatenate(exposures) if exposures else None
     whole = Batch(batches[0].rows, target, weight, numbers, file=source.name, exposure=exposure)
     if known is None:
-        looked_at = replace(source, files=(), format=None, delimiter=None, table=table, known=copy.deepcopy(encoder))
-        task = begin(looked_at, plan, BadRows(classes=plan.classes, loss=plan.loss), is_look=True).task
+        task, classes, *_ = problem_of(plan, whole, bad)
+        if task == "classification" and len(classes) < 2:
+            raise one_class(classes[0], source)
     else:
         task = known.task if isinstance(known, Data) else known.model.task
     whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
