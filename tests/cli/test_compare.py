@@ -51,7 +51,7 @@ def test_models_and_peers_on_a_test_file(at, folder):
         "constant",
         "logistic regression",
         "random forest",
-        "histogram gradient boosting",
+        "gradient boosting",
     ]
     assert compared["models"][1]["better"] == "good.model"
     assert compared["sentence"].startswith("Predicts rich >50K with ")

@@ -45,7 +45,7 @@ def compare(
 ) -> PairedComparison:
     """Put a model beside others on the same rows.
 
-    The others are a constant, a logistic or ridge regression, a random forest and histogram gradient boosting of
+    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of
     scikit-learn, and any further estimators. Models that are fitted are judged as they are. Others learn the rows of
     ``train``; without these, all are judged by 5-fold cross-validation, and none may be fitted.
 

@@ -8,26 +8,25 @@ from tunefree.workflows.metrics import Measure
 from tunefree.workflows.paired import PairedComparison
 
 NOTE = (
-    "Differences: the mean of the other less that of the first, on the same rows; intervals of 95 % for all differences"
-    " together, if {} are independent (Student's t, clustered). Better: by the loss, where its interval leaves 0 out."
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
+    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
 )
 OF_CLIPPING = " No probability counts as less than half a row of those compared."
 
 
 def _points(measure: Measure | None) -> str:
-    return _difference(measure, 100.0, "+.2f")
+    return _interval(measure, 100.0, "+.1f")
 
 
 def _numbers(measure: Measure | None) -> str:
-    return _difference(measure, 1.0, "+.4g")
+    return _interval(measure, 1.0, "+.3g")
 
 
-def _difference(measure: Measure | None, scale: float, spec: str) -> str:
-    """A difference and its interval; that of the model itself is absent."""
-    if measure is None:
+def _interval(measure: Measure | None, scale: float, spec: str) -> str:
+    """The interval of a difference; that of the model itself is absent."""
+    if measure is None or measure.low is None or measure.high is None:
         return ABSENT
-    value, *ends = (None if number is None else f"{scale * number:{spec}}" for number in measure)
-    return f"{value}" if None in ends else f"{value} ({ends[0]} to {ends[1]})"
+    return f"{scale * measure.low:{spec}} to {scale * measure.high:{spec}}"
 
 
 def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
@@ -48,14 +47,18 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     columns = [
         Column("model", key="name"),
         Column(loss, in_figures, "loss"),
+        Column("more, 95 %", _numbers, "loss_difference"),
         Column("error" if is_class else "absolute error", PERCENT if is_class else in_figures, "error"),
-        Column(f"difference of {loss}", _numbers, "loss_difference"),
-        Column("of error, points" if is_class else "of error", _points if is_class else _numbers, "error_difference"),
+        Column("points more" if is_class else "more", _points if is_class else _numbers, "error_difference"),
         Column("better"),
-        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.2f}"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}"),
+    ]
+    contenders = [
+        [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
+        for one in comparison.contenders
     ]
     note = NOTE.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
-    table = Table("Models on the same rows", columns, comparison.contenders, note, "models", is_wide=True)
+    table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
     left_out = Table(
         "Left out, or unlike the model",
         [Column("what"), Column("because")],

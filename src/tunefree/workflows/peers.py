@@ -25,7 +25,7 @@ from tunefree.stream.sequences import Text
 from tunefree.training.roles import values_of
 from tunefree.workflows.paired import CONSTANT, FOLDS, Truth, linear_name
 
-FOREST, BOOSTING = "random forest", "histogram gradient boosting"
+TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow

@@ -33,7 +33,7 @@ from tunefree.training.targets import rows_with_usable_targets, target_of, with_
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
-from tunefree.workflows.peers import features_of, peers_of
+from tunefree.workflows.peers import TREES, features_of, peers_of
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -283,7 +283,7 @@ def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
     chosen, left_out = peers_of(truth, features, n_jobs or -1)
     left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts:
+    if features.texts and any(peer.name in TREES for peer in chosen):
         left_out |= {"texts": "the trees of peers do not see them"}
 
     def entrant(peer: Any) -> Learn:
