@@ -115,6 +115,8 @@ def compare(
     for one in parts[1:]:
         if one.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
+    if train is not None or not fitted:
+        parts[0].check_several()
     truth = _truth(parts, rows, estimators, fitted)
     if train is not None:
         n = len(parts[0].weight)

@@ -69,6 +69,11 @@ class Data(NamedTuple):
         known = copy.deepcopy(self.encoder) if learning else None
         return replace(self.source, files=(), format=None, delimiter=None, table=self.table.take(rows), known=known)
 
+    def check_several(self) -> None:
+        """Raise a DataError if rows to learn are of one class."""
+        if self.task == "classification" and len(self.target.values) < 2:
+            raise one_class(self.target.values[0], self.source)
+
     def groups(self, column: str | None) -> np.ndarray | None:
         """The numbers (n,) of the groups of rows that a column names."""
         if column is None:
@@ -102,9 +107,7 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     exposure = np.concatenate(exposures) if exposures else None
     whole = Batch(batches[0].rows, target, weight, numbers, file=source.name, exposure=exposure)
     if known is None:
-        task, classes, *_ = problem_of(plan, whole, bad)
-        if task == "classification" and len(classes) < 2:
-            raise one_class(classes[0], source)
+        task = problem_of(plan, whole, bad)[0]
     else:
         task = known.task if isinstance(known, Data) else known.model.task
     whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
@@ -317,6 +320,7 @@ def beside_peers(
     ``trained``: a model that was made of these rows; by default it is made by the plan.
     ``in_order``: whether rows are in the order of time.
     """
+    data.check_several()
     parts = [data] if test is None else [data, test]
     classes = sorted({*data.target.values}) if data.task == "classification" else []
     truth = truth_of(parts, classes if trained is None else trained.model.classes, groups)
