@@ -47,6 +47,10 @@ class Features(NamedTuple):
         texts = [[column[i] for i in rows.tolist()] for column in self.texts]
         return Features(self.numbers[rows], self.categories[rows], texts)
 
+    def of(self, numbers: np.ndarray, categories: np.ndarray) -> Features:
+        """Some of the columns: those that are not missing in all rows to learn."""
+        return Features(self.numbers[:, numbers], self.categories[:, categories], self.texts)
+
 
 def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
     """The features of rows of tables, one after the other, and the columns that peers do not see.
@@ -97,7 +101,9 @@ class Peer(NamedTuple):
         rows, began = np.flatnonzero(counts), time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
-            predictions = self.learn(train.at(rows), truth.at(rows), test)
+            known = train.at(rows)
+            numbers, categories = (~np.isnan(part).all(axis=0) for part in (known.numbers, known.categories))
+            predictions = self.learn(known.of(numbers, categories), truth.at(rows), test.of(numbers, categories))
         return predictions, time.perf_counter() - began
 
 
@@ -212,7 +218,7 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
 
     parts: list[tuple[Any, Any, Any]] = []
     if train.numbers.shape[1]:
-        impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        impute = SimpleImputer(strategy="median", add_indicator=True)
         parts.append((make_pipeline(impute, StandardScaler()), train.numbers, test.numbers))
     if train.categories.shape[1]:
         one_hot = OneHotEncoder(handle_unknown="ignore")
