@@ -132,21 +132,17 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     return [Peer(name, learn) for name, learn in peers.items() if name not in left_out], left_out
 
 
-def _probabilities(truth: Truth, model: Any, X: Any) -> np.ndarray:
-    """Probabilities (n, C) of all classes, 0 of those that a model has not seen."""
-    probabilities = np.zeros((X.shape[0], len(truth.classes)))
-    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X)
-    return probabilities
-
-
 def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
     return _predicted(model.fit(X, truth.targets, sample_weight=truth.weight), truth, X_test)
 
 
 def _predicted(model: Any, truth: Truth, X_test: Any) -> np.ndarray:
-    if truth.task == "classification":
-        return _probabilities(truth, model, X_test)
-    return np.asarray(model.predict(X_test), np.float64)
+    """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the model has not seen."""
+    if truth.task == "regression":
+        return np.asarray(model.predict(X_test), np.float64)
+    probabilities = np.zeros((X_test.shape[0], len(truth.classes)))
+    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X_test)
+    return probabilities
 
 
 def _level(truth: Truth) -> float | None:
@@ -267,7 +263,6 @@ def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, n
         known, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         ranks = np.minimum(np.argsort(np.argsort(-counts, kind="stable"), kind="stable"), most)
         for values, matrices in ((column, X), (further, X_test)):
-            places = np.minimum(np.searchsorted(known, values), max(len(known) - 1, 0))
-            is_known = known[places] == values if len(known) else np.zeros(len(values), bool)
-            matrices.append(np.where(is_known, ranks[places] if len(known) else 0.0, math.nan)[:, None])
+            places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+            matrices.append(np.where(known[places] == values, ranks[places], math.nan)[:, None])
     return np.hstack(X), np.hstack(X_test)

@@ -23,7 +23,7 @@ from tunefree.core.rows import dense
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows, Batch, row_numbers
 from tunefree.stream.columns import decoded
 from tunefree.stream.encoder import Converted
 from tunefree.stream.formats import TABLE
@@ -116,9 +116,8 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
 
 def _usable(rows: Converted, bad: BadRows) -> Batch:
     """The rows of a chunk that can be used, without features."""
-    numbers = np.arange(rows.chunk.row, rows.chunk.row + len(rows.weight))
-    nothing, file = dense(np.empty((len(rows.weight), 0))), rows.chunk.file
-    batch = Batch(nothing, rows.target, rows.weight, numbers, None, file, columns=rows.chunk.data)
+    nothing, chunk = dense(np.empty((len(rows.weight), 0))), rows.chunk
+    batch = Batch(nothing, rows.target, rows.weight, row_numbers(chunk), None, chunk.file, columns=chunk.data)
     return rows_with_usable_targets(batch._replace(exposure=rows.exposure), bad)
 
 
@@ -258,14 +257,11 @@ def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
         model, bad = trained.model, BadRows(skip_unlabelled=None)
         pieces = [one.predictions for one in predict(trained, parts[-1].rows(judged - before, False), bad)]
         outputs = np.concatenate(pieces)
-        return (model.responses(outputs) if truth.task == "regression" else _aligned(model, outputs, truth)), None
+        if truth.task == "regression":
+            return model.responses(outputs), None
+        return by_class(model.probabilities(outputs), model.classes, truth.classes), None
 
     return learn
-
-
-def _aligned(model: Any, outputs: np.ndarray, truth: Truth) -> np.ndarray:
-    """Probabilities (n, C) of the classes of a comparison."""
-    return by_class(model.probabilities(outputs), model.classes, truth.classes)
 
 
 def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
