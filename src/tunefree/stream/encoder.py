@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
@@ -153,7 +154,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
-        return words.take(number_array(index, index < 0)).cast(pa.bool_())
+        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
     if kind not in ("number", INTEGER):
         return array
     values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)

@@ -95,12 +95,12 @@ def begin(
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
         trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
-        encoder.ids.limit(most_features(*_problem(plan, trial, trial_bad)[:2]))
+        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
     encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
-    task, classes, guess, batch = _problem(plan, batch, bad)
+    task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
@@ -116,7 +116,7 @@ def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, 
     return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
 
 
-def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
+def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
     """The task, the classes and the guess of the task from the first rows; and the rows whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
@@ -391,7 +391,11 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
-        label = model.classes[0]
-        numeric = isinstance(label, int | float) and not isinstance(label, bool)
-        remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
-        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)
+        raise one_class(model.classes[0], source)
+
+
+def one_class(label: Any, source: Source) -> DataError:
+    """The error where all rows have the same label."""
+    numeric = isinstance(label, int | float) and not isinstance(label, bool)
+    remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
+    return DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)
