@@ -104,6 +104,7 @@ class Pooled(OnlineEstimator):
     .. [5] V. Vovk. Aggregating strategies. COLT 1990.
     """
 
+    monotone: Any = shared("monotone")
     n_jobs: int | None = shared("n_jobs", -1)
     verbose: bool = shared("verbose", False)
 

@@ -213,6 +213,7 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
         candidates,
         losses,
         features,
+        corrects,
         loss,
         numbers,
         members,
@@ -220,11 +221,12 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
         mixed,
         weight,
     ):
-        for c in range(2):
-            scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
-            scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
-        learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
-        learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
+        if corrects:
+            for c in range(2):
+                scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
+                scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
+            learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
+            learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
         rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
         learn_target(known, numbers, y, candidates[0], rate)
         for i in range(n_members):
@@ -264,17 +266,23 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         y: Annotated[np.ndarray, "float64[rows]"],
         weight: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
+        corrects: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
         used = top.means if is_over else top.weights
         for t in range(len(members)):
             of_row, begun = members[t], base.rounds[0] > BEGUN
             candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
+            if corrects:
+                write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
+            else:
+                candidates[1], candidates[2] = candidates[0], candidates[0]
             mixed[t, 0] = mixed_of(used, candidates)
             if weight[t] > 0.0:
                 round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
-                learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
+                learn(
+                    base, first, second, top, account, known, scratch, candidates, losses, features, corrects, *round_
+                )
 
     return mix
 

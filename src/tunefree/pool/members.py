@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,9 @@ class Members(Part):
         Of numbers; None for classes.
     kinds : tuple of str
         Of the trees.
+    signs : dict of int to int
+        Of monotone columns, by their features: 1 where predictions rise, -1 where they fall. Then trees predict as they
+        were born, and the mixture is its base.
 
     Attributes
     ----------
@@ -69,19 +73,27 @@ class Members(Part):
     has_groups : bool
     """
 
-    linear, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
+    linear, n_classes, loss, signs = argument(), argument(), argument(), argument()
+    slots, names = argument(), argument()
     online_places: list[int] = number(LEARNED, Sequence(COUNT, MOST_MEMBERS))
     has_groups = number(LEARNED, Flag())
     seen = child(Seen, LEARNED)
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
-    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...] = TREES) -> None:
-        self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds), len(MEMBERS))}
+    def __init__(
+        self,
+        linear: LinearGroup,
+        n_classes: int,
+        loss: Any,
+        kinds: tuple[str, ...] = TREES,
+        signs: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}
         self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
-        self.growth = Growth(self.width, loss, self.slots, self.seen)
+        self.growth = Growth(self.width, loss, self.slots, self.seen, signs)
 
     @property
     def width(self) -> int:

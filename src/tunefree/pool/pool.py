@@ -210,11 +210,21 @@ class Pool(Part):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            digests, contexts = self.members.recognised(rows, matrix)
+            digests, contexts = self.recognised(rows, matrix)
             self.wait(digests, predictions)
             piece_mixed = self._mixed(predictions, contexts, self.has_finished)
             mixed.append(self._as_targets(piece_mixed, offsets[contexts, None]))
         return np.concatenate(mixed)
+
+    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Digests and contexts (n,) of rows to come, see :meth:`tunefree.pool.members.Members.recognised`.
+
+        Where columns are monotone, all rows are predicted by the mixture of most of the latest rows.
+        """
+        digests, contexts = self.members.recognised(X, matrix)
+        if self.members.signs:
+            contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
+        return digests, contexts
 
     def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
         """Remember the predictions of members (n, M, K) of rows whose targets may come."""
@@ -280,6 +290,14 @@ class Pool(Part):
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
             predict = partial(self._mixed_in, is_over=True)
             self.balance.finish(self.members, self.rows, predict)
+
+    def is_constant(self, feature: int) -> bool:
+        """Whether the rows that are kept, if they are several, all have the same number."""
+        growth = self.members.growth
+        if growth is None or growth.whole.n_kept < 2:
+            return False
+        (column,) = growth.whole.kept(columns=growth.columns.places(np.array([feature])))["columns"].T
+        return bool((column == column[0]).all())
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
