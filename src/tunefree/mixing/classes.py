@@ -16,6 +16,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -111,36 +112,32 @@ def mix(
     y: Annotated[np.ndarray, "float64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],
     is_over: bool,
-    corrects: bool,
+    keeps_order: bool,
     mixed: Annotated[np.ndarray, "float64[rows, classes]"],
 ) -> None:
     """Write mixed log-probabilities of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
-    ``is_over``, means of the members' weights over the stream are used. Unless it ``corrects``, all candidates are the
-    base. Features (M + 1, K), predictions of the candidates, probabilities of one of them, their losses and factors of the members' weights are written.
+    ``is_over``, means of the members' weights over the stream are used. What ``keeps_order`` rises with each member,
+    where there are two classes. Features (M + 1, K), predictions of the candidates, probabilities of one of them, their losses and factors of the members' weights are written.
     """
     gradient = scratch.gradient
     for t in range(len(members)):
         write_mean(base.means if is_over else base.weights, members[t], candidates[0])
-        if corrects:
-            write_features(members[t], candidates[0], features, scratch.ranges)
-            write_first(first, 0, scratch, 1.0, weight[t])
-            write_second(second, 1, scratch, 1.0, weight[t])
+        write_features(members[t], candidates[0], features, scratch.ranges)
+        write_first(first, 0, scratch, 1.0, weight[t])
+        write_second(second, 1, scratch, 1.0, weight[t])
         for c in range(2):
-            if corrects:
-                write_corrected(scratch.weights[c], features, candidates[0], candidates[1 + c])
-            else:
-                for k in range(len(shares)):
-                    candidates[1 + c, k] = candidates[0, k]
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members[t]))
+            write_corrected(scratch.weights[c], features, candidates[0], candidates[1 + c])
         write_mean(top.means if is_over else top.weights, candidates, mixed[t])
         if weight[t] > 0.0:
             label = int(y[t])
-            if corrects:
-                trace = write_gradient(members[t], features, candidates[1], label, shares, gradient)
-                learn_first(first, scratch, trace, weight[t])
-                trace = write_gradient(members[t], features, candidates[2], label, shares, gradient)
-                learn_second(second, scratch, trace, weight[t])
+            trace = write_gradient(members[t], features, candidates[1], label, shares, gradient)
+            learn_first(first, scratch, trace, weight[t])
+            trace = write_gradient(members[t], features, candidates[2], label, shares, gradient)
+            learn_second(second, scratch, trace, weight[t])
             update_soft(base, members[t], candidates[0], label, weight[t], factors)
             for c in range(3):
                 losses[c] = -candidates[c, label]

@@ -34,6 +34,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -150,7 +151,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
     within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
     step_of, constant = link.step_of, link.constant
 
-    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+    def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
         """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
 
         These are those of the corrections, within the range and where slopes are taken.
@@ -168,6 +169,8 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
         write_second(second, 1, scratch, known.steepest[1], weight)
         for c in range(2):
             step = 0.0
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members))
             for i in range(len(features)):
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
@@ -213,7 +216,6 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
         candidates,
         losses,
         features,
-        corrects,
         loss,
         numbers,
         members,
@@ -221,12 +223,11 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
         mixed,
         weight,
     ):
-        if corrects:
-            for c in range(2):
-                scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
-                scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
-            learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
-            learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
+        for c in range(2):
+            scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
+            scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
+        learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
+        learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
         rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
         learn_target(known, numbers, y, candidates[0], rate)
         for i in range(n_members):
@@ -266,23 +267,18 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         y: Annotated[np.ndarray, "float64[rows]"],
         weight: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
-        corrects: bool,
+        keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
         used = top.means if is_over else top.weights
         for t in range(len(members)):
             of_row, begun = members[t], base.rounds[0] > BEGUN
             candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            if corrects:
-                write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
-            else:
-                candidates[1], candidates[2] = candidates[0], candidates[0]
+            write_candidates(first, second, known, of_row, begun, keeps_order, weight[t], scratch, features, candidates)
             mixed[t, 0] = mixed_of(used, candidates)
             if weight[t] > 0.0:
                 round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
-                learn(
-                    base, first, second, top, account, known, scratch, candidates, losses, features, corrects, *round_
-                )
+                learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
 
     return mix
 
