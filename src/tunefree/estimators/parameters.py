@@ -66,9 +66,9 @@ RECORDS = {
     ),
     "monotone": _plan_parameter(
         "monotone",
-        "A dict from names, or numbers from 0, to 1 or -1. Missing values have no place in the order. Without randomised "
-        "trees, learners on leaves and corrections of the mixture; online learners do not see these columns. Quantiles "
-        "and intervals are not constrained.",
+        "A dict from names, or numbers from 0, to 1 or -1. Missing values have no place in the order. There are then no "
+        "randomised trees and no learners on leaves, and online learners do not see these columns. Quantiles and "
+        "intervals are not constrained.",
         types="dict or None",
     ),
     "view": _plan_parameter("view", choices=("raw", *views.ALL)),

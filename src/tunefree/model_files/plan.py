@@ -71,7 +71,7 @@ def signs_of(monotone: Iterable[str]) -> dict[str, int]:
     for text in monotone:
         name, _, sign = text.rpartition("=")
         if not name or sign not in SIGNS:
-            name = name or text
+            name = name or text.strip("=+-") or "COLUMN"
             raise ModelError(f"`monotone`: {text!r} has no sign; write '{name}=+' or '{name}=-', or leave it out")
         if signs.setdefault(name, SIGNS[sign]) != SIGNS[sign]:
             raise ModelError(f"`monotone` names {name!r} with both signs; leave one out")

@@ -57,8 +57,8 @@ class Members(Part):
     kinds : tuple of str
         Of the trees.
     signs : dict of int to int
-        Of monotone columns, by their features: 1 where predictions rise, -1 where they fall. Then trees predict as they
-        were born, and the mixture is its base.
+        Of monotone columns, by their features: 1 where predictions rise, -1 where they fall. Then nothing learns on
+        leaves, and the mixture keeps the order of its members.
 
     Attributes
     ----------

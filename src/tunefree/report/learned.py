@@ -184,7 +184,7 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """How predictions change with monotone columns, and what is left out for that."""
     what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
-    return f"{what} {changes}; without randomised trees, learners on leaves and corrections"
+    return f"{what} {changes}; without randomised trees and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:

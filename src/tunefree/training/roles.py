@@ -238,7 +238,7 @@ def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str
         check_name("monotone", name, names, file)
         column, first = columns[names.index(name)], firsts[names.index(name)]
         if column.kind != Number.kind or column.since:
-            problem = "came after the first rows" if column.since else f"holds no numbers, but is a {column.kind}"
+            problem = "came after the first rows" if column.since else f"was read as a {column.kind}, not as numbers"
             remedy = "leave it out of `monotone`, or let it hold numbers from the first row on"
             raise DataError(f"is to be monotone, and {problem}", file, column=name, remedy=remedy)
         monotone.append(Monotone(name, first, sign))
