@@ -61,8 +61,8 @@ def check(model, X):
         assert steps(model, X, column, sign).min() >= -ROUNDING, column
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def rows():
     return table()
 
 

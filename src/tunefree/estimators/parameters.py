@@ -66,8 +66,8 @@ RECORDS = {
     ),
     "monotone": _plan_parameter(
         "monotone",
-        "A dict from names, or numbers from 0, to 1 or -1. Missing values have no place in the order. There are then no "
-        "randomised trees and no learners on leaves, and online learners do not see these columns. Quantiles and "
+        "A dict from names, or numbers from 0, to 1 or -1. Missing values have no place in the order. Then there are "
+        "no randomised trees and no learners on leaves, and online learners do not see these columns. Quantiles and "
         "intervals are not constrained.",
         types="dict or None",
     ),

@@ -16,7 +16,7 @@ from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.views import create_view, transform
+from tunefree.pool.views import create_view, hidden, transform
 
 
 class LinearGroup(Part):
@@ -33,7 +33,7 @@ class LinearGroup(Part):
     meetings : FirstMeetings, optional
         By which features get slots, for members that all can replay. Wherever weights are indexed by features here, it
         is by slots then.
-    hidden : sequence of int
+    monotone : sequence of int
         Dense columns, by their features, that members do not see.
     """
 
@@ -61,9 +61,9 @@ class LinearGroup(Part):
         n_outputs: int,
         average: bool,
         meetings: FirstMeetings | None = None,
-        hidden: Iterable[int] = (),
+        monotone: Iterable[int] = (),
     ) -> None:
-        self.meetings, self.hidden = meetings, np.array([*hidden], np.intp)
+        self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self._latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
@@ -175,7 +175,7 @@ class LinearGroup(Part):
         entries = {view: entries_of(seen[view]) for view in names}
         self._latest = entries.get("raw"), met
         if len(self.hidden):
-            entries["raw"] = entries_of(self.shown(seen["raw"]))
+            entries["raw"] = entries_of(hidden(seen["raw"], self.hidden))
         threads.each(
             lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),
@@ -218,16 +218,8 @@ class LinearGroup(Part):
 
     def _transformed(self, X: Any, names: set[str], learns: np.ndarray) -> dict[str, Any]:
         """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
-        shown = self.shown(X)
+        shown = hidden(X, self.hidden)
         return {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in names - {"raw"}}
-
-    def shown(self, X: Any) -> Any:
-        """Rows as members see them, with zeros in the columns that are hidden."""
-        if not len(self.hidden):
-            return X
-        numbers = X.numbers.copy()
-        numbers[:, self.hidden - 1] = 0.0
-        return X._replace(numbers=numbers)
 
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""

@@ -207,6 +207,13 @@ class Members(Part):
         digests = self.growth.digests(X, matrix)
         return digests, self.growth.knows(digests).astype(np.uint8)
 
+    def is_constant(self, feature: int) -> bool:
+        """Whether the rows that are kept, if they are several, all have the same number."""
+        if self.growth is None or self.growth.whole.n_kept < 2:
+            return False
+        (column,) = self.growth.whole.kept(columns=self.growth.columns.places(np.array([feature])))["columns"].T
+        return bool((column == column[0]).all())
+
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)

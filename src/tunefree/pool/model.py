@@ -142,8 +142,8 @@ class Model(ScoredModel):
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        hidden = [one.feature for one in options.monotone]
-        self.linear = LinearGroup(options.linear_settings, *member_arguments, hidden)
+        monotone_features = [one.feature for one in options.monotone]
+        self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
         self.ended_by: str | None = None
@@ -369,7 +369,7 @@ class Model(ScoredModel):
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
         for one in self.options.monotone:
-            if self.pool.is_constant(one.feature):
+            if self.pool.members.is_constant(one.feature):
                 problem = "is monotone, and has the same value in all rows"
                 raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
         self.predictor.finish()

@@ -291,14 +291,6 @@ class Pool(Part):
             predict = partial(self._mixed_in, is_over=True)
             self.balance.finish(self.members, self.rows, predict)
 
-    def is_constant(self, feature: int) -> bool:
-        """Whether the rows that are kept, if they are several, all have the same number."""
-        growth = self.members.growth
-        if growth is None or growth.whole.n_kept < 2:
-            return False
-        (column,) = growth.whole.kept(columns=growth.columns.places(np.array([feature])))["columns"].T
-        return bool((column == column[0]).all())
-
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
         return {self.members.names[place]: weight for place, weight in self._weights_awake().items()}
