@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -135,7 +135,7 @@ class Growth(Part):
     kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(), MOST_KINDS))
     n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
 
-    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen, signs: Mapping[int, int]) -> None:
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen, signs: dict[int, int]) -> None:
         self.n_classes, self.loss, self.seen, self.signs = n_classes, loss, seen, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)

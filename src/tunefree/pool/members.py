@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.slots import TREES, WHOLE, Slot, slots_of
+from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -81,12 +80,7 @@ class Members(Part):
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
     def __init__(
-        self,
-        linear: LinearGroup,
-        n_classes: int,
-        loss: Any,
-        kinds: tuple[str, ...] = TREES,
-        signs: Mapping[int, int] = MappingProxyType({}),
+        self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...], signs: dict[int, int]
     ) -> None:
         self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
         self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}

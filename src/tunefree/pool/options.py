@@ -104,8 +104,6 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        if self.monotone and not self.is_pool:
-            raise ModelError("`monotone` is for the pool; leave it out, or leave `learner` out")
         is_open = self.kinds is None and self.is_pool and not self.monotone  # other kinds are not monotone
         registered = kinds.registered() if is_open else tuple(self.kinds or ())
         values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
