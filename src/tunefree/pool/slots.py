@@ -46,10 +46,8 @@ class Slot(NamedTuple):
 
 
 def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners: bool = True) -> list[Slot]:
-    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees.
-
-    ``have_learners``: whether anything learns on the leaves of trees.
-    """
+    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees, whose leaves may
+    have learners."""
     if len({*kinds, LINEAR}) <= len(kinds):
         raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))
