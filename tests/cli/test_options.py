@@ -33,6 +33,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "date": ("day=%d.%m.%Y",),
     "decimal": ",",
     "thousands": " ",
+    "monotone": ("age=+", "zip code=-"),
     "na_values": ("--", "not known"),
     "groups": "home",
     "class_weight": ("yes=5", "no=1"),

@@ -85,7 +85,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         if dimension is not None and self._encoder is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
         average, view, config = bool(getattr(self, "average", False)), self._view(), self._config()
-        return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config)
+        chosen = self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config
+        return Model(*chosen, monotone=tables.monotone_of(self) if hasattr(self, "monotone") else ())
 
     def _config(self) -> Any:
         """The configuration of a learner that is not linear, beside its settings."""
@@ -218,7 +219,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss)
+        monotone: Any = {one.name: one.sign for one in model.options.monotone}
+        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

@@ -106,6 +106,7 @@ class Pooled(OnlineEstimator):
     .. [5] V. Vovk. Aggregating strategies. COLT 1990.
     """
 
+    monotone: Any = shared("monotone")
     n_jobs: int | None = shared("n_jobs", -1)
     verbose: bool = shared("verbose", False)
 

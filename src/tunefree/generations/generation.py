@@ -41,13 +41,14 @@ class Birth:
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers; None for classes
+    signs: np.ndarray | None = None  # (c,) int8 of monotone columns, see tunefree.generations.problem.Problem
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
-        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests))
+        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests, signs=self.signs))
 
 
 class Generation(Part):
@@ -90,7 +91,8 @@ class Generation(Part):
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
-        n_leaves, n_outputs, learners = model.n_leaves, model.n_outputs, learners_of(KINDS[kind].wealth)
+        n_leaves, n_outputs = model.n_leaves, model.n_outputs
+        learners = learners_of(KINDS[kind].wealth if birth.signs is None else 0.0)
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, relative(birth.weights))

@@ -73,6 +73,9 @@ MODEL = {
     "settings": Mapping(FINITE),
     "replays": Flag(),
     "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
+    "monotone": Optional(
+        Sequence({"name": Text(), "feature": Number(1, MOST_FEATURES, whole=True), "sign": Number(-1, 1, whole=True)})
+    ),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # as families have it
@@ -206,6 +209,7 @@ def check_relations(trained: Any) -> None:
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
+    _fit((model.linear.hidden <= n_columns).all(), "a monotone column is none of the encoder's numbers")
     for view in model.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
     if model.bank is not None:
