@@ -117,6 +117,16 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         return _header_of(path, file)[1]
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is meant as a model: it begins as one, or is called so."""
+    if Path(path).suffix == ".model":
+        return True
+    try:
+        return bool(digest_of(path))
+    except ModelError:
+        return False
+
+
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A model file to be read."""
@@ -128,7 +138,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str, Any]:
-    """The JSON header, the checksum, and that of the bytes so far: a newer format can be told from damage."""
+    """The JSON header, its checksum, and the running checksum: a newer format is no damage."""
     size = os.fstat(file.fileno()).st_size
     length = file.read(8)
     try:

@@ -1,4 +1,4 @@
-"""Fitted estimators in model files: what is saved of an estimator beside its model, and the estimator of a file.
+"""Fitted estimators in model files: the state of an estimator beside its model, and the estimator of a file.
 
 A file of a training by a plan (`tunefree train`, :func:`tunefree.train`) says nothing of an estimator: it becomes the
 one with the parameters of the plan.
@@ -21,6 +21,7 @@ from tunefree.core.errors import ModelError, warn
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
+from tunefree.model_files.plan import signs_of
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
@@ -170,7 +171,7 @@ class Saving:
 
     @property
     def trained_(self) -> Trained:
-        """What a file holds: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
+        """The contents of a file: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
         return self._trained()
 
     def _trained(self, target: str | None = None) -> Trained:
@@ -181,7 +182,7 @@ class Saving:
         ) is not None:
             problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
-        kind, encoder = _source(self, trained)
+        kind, encoder = source_of(self, trained)
         if kind == TABLE:
             encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
@@ -244,7 +245,9 @@ def _estimator_of(trained: Trained) -> dict[str, Any]:
     plan, task = trained.plan, trained.model.task
     parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
     parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
-    if not plan.is_pool:
+    if plan.is_pool:
+        parameters["monotone"] = signs_of(plan.monotone) or None
+    else:
         parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None}
         parameters |= {"view": plan.view or usual_view(plan.learner), "passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:
@@ -306,7 +309,7 @@ def _restored(value: Any) -> Any:
     return [_restored(part) for part in value] if isinstance(value, list) else value
 
 
-def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
+def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     """The kind of rows that the model reads, and their encoder."""
     encoder = estimator._encoder or trained.encoder
     if encoder is not None:

@@ -92,7 +92,7 @@ def _check(trained: Any) -> None:
 
 def _notes(pool: Any) -> list[str]:
     """A line on rows that were learned, where the model tells them from new ones."""
-    if len(pool.contexts) == 1:
+    if len(pool.contexts) == 1 or pool.members.signs:  # monotone models do not tell them
         return []
     rows, others = ("new", "that were learned") if pool.context is not pool.contexts[KNOWN] else ("known", "never seen")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share

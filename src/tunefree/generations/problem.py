@@ -1,4 +1,4 @@
-"""What a generation is grown on: columns, targets and weights of some rows, and settings."""
+"""The problem of growing a generation: columns, targets and weights of some rows, and settings."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ class Problem(NamedTuple):
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
     binned: Any = None  # Binned, which trees of all kinds share, see binned()
     digests: Any = None  # (n,) of the observations, or of the groups; None where nothing is inherited
+    signs: Any = None  # (c,) int8 of the columns: 1 where predictions rise with them, -1 where they fall; None without
 
     def part(self, rows: np.ndarray) -> Problem:
         """Some of the rows, without codes."""
@@ -167,7 +168,7 @@ def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
 
 
 class ScaledTargets(NamedTuple):
-    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
+    """Targets as trees are grown on them: in spreads from a centre, or relative to their mean."""
 
     centre: float
     spread: float
@@ -213,11 +214,11 @@ class Settings(NamedTuple):
 
     @property
     def fewest_trees(self) -> float:
-        """The multiple at which the trees come as far, by their shrinkage rate, as those of a first generation."""
+        """The multiple of trees that compensates for a shrinkage rate below the rate of a first generation."""
         return 1.0 / self.rate
 
     def in_words(self) -> str:
-        """What differs from the settings of a first generation."""
+        """The settings that differ from a first generation, in words."""
         nouns = {"rate": "shrinkage rate", "least": "rows of the smallest node"}
         parts = [
             f"{multiple:.3g} times the {nouns.get(name, name)}"

@@ -57,7 +57,7 @@ def resized(state: Learner, n_features: int) -> Any:
 
 
 class Scratch(NamedTuple):
-    """What a round is computed in, for F features of the corrections."""
+    """Arrays for the computation of a round, for F features of the corrections."""
 
     indices: Annotated[np.ndarray, "uint32[features]"]  # of the features: 0, 1, ..
     ranges: Annotated[np.ndarray, "float64[features]"]
@@ -80,7 +80,7 @@ class Scratch(NamedTuple):
 
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
-    """What writes the weights of a correction before a round."""
+    """The function that writes the weights of a correction before a round."""
     predict, coordinate, factor, magnitude = cls.predict, cls.coordinate, cls.factor, cls.magnitude
 
     def write_weights(state, c, scratch, slope, weight):
@@ -96,7 +96,7 @@ def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
 
 
 def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
-    """What lets a correction learn a round."""
+    """The function by which a correction learns a round."""
     update = cls.update
 
     def learn_gradient(state, scratch, second_derivative, weight):
@@ -114,6 +114,18 @@ def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
 
 write_first, write_second = writer_of_weights(ScInOL2), writer_of_weights(Newton)
 learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(Newton)
+
+
+def keep_order(weights, n_members):
+    """Change weights of a correction, that of the base behind those of members, so that what it predicts rises with
+    each member and with the base: no member's weight is below 0, and together they are at most what the base has."""
+    weights[n_members] = max(weights[n_members], -UNIT)
+    total, room = 0.0, UNIT + min(weights[n_members], 0.0)
+    for i in range(n_members):
+        weights[i] = max(weights[i], 0.0)
+        total += weights[i]
+    for i in range(n_members if total > room else 0):
+        weights[i] *= room / total
 
 
 def weights_of(state: Learner) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How the prediction of a mixture changes with those of its members, in closed form.
+"""Derivatives of the prediction of a mixture in the predictions of its members, in closed form.
 
 Margins are the log-odds of the second of two classes, the log-probabilities of more classes minus their mean over the
 classes, or the number. They are continuous in the members' predictions, and smooth but where something is clipped.
@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.losses.contract import has_log_link
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import LEAST
-from tunefree.mixing.corrections import UNIT, weights_of
+from tunefree.mixing.corrections import UNIT, keep_order, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.mixing.numbers import Range
 
@@ -36,6 +36,8 @@ class Rule(NamedTuple):
         """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
+        for weights in corrections if mixture.keeps_order else ():
+            keep_order(weights, mixture.n_members)
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
@@ -43,7 +45,7 @@ class Rule(NamedTuple):
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
     def restricted(self, awake: list[int]) -> Rule:
-        """The same rule of those members alone that are awake, by their places."""
+        """The rule restricted to the members that are awake, by their places."""
         corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
         return self._replace(base=self.base[awake], corrections=corrections)
 

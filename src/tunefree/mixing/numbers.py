@@ -34,6 +34,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -48,7 +49,7 @@ LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; l
 
 
 class Range(NamedTuple):
-    """What is known of the targets so far, and of the losses of the base (0) and of the mixture (1); in place."""
+    """Statistics of the targets so far, and of the losses of the base (0) and of the mixture (1); changed in place."""
 
     lowest: Sum  # least target
     highest: Sum  # greatest target
@@ -64,7 +65,7 @@ class Range(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Plain functions of what is known that depend on the link between predictions and targets."""
+    """Plain functions of a range that depend on the link between predictions and targets."""
 
     within: Any  # (known, number): a prediction within the range of the targets so far
     centre_of: Any  # (known): the prediction of one who knows the targets alone
@@ -124,7 +125,7 @@ def in_residuals(known, slope, curvature):
 
 
 def learn_target(known, numbers, y, base, rate):
-    """Let what is known of the targets follow a target; the part of an outlier that is too far off does not count."""
+    """Update the statistics of the targets with a target; the part of an outlier that is too far off does not count."""
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
     residual, widest = known.residual[0], widest_of(numbers)
     near = base + clip(y - base, widest * residual) if residual > 0.0 else y
@@ -133,7 +134,7 @@ def learn_target(known, numbers, y, base, rate):
 
 
 def learn_losses(known, numbers, base, mixed, rate):
-    """Let the typical losses follow those of the base and of the mixture."""
+    """Update the typical losses with the losses of the base and of the mixture."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
@@ -150,7 +151,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
     within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
     step_of, constant = link.step_of, link.constant
 
-    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+    def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
         """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
 
         These are those of the corrections, within the range and where slopes are taken.
@@ -168,6 +169,8 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
         write_second(second, 1, scratch, known.steepest[1], weight)
         for c in range(2):
             step = 0.0
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members))
             for i in range(len(features)):
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
@@ -264,13 +267,14 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         y: Annotated[np.ndarray, "float64[rows]"],
         weight: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
+        keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
         used = top.means if is_over else top.weights
         for t in range(len(members)):
             of_row, begun = members[t], base.rounds[0] > BEGUN
             candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
+            write_candidates(first, second, known, of_row, begun, keeps_order, weight[t], scratch, features, candidates)
             mixed[t, 0] = mixed_of(used, candidates)
             if weight[t] > 0.0:
                 round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]

@@ -91,7 +91,7 @@ class Context(Part):
     relative = child(RelativeWeights, LEARNED)
 
     def __init__(self, members: Members) -> None:
-        self.mixture = Mixture(len(members.names), members.width, members.loss)
+        self.mixture = Mixture(len(members.names), members.width, members.loss, bool(members.signs))
         self.forget_trees(members)
         self.record = WeightsRecord(len(members.names))
         self.conformal = ConformalRecord(members.loss)
@@ -99,7 +99,7 @@ class Context(Part):
 
     def forget_trees(self, members: Members) -> None:
         """Know nothing of generations as they were born."""
-        self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss)
+        self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss, bool(members.signs))
 
     def begun(self) -> Context:
         """A context that begins with the weights of this one's members, and without its corrections."""

@@ -95,9 +95,9 @@ class FrozenMixture(Part):
     squares = array("float64", (2,), FIXED, low=0)
     scores = child(Reservoir, LEARNED)
 
-    def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
+    def __init__(self, places: list[int], n_classes: int, loss: Any, keeps_order: bool = False) -> None:
         self.places = places
-        self.mixture = Mixture(len(places), n_classes, loss)
+        self.mixture = Mixture(len(places), n_classes, loss, keeps_order)
         self.losses, self.squares = np.zeros(3), np.zeros(2)
         self.scores = Reservoir(most=MOST_SCORES)
 

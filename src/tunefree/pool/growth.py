@@ -95,6 +95,8 @@ class Growth(Part):
         The place of each slot in the mixture, behind those of linear members.
     seen : Seen
         The latest rows, or groups.
+    signs : dict of int to int
+        Of monotone columns, by their features.
 
     Attributes
     ----------
@@ -111,7 +113,7 @@ class Growth(Part):
         Whether the latest birth found that rows are those of texts, which trees do not see.
     """
 
-    n_classes, loss, seen, clocks_of_places = argument(), argument(), argument(), argument()
+    n_classes, loss, seen, signs, clocks_of_places = argument(), argument(), argument(), argument(), argument()
     keeps_rows, has_texts = argument(), argument()
     next: Event = number(
         LEARNED, Sequence(COUNT, 2), write=lambda growth, event: setattr(growth, "next", Event(*event))
@@ -133,8 +135,8 @@ class Growth(Part):
     kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(), MOST_KINDS))
     n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
 
-    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
-        self.n_classes, self.loss, self.seen = n_classes, loss, seen
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen, signs: dict[int, int]) -> None:
+        self.n_classes, self.loss, self.seen, self.signs = n_classes, loss, seen, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
@@ -297,7 +299,8 @@ class Growth(Part):
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss)
+        signs = np.array([self.signs.get(key, 0) for key in keys.tolist()], np.int8) if self.signs else None
+        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss, signs)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))

@@ -103,7 +103,7 @@ class LinearSnapshot(Part):
 
         See :meth:`tunefree.pool.meetings.FirstMeetings.alone_in`.
         """
-        meetings, nothing = self.group.meetings, np.zeros(n_rows(X))
+        X, meetings, nothing = views.hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
         seen = {"raw": X} | {name: views.transform(view, X, nothing) for name, view in self.views.items()}
         if meetings is None:
             return seen, lambda member: None

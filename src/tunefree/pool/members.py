@@ -22,7 +22,7 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.slots import TREES, WHOLE, Slot, slots_of
+from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -55,6 +55,9 @@ class Members(Part):
         Of numbers; None for classes.
     kinds : tuple of str
         Of the trees.
+    signs : dict of int to int
+        Of monotone columns, by their features: 1 where predictions rise, -1 where they fall. Then nothing learns on
+        leaves, and the mixture keeps the order of its members.
 
     Attributes
     ----------
@@ -69,19 +72,22 @@ class Members(Part):
     has_groups : bool
     """
 
-    linear, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
+    linear, n_classes, loss, signs = argument(), argument(), argument(), argument()
+    slots, names = argument(), argument()
     online_places: list[int] = number(LEARNED, Sequence(COUNT, MOST_MEMBERS))
     has_groups = number(LEARNED, Flag())
     seen = child(Seen, LEARNED)
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
-    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...] = TREES) -> None:
-        self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds), len(MEMBERS))}
+    def __init__(
+        self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...], signs: dict[int, int]
+    ) -> None:
+        self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}
         self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
-        self.growth = Growth(self.width, loss, self.slots, self.seen)
+        self.growth = Growth(self.width, loss, self.slots, self.seen, signs)
 
     @property
     def width(self) -> int:
@@ -194,6 +200,13 @@ class Members(Part):
             return None, np.zeros(len(matrix), np.uint8)
         digests = self.growth.digests(X, matrix)
         return digests, self.growth.knows(digests).astype(np.uint8)
+
+    def is_constant(self, feature: int) -> bool:
+        """Whether the rows that are kept, if they are several, all have the same number."""
+        if self.growth is None or self.growth.whole.n_kept < 2:
+            return False
+        (column,) = self.growth.whole.kept(columns=self.growth.columns.places(np.array([feature])))["columns"].T
+        return bool((column == column[0]).all())
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

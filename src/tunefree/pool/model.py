@@ -11,14 +11,14 @@ the very row where they first appear, and reserves room for new features. It con
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
-from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.part import Part
 from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
@@ -31,7 +31,7 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import Setting
 from tunefree.pool.meetings import FirstMeetings
 from tunefree.pool.members import Members
-from tunefree.pool.options import ModelOptions, objective_of_mixture
+from tunefree.pool.options import ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
 from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single
@@ -93,6 +93,8 @@ class Model(ScoredModel):
         meeting too, where all linear members can (:mod:`tunefree.pool.meetings`).
     kinds : sequence of str, optional
         Of generations in a pool, beside those of this package; by default those that are registered.
+    monotone : sequence of Monotone, optional
+        Columns with which the predictions of a pool rise or fall; for numbers, and two classes.
 
     Attributes
     ----------
@@ -131,14 +133,17 @@ class Model(ScoredModel):
         member_settings: list[Setting] | None = None,
         replays: bool = False,
         kinds: Any = None,
+        monotone: Iterable[Monotone] = (),
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds
+        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds, tuple(monotone)
         self.options = options = ModelOptions(*chosen)
         self.task, self.classes = task, list(classes)
+        self._check_monotone(self.classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        self.linear = LinearGroup(options.linear_settings, *member_arguments)
+        monotone_features = [one.feature for one in options.monotone]
+        self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
         self.ended_by: str | None = None
@@ -149,8 +154,26 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            return Pool(Members(self.linear, n_classes, loss, (*TREES, *options.kinds)))
+            kinds = TREES[:1] if options.monotone else (*TREES, *options.kinds)
+            return Pool(Members(self.linear, n_classes, loss, kinds, self._signs()))
         return Single(self.linear, n_classes if options.is_calibrated else None)
+
+    @property
+    def last_class(self) -> Any:
+        """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
+        first, second = self.classes if len(self.classes) == 2 else (None, None)
+        return first if type(first) is type(second) and first is not None and second < first else second
+
+    def _signs(self) -> dict[int, int]:
+        """Signs of monotone columns by their features, for the class that members take for the second one."""
+        turn = -1 if self.classes[:1] == [self.last_class] else 1
+        return {one.feature: turn * one.sign for one in self.options.monotone}
+
+    def _check_monotone(self, classes: Sequence[Any]) -> None:
+        """Raise a DataError if these are more than two classes where columns are monotone."""
+        if self.options.monotone and len(classes) > 2:
+            problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
+            raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
 
     def _parts(self) -> dict[str, Part]:
         """What was learned, by the names that files have for it."""
@@ -345,6 +368,10 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
+        for one in self.options.monotone:
+            if self.pool.members.is_constant(one.feature):
+                problem = "is monotone, and has the same value in all rows"
+                raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
@@ -357,8 +384,11 @@ class Model(ScoredModel):
     def add_class(self, label: Any) -> None:
         """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
         self.check_room_for_a_class()
+        self._check_monotone([*self.classes, label])
         before = self.n_outputs
         self.classes.append(label)
+        if self.options.monotone:
+            self.predictor.members.signs.update(self._signs())
         self.predictor.add_class(self.options.objective(self.n_outputs), self.n_outputs, len(self.classes))
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
@@ -413,6 +443,7 @@ class Model(ScoredModel):
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
+        header |= {"monotone": [one._asdict() for one in self.options.monotone]} if self.options.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
@@ -429,6 +460,7 @@ class Model(ScoredModel):
         chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
         config = None if family is None or config is None else family.restored_config(config)
         chosen["kinds"] = tuple(header.get("kinds", ()))
+        chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
         for name, part in model._parts().items():
             restored_part(part, name, arrays, header[name])

@@ -4,7 +4,7 @@ texts."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunefree.core.errors import ModelError
 from tunefree.generations import kinds
@@ -30,6 +30,14 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TEXTS,
 )
 POOL = "pool"
+
+
+class Monotone(NamedTuple):
+    """A column with which predictions rise, or fall: numbers, or the log-odds of the second of the sorted classes."""
+
+    name: str
+    feature: int  # of dense numbers
+    sign: int  # 1 or -1
 
 
 def special_about(learner: str) -> Traits:
@@ -85,6 +93,7 @@ class ModelOptions:
     member_settings: Any = None  # a tuple of Setting
     replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
     kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
+    monotone: tuple[Monotone, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what was chosen, and add what follows from it."""
@@ -95,7 +104,8 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        registered = kinds.registered() if self.kinds is None and self.is_pool else tuple(self.kinds or ())
+        is_open = self.kinds is None and self.is_pool and not self.monotone  # other kinds are not monotone
+        registered = kinds.registered() if is_open else tuple(self.kinds or ())
         values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -210,11 +210,21 @@ class Pool(Part):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            digests, contexts = self.members.recognised(rows, matrix)
+            digests, contexts = self.recognised(rows, matrix)
             self.wait(digests, predictions)
             piece_mixed = self._mixed(predictions, contexts, self.has_finished)
             mixed.append(self._as_targets(piece_mixed, offsets[contexts, None]))
         return np.concatenate(mixed)
+
+    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Digests and contexts (n,) of rows to come, see :meth:`tunefree.pool.members.Members.recognised`.
+
+        Where columns are monotone, all rows are predicted by the mixture of most of the latest rows.
+        """
+        digests, contexts = self.members.recognised(X, matrix)
+        if self.members.signs:
+            contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
+        return digests, contexts
 
     def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
         """Remember the predictions of members (n, M, K) of rows whose targets may come."""

@@ -112,6 +112,7 @@ class LinearRow:
         self.target[0], self.weight[0] = target, weight
         raw, first, n_words = self.values[0], self.first, X.values.size
         raw[1:first] = X.numbers[0]
+        raw[self.group.hidden] = 0.0
         last = first + X.codes.size
         if last > first:
             self.indices[first:last] = X.codes[0]
@@ -140,6 +141,7 @@ class LinearRow:
         self.learning.run()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
+        row.values[1 : self.first] = X.numbers[0]
         self.group.has_learned_row(row, weight)
 
     def respond(self) -> None:
@@ -360,7 +362,7 @@ class SingleRows:
 
         def use_row(row: SingleRow) -> tuple[np.ndarray, float]:
             matrix = pool.members.matrix(X)
-            digests, (context,) = pool.members.recognised(X, matrix)
+            digests, (context,) = pool.recognised(X, matrix)
             row.predict(X, matrix, context)
             pool.wait(digests, row.written)
             return row.mixed.copy(), float(pool.offsets[context])

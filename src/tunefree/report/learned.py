@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+from functools import partial
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -17,6 +18,7 @@ from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.estimated_loss import estimated_loss
+from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
@@ -163,6 +165,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     return [
         Fact("rows learned", rows, COUNT, "rows"),
         *known(
+            Fact("monotone", model.options.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
@@ -175,6 +178,13 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         *facts_of_columns(trained),
         *_kept_rows(trained),
     ]
+
+
+def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
+    """How predictions change with monotone columns, and what is left out for that."""
+    what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
+    changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
+    return f"{what} {changes}; without randomised trees and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:

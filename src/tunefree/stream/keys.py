@@ -136,7 +136,7 @@ def category_seed(column: str) -> int:
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
-    """What part of all keys is below each, in single precision."""
+    """The fraction of all keys below each, in single precision."""
     return (keys / 2.0**64).astype(np.float32)
 
 

@@ -7,18 +7,20 @@ booleans. What that learns, texts, lists, dates, times and hashed features are n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import abc
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, table
+from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text
 from tunefree.stream import keys as dictionary
 from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_key
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 KINDS = "number", "category", "boolean"
+TEXTS = Sequence(Text())
 _ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
 
@@ -37,7 +39,7 @@ class Column(NamedTuple):
         """Names of the numbers that it adds to rows."""
         return [self.name] if self.kind == "number" else []
 
-    def numbers(self, values: Sequence[Any]) -> np.ndarray:
+    def numbers(self, values: abc.Sequence[Any]) -> np.ndarray:
         """Values as numbers, NaN where one is missing."""
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
@@ -87,6 +89,18 @@ class PlainEncoder:
     [[39.0], [50.0]]
     """
 
+    header: ClassVar[dict[str, Any]] = {  # of files, as far as it is read
+        "columns": Optional(
+            Sequence(
+                {"name": Text(), "kind": Text(), "since": Optional(COUNT), "na_values": Optional(TEXTS)}
+                | dict.fromkeys(("numbers", "words"), Optional(Flag()))
+            )
+        ),
+        "hash_bits": Optional(COUNT),
+        "typed": Optional(Flag()),
+        **dict.fromkeys(("na_values", "kept"), Optional(TEXTS)),
+    }
+
     def __init__(self, columns: list[Column], keys: Any, column_of: np.ndarray) -> None:
         self.columns, self.keys = columns, keys
         self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
@@ -101,7 +115,7 @@ class PlainEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
         """The encoder of a model file; a DataError if only that of tables encodes its rows."""
         columns = [_column(header, **column) for column in header.get("columns", ())]
-        if not columns or header["hash_bits"]:
+        if not columns or header.get("hash_bits"):
             raise DataError("lines of text and hashed features need Arrow", remedy=BY_ARROW)
         first = 1 + sum(len(column.dense_names()) for column in columns)
         keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
@@ -144,14 +158,14 @@ class PlainEncoder:
         columns = np.array(numbers).reshape(len(numbers), n).T
         return table(columns, np.arange(1, 1 + len(numbers)), ids, _words(words, n), [*codes])
 
-    def values(self, rows: Any) -> list[Sequence[Any]]:
+    def values(self, rows: Any) -> list[abc.Sequence[Any]]:
         """The values of each column."""
         names = [column.name for column in self.columns]
         if isinstance(rows, np.ndarray):
             if rows.ndim != 2 or rows.shape[1] != len(names):
                 raise DataError(f"an array of shape {rows.shape}", remedy=f"pass rows of {len(names)} columns")
             return [*rows.T]
-        if not isinstance(rows, Mapping):
+        if not isinstance(rows, abc.Mapping):
             rows = {name: [row.get(name, _ABSENT) for row in rows] for name in names}
         n = max((len(rows[name]) for name in names if name in rows), default=0)
         values = [rows.get(name, [_ABSENT] * n) for name in names]
@@ -180,7 +194,7 @@ def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **opti
     return Column(name, kind, options.get("numbers", False), options.get("words", False), bool(since), frozenset(gone))
 
 
-def _category_keys(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The keys (n,) of categories, and whether a row has one."""
     missing, seed = missing_key(column.name), category_seed(column.name)
     texts = [column.text(value, row) for row, value in enumerate(values)]

@@ -16,7 +16,7 @@ from tunefree.core.errors import DataError, warn
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.model_files.plan import Plan
+from tunefree.model_files.plan import Plan, signs_of
 from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
@@ -45,7 +45,7 @@ from tunefree.training.reading import (
     in_its_notation,
 )
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
-from tunefree.training.roles import note_roles
+from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
@@ -135,7 +135,7 @@ def train(
 
 
 def check_weighed(trained: Trained, name: str | None = None) -> None:
-    """Raise a DataError if all rows weigh nothing; ``name`` is that of the file."""
+    """Raise a DataError if the weights of all rows are 0; ``name`` is the name of the file."""
     plan, targets = trained.plan, trained.model.record.targets
     if trained.progress.progressive[0].weight == 0.0 and targets.weight == 0.0:
         option = "sample_weight" if plan.sample_weight is not None else "class_weight"
@@ -351,7 +351,7 @@ class _Reader:
 
 
 def n_forgotten(encoder: Any) -> int:
-    """How many features the encoder of a source has forgotten; only that of tables forgets any."""
+    """How many features the encoder of a source has forgotten; only the encoder of tables forgets."""
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
@@ -376,7 +376,7 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
 
 
 def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
-    """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
+    """A model that goes on, and the batches to learn; the rest of a stream is read as its beginning was."""
     encoder = source.known or earlier.encoder
     if earlier.progress.position.row or source.known is not None:
         chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))
@@ -391,11 +391,9 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
-    def model_of(
-        task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
-    ) -> Model:
+    def model_of(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, **options: Any) -> Model:
         chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return Model(*chosen, n_features, config, settings, replays=replays)
+        return Model(*chosen, n_features, config, settings, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
@@ -406,7 +404,8 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
-    make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits))
+    monotone = monotone_columns(encoder.columns, signs_of(plan.monotone), source.name) if plan.monotone else ()
+    make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits), monotone=monotone)
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
     return blank(
