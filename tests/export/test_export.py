@@ -68,6 +68,8 @@ MODELS = {
     "few rows": lambda: TuneFreeClassifier().fit(X[:50], YES[:50]),
     "goes on": lambda: TuneFreeClassifier().fit(X[:400], YES[:400]).partial_fit(X[400:], YES[400:]),
     "numbers go on": lambda: TuneFreeRegressor().partial_fit(X, 1e3 * NOISY + 1e6),
+    "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
+    "monotone numbers": lambda: TuneFreeRegressor(monotone={"x": 1}).fit(X, NOISY),
     "groups": lambda: TuneFreeClassifier().fit(X, YES, groups=np.arange(len(X)) // 3),
     "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
     "average": lambda: OnlineClassifier("scinol2", average=True).fit(X, YES),
