@@ -228,10 +228,7 @@ def together(blocks: list[Block]) -> Block:
 
 def copied(X: Block) -> Block:
     """A block in memory of its own."""
-    arrays: dict[str, Any] = {
-        name: array.copy() for name, array in X._asdict().items() if isinstance(array, np.ndarray)
-    }
-    return X._replace(**arrays)
+    return Block._make(value.copy() if isinstance(value, np.ndarray) else value for value in X)
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:

@@ -35,7 +35,6 @@ from tunefree.pool.slots import Slot
 from tunefree.pool.views import COMPILED
 
 ROOM = 64  # for codes and words at least
-LIKE = 2  # rows that are predicted like others before arrays are made
 Result = TypeVar("Result")
 Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
@@ -346,17 +345,14 @@ class SingleRows:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._row: SingleRow | None = None
-        self._bound, self._key, self._met = list[Any](), tuple[Any, ...](), 0
+        self._bound, self._key = list[Any](), tuple[Any, ...]()
         self._is_foreseen = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
 
     def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
-        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others.
-
-        That is so of the first rows after members changed: arrays are made for more than a few rows.
-        """
+        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others."""
 
         def use_row(row: SingleRow) -> tuple[np.ndarray, float]:
             matrix = pool.members.matrix(X)
@@ -396,16 +392,14 @@ class SingleRows:
         bound_parts = _bound(pool)
         key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, bound_parts)
         if key != self._key:
-            self._key, self._bound, self._met, self._row = key, bound_parts, 0, None
+            self._key, self._bound, self._row = key, bound_parts, None
             self._is_foreseen = _is_foreseen(pool)
         meetings = pool.members.linear.meetings
         has_slots = meetings is not None and meetings.first and reach(X) > meetings.first
         if not self._is_foreseen or has_slots:
             return None
         if self._row is None or not self._row.linear.is_like(X):
-            self._met += 1
-            self._row = SingleRow(pool, X) if self._met > LIKE else None
-            self._met = 0 if self._met > LIKE else self._met
+            self._row = SingleRow(pool, X)
         return self._row
 
 
