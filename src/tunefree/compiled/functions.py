@@ -121,22 +121,20 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
     def table_of(*values: Any) -> bytes:
         if len(values) != n_parameters:
             raise TypeError(f"{declaration.name} takes {n_parameters} arguments, not {len(values)}")
-        addresses, state_lengths, flat = list[int](), list[int](), values
-        if records:  # of which the arguments take the place
-            flat, start = list[Any](), 0
-            for k, kind, is_state, name in records:
-                value = values[k]
-                if type(value) is not kind:
-                    raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
-                flat += values[start:k]
-                start = k + 1
-                if is_state:
-                    memory = memory_of(value)
-                    addresses += memory[0]
-                    state_lengths += memory[1]
-                else:
-                    flat += value
-            flat += values[start:]
+        addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
+        for k, kind, is_state, name in records:
+            value = values[k]
+            if type(value) is not kind:
+                raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+            flat += values[start:k]
+            start = k + 1
+            if is_state:
+                memory = memory_of(value)
+                addresses += memory[0]
+                state_lengths += memory[1]
+            else:
+                flat += value
+        flat += values[start:]
         arrays, numbers = arrays_of(flat), numbers_of(flat)
         lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
         try:

@@ -27,7 +27,8 @@ from tunefree.core.rows import Block, rows_at, together
 from tunefree.core.schema import Number
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
-from tunefree.pool.ledger import joined
+from tunefree.pool.contexts import NEW
+from tunefree.pool.ledger import LearnedRows, joined
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
@@ -74,17 +75,15 @@ class Balance(Part):
         """Rows in the sample."""
         return sum(len(part.weights) for part in self.parts)
 
-    def observe(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
-        """Let rows of a weight above 0 be candidates for the sample.
+    def observe(self, rows: LearnedRows) -> None:
+        """Judge predictions of new rows, and let rows of a weight above 0 be candidates for the sample."""
+        evidence = np.where(rows.contexts == NEW, rows.judging, 0.0)
+        self._judge(rows.mixed[:, 0], rows.y, rows.weight, evidence, rows.numbers)
+        if rows.members.growth is not None:
+            self._sample(rows.X, rows.weight, rows.numbers, len(rows.members.growth.columns.keys))
 
-        Parameters
-        ----------
-        X : block of rows
-        weight, numbers : (n,) arrays
-            ``numbers`` count the rows learned with each.
-        n_columns : int
-            Of the rows so far.
-        """
+    def _sample(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
+        """Let rows be candidates, whose numbers count those learned with each, and which have so many columns."""
         rows = np.flatnonzero((weight > 0.0) & (numbers % self.step == 0))
         if len(rows):
             self.parts.append(Sampled(together([rows_at(X, rows)]), weight[rows]))
@@ -105,7 +104,7 @@ class Balance(Part):
         """Bring the rows of the sample together."""
         self.parts = [self.sample] if self.parts else []
 
-    def judge(
+    def _judge(
         self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
     ) -> None:
         """Add rows (n,) that were predicted before they were learned to the sums."""

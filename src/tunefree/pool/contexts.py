@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.part import LEARNED, Part, child
-from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
+from tunefree.pool.groups import starts_of_runs
+from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.members import Members
 from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.weights_record import WeightsRecord
@@ -39,8 +41,9 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
     array([ 0, 11,  2])
     """
     is_known = contexts == KNOWN
-    if is_known.all() or not is_known.any():
-        return mix_context(KNOWN if len(contexts) and is_known[0] else NEW, slice(None))
+    n_known = int(np.count_nonzero(is_known))
+    if n_known in (0, len(contexts)):
+        return mix_context(KNOWN if n_known else NEW, slice(None))
     places = np.flatnonzero(~is_known), np.flatnonzero(is_known)
     parts = [mix_context(number, rows) for number, rows in enumerate(places)]
     results = np.empty((len(contexts), *parts[0].shape[1:]), parts[0].dtype)
@@ -100,6 +103,18 @@ class Context(Part):
     def forget_trees(self, members: Members) -> None:
         """Know nothing of generations as they were born."""
         self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss)
+
+    def observe(self, rows: LearnedRows) -> None:
+        """Record how far off the mixture was on rows, and how it and the members predicted them."""
+        growth, members = rows.members.growth, rows.members
+        columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
+        predicted = rows.observed.matrix, rows.mixed, rows.y
+        self.conformal.observe(Judged(*predicted, rows.judging, rows.numbers, rows.draws, rows.weight), *columns)
+        judged = np.flatnonzero(rows.relative > 0.0)
+        if growth is not None and len(judged):
+            predictions, y = np.concatenate([rows.predictions, rows.mixed[:, None]], axis=1)[judged], rows.y[judged]
+            starts = None if rows.groups is None else starts_of_runs(rows.groups[judged])
+            self.record.observe(members.losses(predictions, y), rows.relative[judged], starts)
 
     def begun(self) -> Context:
         """A context that begins with the weights of this one's members, and without its corrections."""

@@ -137,9 +137,10 @@ class FirstPassRecord(Part):
     ) -> None:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
+        They may wait, so nobody may write to these arrays.
+
         A row of weight 0, which all members keep back, says nothing of the risk.
         """
-        rows = rows._replace(y=rows.y.copy())  # others may write to theirs while these wait
         self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
             self._flush()
@@ -149,12 +150,11 @@ class FirstPassRecord(Part):
 
     def _flush(self) -> None:
         """Add the rows that wait."""
-        predicted_rows = self._ledger.take()
-        if predicted_rows is not None:
-            self._add(predicted_rows)
+        self._ledger.flush(self._add)
 
     def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
         (X, y, learned, weight), predictions, row_losses = predicted_rows
+        row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
             record_evidence(self._evidence, objective, *arrays)

@@ -18,8 +18,8 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
 from tunefree.generations.reservoir import FEWEST_KEPT, Reservoir
-from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
+from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_KINDS, MOST_LINEAR_ROWS, TREES, WHOLE, Slot, kinds_in
 from tunefree.pool.windows import LENGTHS, Window
 
@@ -93,8 +93,6 @@ class Growth(Part):
         Of numbers; None for classes.
     slots : dict of Slot to int
         The place of each slot in the mixture, behind those of linear members.
-    seen : Seen
-        The latest rows, or groups.
 
     Attributes
     ----------
@@ -111,7 +109,7 @@ class Growth(Part):
         Whether the latest birth found that rows are those of texts, which trees do not see.
     """
 
-    n_classes, loss, seen, clocks_of_places = argument(), argument(), argument(), argument()
+    n_classes, loss, clocks_of_places = argument(), argument(), argument()
     keeps_rows, has_texts = argument(), argument()
     next: Event = number(
         LEARNED, Sequence(COUNT, 2), write=lambda growth, event: setattr(growth, "next", Event(*event))
@@ -133,8 +131,8 @@ class Growth(Part):
     kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(), MOST_KINDS))
     n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
 
-    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
-        self.n_classes, self.loss, self.seen = n_classes, loss, seen
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int]) -> None:
+        self.n_classes, self.loss = n_classes, loss
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
@@ -154,7 +152,7 @@ class Growth(Part):
         for generation in generations:
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
-    def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
+    def observed(self, X: Any, learned: np.ndarray | None = None) -> Observed:
         """Rows of a block as generations see them, of which some (n,) are learned, or none."""
         matrix = self.columns.matrix(X, learned)
         return Observed(matrix, self.digests(X, matrix))
@@ -180,9 +178,9 @@ class Growth(Part):
         newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
         return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
-    def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
-        known = self.seen.knows(digests)
+    def remembers(self, digests: np.ndarray) -> np.ndarray:
+        """Which rows (n,) some generation awake may remember."""
+        known = np.zeros(len(digests), bool)
         births = {
             (clock, of.rows): of
             for (clock, _), same_kind in self.awake.items()
@@ -193,11 +191,13 @@ class Growth(Part):
             known |= generation.knows(digests)
         return known
 
-    def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
-        """Keep rows that were learned."""
+    def observe(self, rows: LearnedRows) -> None:
+        """Keep rows of a weight above 0 for generations to come."""
         if self.keeps_rows and self.columns.is_for_trees:
+            learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # all: no copy
+            matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
-                reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
+                reservoir.add(matrix, y, weight, digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
         """Let happen what is due after so many rows, or was before; whether generations of all rows took over.

@@ -81,7 +81,7 @@ class Members(Part):
         self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
-        self.growth = Growth(self.width, loss, self.slots, self.seen)
+        self.growth = Growth(self.width, loss, self.slots)
 
     @property
     def width(self) -> int:
@@ -130,7 +130,7 @@ class Members(Part):
         """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
-        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(run_groups)
+        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
@@ -140,13 +140,15 @@ class Members(Part):
 
         Rows of groups were predicted ``ahead``.
         """
-        observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
-        observed = observed if self.growth is None else self.growth.observe(X, weight > 0.0)
+        if self.growth is None:
+            observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
+        else:
+            observed = self.growth.observed(X, weight > 0.0)
         if ahead is not None:
             return observed._replace(digests=ahead.groups), ahead.is_known
         if self.growth is None:
             return observed, np.zeros(len(weight), bool)
-        is_known = self.growth.knows(observed.digests)
+        is_known = self.growth.remembers(observed.digests)
         return observed, is_known | self.seen.add(observed.digests, weight)
 
     def learn(
@@ -193,7 +195,7 @@ class Members(Part):
         if self.growth is None or self.has_groups:
             return None, np.zeros(len(matrix), np.uint8)
         digests = self.growth.digests(X, matrix)
-        return digests, self.growth.knows(digests).astype(np.uint8)
+        return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

@@ -307,26 +307,27 @@ class Model(ScoredModel):
 
     def _record(self, rows: LabelledRows, margins: np.ndarray, again: bool) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
-        objective, is_kept_back, is_known = self.objective, np.isnan(margins[:, 0]), np.ones(len(margins), bool)
-        targets = rows.y if self.task == "regression" else self.targets_of(rows.y)
+        is_kept_back, is_unknown = np.isnan(margins[:, 0]), np.zeros(len(margins), bool)
         margins[is_kept_back] = 0.0
-        if self.task == "regression" and not again:
-            means = self.record.targets.add(rows.weight, rows.y)
-            is_known = ~np.isnan(means)
-            if is_kept_back.any():
-                margins[is_kept_back, 0] = objective.loss.prediction_of(np.nan_to_num(means))[is_kept_back]
-        losses = measured(objective, targets, margins)
+        if self.task == "classification":
+            targets = self.targets_of(rows.y)
+        else:
+            targets = rows.y.copy()  # which others may write to before it is recorded
+            if not again:
+                means = self.record.targets.add(rows.weight, rows.y)
+                is_unknown = np.isnan(means)
+                mean_predictions = self.objective.loss.prediction_of(np.nan_to_num(means))
+                margins[is_kept_back, 0] = mean_predictions[is_kept_back]
+        losses = measured(self.objective, targets, margins)
         entries, met = self.linear.take_latest()
         if again:
             self.record.is_over = True
             return margins, losses
-        counted = np.where(is_known, rows.evaluation_weight, 0.0)
-        arrays = map(np.ascontiguousarray, (targets, np.where(is_kept_back, 0.0, rows.weight), counted))
-        self.record.add(
-            objective, LabelledRows(entries, *arrays), margins, np.where(np.isnan(losses), 0.0, losses), met
-        )
+        counted = np.where(is_unknown, 0.0, rows.evaluation_weight)
+        labelled = LabelledRows(entries, targets, np.where(is_kept_back, 0.0, rows.weight), counted)
+        self.record.add(self.objective, labelled, margins, losses, met)
         is_late = is_kept_back & (rows.evaluation_weight > 0.0)
-        return margins, np.where(is_known & ~is_late, losses, np.nan)
+        return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
         """Margins (n, K) of log-probabilities, one of up to two classes; what is predicted otherwise as it is."""

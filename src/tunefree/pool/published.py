@@ -61,7 +61,7 @@ def remembered(model: Model, X: Any) -> list[Remembered | None]:
     if model.pool is None or not model.pool.waiting.rows or model.pool.members.growth is None:
         return [None] * len(X.pointers[1:])
     waiting, model.pool.waiting = model.pool.waiting, Waiting()
-    digests = model.pool.members.growth.observe(X).digests.tolist()
+    digests = model.pool.members.growth.observed(X).digests.tolist()
     kept = [waiting.rows.get(digest) for digest in digests]
     pairs = zip(digests, kept, strict=True)
     return [

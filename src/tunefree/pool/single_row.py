@@ -9,10 +9,10 @@ that.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import Any, TypeVar
+from operator import is_
+from typing import Any
 
 import numpy as np
 
@@ -35,21 +35,11 @@ from tunefree.pool.slots import Slot
 from tunefree.pool.views import COMPILED
 
 ROOM = 64  # for codes and words at least
-Result = TypeVar("Result")
 Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
 
 class LinearRow:
-    """A row as linear members see it, and what they predict.
-
-    Parameters
-    ----------
-    group : LinearGroup
-    X : Block
-        A row like those to come.
-    written : (m, 1, K) array
-        Where predictions are written.
-    """
+    """A row like ``X`` as linear members see it, and what they predict, which is written to an array (m, 1, K)."""
 
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
         p = X.numbers.shape[1]
@@ -69,33 +59,27 @@ class LinearRow:
         self.seeing = Program([(COMPILED[type(view)], view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
-        self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
+        rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         self.read = [(weights.copy(), units.copy()) for weights, units in group.present().reads]
-        self.reading, self.n_changes = Program([*self._reading()]), group.n_changes
-        self.scoring, self.learning = Program([*self._scoring()]), Program([*self._learning()])
+        members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
+        self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
+        learners: list[Any] = [
+            (type(member.state), member.state, read) for member, read, *_ in members if not member.fixed
+        ]
+        self.reading = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in learners])
+        rows_to_learn = ((member, (row, self.target, self.weight, margins)) for member, _, row, margins in members)
+        self.learning = Program(
+            [
+                passes.call_on(member.state, member.objective, row_arrays, passes.NOTHING_MET, member.offsets)
+                for member, row_arrays in rows_to_learn
+            ]
+        )
+        self.n_changes = group.n_changes
 
     def is_like(self, X: Block) -> bool:
         """Whether a row is like the one that this was made for."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
         return is_alike and self.room >= X.codes.size + X.values.size
-
-    def _reading(self) -> Iterator[Call]:
-        """The calls by which the weights of members are known."""
-        for member, read in zip(self.group.members, self.read, strict=True):
-            if member.fixed is None:
-                learner: Any = type(member.state)
-                yield reading(learner, member.state.n_outputs == 1), member.state, *read
-
-    def _scoring(self) -> Iterator[Call]:
-        """The calls in which members predict the row."""
-        for read, row, margins in zip(self.read, self.rows, self.written, strict=True):
-            yield score_rows, *read, row, margins
-
-    def _learning(self) -> Iterator[Call]:
-        """The calls in which members predict the row, and learn it."""
-        for member, row, predictions in zip(self.group.members, self.rows, self.written, strict=True):
-            row_arguments = row, self.target, self.weight, predictions
-            yield passes.call_on(member.state, member.objective, row_arguments, passes.NOTHING_MET, member.offsets)
 
     def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
@@ -141,22 +125,13 @@ class LinearRow:
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
         self.group.has_learned_row(row, weight)
 
-    def respond(self) -> None:
-        """Write NaN over predictions that are no finite numbers."""
-        if not np.isfinite(self.written).all():
-            self.written[~np.isfinite(self.written).all(axis=(1, 2))] = np.nan
-
 
 class GenerationsRow:
     """A row as generations see it, and what they predict.
 
-    Parameters
-    ----------
-    members : Members
-    awake : list of (clock, kind, age, generation)
-        Generations know all classes since their birth. Linear ones are last, and before them trees that are averaged.
-    written : (predictions, 1, K) array
-        Where predictions are written: of trees as they were born, of what learns on leaves, of linear generations.
+    Those that are awake know all classes since their birth. Linear ones are last, and before them trees that are
+    averaged. They write to an array (predictions, 1, K): of trees as they were born, of what learns on leaves, of
+    linear generations.
     """
 
     def __init__(self, members: Members, awake: list[Named], written: np.ndarray) -> None:
@@ -243,17 +218,10 @@ class GenerationsRow:
 
 
 class SingleRow:
-    """A row, and what members and mixture predict of it.
+    """A row like ``X``, and what members and mixture of a pool predict of it, made for what is bound."""
 
-    Parameters
-    ----------
-    pool : Pool
-        Its members are those of :func:`is_foreseen`.
-    X : Block
-        A row like those to come.
-    """
-
-    def __init__(self, pool: Any, X: Block) -> None:
+    def __init__(self, pool: Any, X: Block, bound: list[Any]) -> None:
+        self.bound = bound
         members: Members = pool.members
         group, growth = members.linear, members.growth
         awake = [] if growth is None else sorted(growth.generations(), key=_order)
@@ -315,7 +283,9 @@ class SingleRow:
 
     def _write(self) -> None:
         """Write down what all members predict at their places."""
-        self.linear.respond()
+        of_linear = self.linear.written
+        if not np.isfinite(of_linear).all():  # which are no predictions
+            of_linear[~np.isfinite(of_linear).all(axis=(1, 2))] = np.nan
         self.generations.respond()
         member_predictions = self.predicted[:, 0]
         if self.members.loss is None:
@@ -340,28 +310,26 @@ def _slots(awake: list[Named]) -> Iterator[Slot]:
 
 
 class SingleRows:
-    """Predicts single rows of a pool, as long as its members stay what they are; another thread meanwhile waits not."""
+    """Predicts and learns single rows of a pool, in arrays that each thread has for itself meanwhile."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._row: SingleRow | None = None
-        self._bound, self._key = list[Any](), tuple[Any, ...]()
-        self._is_foreseen = False
+        self.rows: list[SingleRow] = []  # that no thread is using
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
 
     def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
         """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others."""
-
-        def use_row(row: SingleRow) -> tuple[np.ndarray, float]:
-            matrix = pool.members.matrix(X)
-            digests, (context,) = pool.members.recognised(X, matrix)
-            row.predict(X, matrix, context)
-            pool.wait(digests, row.written)
-            return row.mixed.copy(), float(pool.offsets[context])
-
-        return self._use(pool, X, use_row)
+        row = self._taken(pool, X)
+        if row is None:
+            return None
+        matrix = pool.members.matrix(X)
+        digests, (context,) = pool.members.recognised(X, matrix)
+        row.predict(X, matrix, context)
+        pool.wait(digests, row.written)
+        predicted = row.mixed.copy(), float(pool.offsets[context])
+        self.rows.append(row)
+        return predicted
 
     def learn(
         self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
@@ -370,37 +338,29 @@ class SingleRows:
 
         ``weights`` are relative to those of all rows before, and of those before in the context.
         """
-
-        def use_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
-            row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
-            return row.written.copy(), row.mixed.copy()
-
-        return None if pool.members.linear.meetings else self._use(pool, X, use_row)
-
-    def _use(self, pool: Any, X: Block, use_row: Callable[[SingleRow], Result]) -> Result | None:
-        """What a function makes of the arrays for this row; None if there are none, or another thread is using them."""
-        if not self._lock.acquire(blocking=False):
+        row = None if pool.members.linear.meetings else self._taken(pool, X)
+        if row is None:
             return None
+        row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
+        predicted = row.written.copy(), row.mixed.copy()
+        self.rows.append(row)
+        return predicted
+
+    def _taken(self, pool: Any, X: Block) -> SingleRow | None:
+        """Arrays for this row, which are made where there are none; None where rows are not foreseen here."""
+        bound = _bound(pool)
         try:
-            row = self._ready(pool, X)
-            return None if row is None else use_row(row)
-        finally:
-            self._lock.release()
-
-    def _ready(self, pool: Any, X: Block) -> SingleRow | None:
-        """The arrays for this row, after making them where they are due."""
-        bound_parts = _bound(pool)
-        key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, bound_parts)
-        if key != self._key:
-            self._key, self._bound, self._row = key, bound_parts, None
-            self._is_foreseen = _is_foreseen(pool)
+            row = self.rows.pop()
+        except IndexError:  # the first row, or other threads use them
+            row = None
+        if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
+            self.rows, row = [], None
         meetings = pool.members.linear.meetings
-        has_slots = meetings is not None and meetings.first and reach(X) > meetings.first
-        if not self._is_foreseen or has_slots:
+        if meetings is not None and meetings.first and reach(X) > meetings.first:
             return None
-        if self._row is None or not self._row.linear.is_like(X):
-            self._row = SingleRow(pool, X)
-        return self._row
+        if row is None or not row.linear.is_like(X):
+            row = SingleRow(pool, X, bound) if _is_foreseen(pool) else None
+        return row
 
 
 def _is_foreseen(pool: Any) -> bool:
@@ -413,10 +373,11 @@ def _is_foreseen(pool: Any) -> bool:
 
 
 def _bound(pool: Any) -> list[Any]:
-    """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
+    """What arrays and calls are made for: they are made anew where one of these is another object."""
     linear, growth = pool.members.linear, pool.members.growth
-    generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
-    states = (part for member in linear.members for part in (member.state, member.objective))
-    context_parts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
-    pool_parts = *context_parts, linear.members, growth
-    return [*pool_parts, *states, *linear.views.values(), *generations]
+    parts = [pool.has_finished, pool.members.width, linear.n_features, linear.members, growth, *linear.views.values()]
+    for member in linear.members:
+        parts += member.state, member.objective
+    for context in pool.contexts:
+        parts += context.mixture.corrections, context.frozen.losses
+    return parts if growth is None else [*parts, *growth.awake.values()]  # lists that are replaced at a takeover

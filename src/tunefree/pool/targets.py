@@ -310,6 +310,8 @@ def join_margins(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
     A class that was not known yet has the margin -inf. One margin becomes those of classes 0 and 1, the first of
     which is 0.
     """
+    if len(pieces) == 1 and pieces[0].shape[1] == n_outputs:
+        return pieces[0].copy()
     joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
     for wide, piece in zip(joined, pieces, strict=True):
         if piece.shape[1] == n_outputs:
