@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
-from tunefree.pool.model import Model
-from tunefree.pool.published import published
+from tunefree.pool.model import Model, published
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
 from tunefree.pool.targets import Labels
 

@@ -48,17 +48,9 @@ class Sampled(NamedTuple):
 class Balance(Part):
     """What decides by which constant the logarithms that a pool predicts are raised.
 
-    Attributes
-    ----------
-    shifts : (2,) array
-        The constant for rows of each context (:mod:`tunefree.pool.contexts`).
-    step : int
-        Rows whose number it divides are the sample; a power of two.
-    parts : list of Sampled
-        The sample.
-    sums : (4,) array
-        Of the targets, predictions and squared residuals of rows that are evidence, with weights w_t, and of the
-        targets of all rows, with their own.
+    ``shifts`` are these constants for rows of each context (:mod:`tunefree.pool.contexts`). Rows whose number the
+    ``step`` divides, a power of two, are the sample. ``sums`` are of the targets, predictions and squared residuals of
+    rows that are evidence, with weights w_t, and of the targets of all rows, with their own.
     """
 
     shifts = array("float64", (2,), FIXED)

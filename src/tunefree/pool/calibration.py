@@ -72,22 +72,10 @@ def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
 
 
 def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Learn rows in order.
+    """Learn margins (n, 1) or (n, K) that were predicted, with classes (n,), and weights (n,), 0 of rows not learned.
 
-    Parameters
-    ----------
-    calibration : Calibration
-    margins : (n, 1) or (n, K) array
-        Predicted before the rows were learned.
-    codes : (n,) array
-        The class of each row.
-    weight : (n,) array
-        Sample weights; rows of weight 0 are not learned.
-
-    Returns
-    -------
-    (n, K) array
-        The logarithms of what is proportional to the probabilities, as they were before each row was learned.
+    Returns the logarithms (n, K) of what is proportional to the probabilities, as they were before each row was
+    learned.
     """
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
@@ -99,14 +87,7 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
 
 
 def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
-    """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
-
-    Parameters
-    ----------
-    calibration : Calibration or None
-        None where margins are log-odds themselves.
-    margins : (n, 1) or (n, K) array
-    """
+    """Logarithms (n, K) of what is proportional to the probabilities; without a calibration they are the margins."""
     return margins_of_classes(margins) if calibration is None else _log_odds(calibration, margins)
 
 

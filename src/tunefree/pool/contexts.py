@@ -67,24 +67,10 @@ def predict_by(
 
 
 class Context(Part):
-    """A mixture of the members for rows of one kind, and records of how these were predicted.
+    """A mixture of the members as they learn, for rows of one kind, whose ``relative`` weights have the mean 1.
 
-    Parameters
-    ----------
-    members : Members
-
-    Attributes
-    ----------
-    mixture : Mixture
-        Of the members as they learn.
-    frozen : FrozenMixture
-        Of generations as they were born.
-    record : WeightsRecord
-        Weights and losses of the members over the rows, as long as there are generations.
-    conformal : ConformalRecord
-        How far off the mixture was.
-    relative : RelativeWeights
-        Of its rows, whose mean is 1.
+    It has a ``frozen`` mixture of generations as they were born, a ``record`` of the members' weights and losses, as
+    long as there are generations, and a ``conformal`` one of how far off the mixture was.
     """
 
     mixture = child(Mixture, LEARNED)

@@ -36,20 +36,9 @@ class PredictedRows(NamedTuple):
 class FirstPassRecord(Part):
     """Sums over the rows of the first pass, each predicted before it was learned.
 
-    Parameters
-    ----------
-    options : ModelOptions
-    n_features, n_outputs : int
-
-    Attributes
-    ----------
-    evidence : Evidence
-    risks : dict of str to Progressive
-        ``"error"`` and ``"log_loss"``, for classes.
-    targets : RunningMean
-        Of the rows learned, in regression: the prediction as long as no member has one.
-    is_over : bool
-        Whether rows were learned again since: what learners know is then not of the rows recorded alone.
+    ``risks`` are bounds for classes, ``"error"`` and ``"log_loss"``. ``targets`` has the mean of those learned in
+    regression, which is the prediction as long as no member has one. The pass ``is_over`` if rows were learned again
+    since: what learners know is then not of the rows recorded alone.
     """
 
     n_known: int | None = argument()  # features that files have; all without it

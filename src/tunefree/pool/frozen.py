@@ -66,27 +66,12 @@ def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.nda
 
 
 class FrozenMixture(Part):
-    """A mixture of generations as they were born, and the losses by which it is chosen.
+    """A mixture of generations as they were born, which have places in the pool, and the losses by which it is chosen.
 
-    Parameters
-    ----------
-    places : list of int
-        Of the generations as they were born among the members of the pool.
-    n_classes : int
-    loss : loss
-        Of numbers; None for classes.
-
-    Attributes
-    ----------
-    mixture : Mixture
-        Of these generations.
-    losses : (3,) array
-        Total loss of the frozen mixture, of its base, and of the copies' mixtures, on the same rows.
-    squares : (2,) array
-        Sums of the squares of what the copies' mixtures lost more on a row than the first two.
-    scores : Reservoir
-        Of rows that copies predicted, a column for each of the three: how far off they are (:mod:`tunefree.intervals`).
-        Three more columns are with the opposite drift. Numbers of rows are its digests.
+    Total ``losses`` are of the frozen mixture, of its base, and of the copies' mixtures, on the same rows. ``squares``
+    are sums of the squares of what the copies' mixtures lost more on a row than the first two. The ``scores`` of rows
+    that copies predicted, by their numbers as digests, have a column for each of the three: how far off they are
+    (:mod:`tunefree.intervals`). Three more columns are with the opposite drift.
     """
 
     places = argument()

@@ -31,15 +31,7 @@ MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than al
 
 
 class Pending(Part):
-    """Generations that are being grown, and from which row they predict.
-
-    Parameters
-    ----------
-    rows, takeover, clock : int
-        Of the birth.
-    grown : dict of str to Future
-        By kind.
-    """
+    """Generations that are being grown, by their kind, and the row from which on they predict."""
 
     loss = argument()
     rows, takeover, clock = number(FIXED, COUNT), number(FIXED, Number(1, 2**62, whole=True)), number(FIXED, COUNT)
@@ -85,28 +77,10 @@ class Observed(NamedTuple):
 class Growth(Part):
     """The generations of all clocks, and the rows that they are grown on.
 
-    Parameters
-    ----------
-    n_classes : int
-        0 for numbers.
-    loss : loss
-        Of numbers; None for classes.
-    slots : dict of Slot to int
-        The place of each slot in the mixture, behind those of linear members.
-
-    Attributes
-    ----------
-    awake : dict of (clock, kind) to list of Generation
-        The newest first; the clock of all rows is 0, another one is the length of its window.
-    windows : list of Window
-    kinds : tuple of str
-        Of the trees that are grown.
-    n_ages : int
-        Generations of a clock and kind that are awake.
-    keeps_rows : bool
-        Whether rows are kept, on which generations can be grown.
-    has_texts : bool
-        Whether the latest birth found that rows are those of texts, which trees do not see.
+    ``slots`` have their places in the mixture, behind those of linear members. The generations ``awake`` are listed by
+    clock and kind, the newest first, ``n_ages`` of each at most. The clock of all rows is 0, another one is the length
+    of its window. The trees that are grown are of some ``kinds``. Rows that they can be grown on are kept while it
+    ``keeps_rows``. It ``has_texts`` if the latest birth found that rows are those of texts, which trees do not see.
     """
 
     n_classes, loss, clocks_of_places = argument(), argument(), argument()

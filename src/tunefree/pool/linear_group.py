@@ -19,19 +19,10 @@ from tunefree.pool.views import create_view, transform
 
 
 class LinearGroup(Part):
-    """Linear learners, each on its view of the rows; members with the same view share it.
+    """Linear learners, of which there may be none, each on its view of the rows; members with the same view share it.
 
-    Parameters
-    ----------
-    settings : list of Setting
-        The members; there may be none.
-    objective : objective
-    n_features, n_outputs : int
-    average : bool
-        Whether the members' weights are the averages of their iterates.
-    meetings : FirstMeetings, optional
-        By which features get slots, for members that all can replay. Wherever weights are indexed by features here, it
-        is by slots then.
+    Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
+    ``meetings``: wherever weights are indexed by features here, it is by slots then.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()

@@ -39,15 +39,9 @@ def _nothing(member: Any, value: Any) -> None:
 
 
 class Member(Part):
-    """A linear learner of a model.
+    """A linear learner of a model, whose weights may be the averages of its iterates.
 
-    Parameters
-    ----------
-    setting : Setting
-    average : bool
-        Whether its weights are the averages of its iterates.
-    state, objective
-        As :func:`tunefree.pool.passes.learn` takes them, which changes both.
+    Its state and objective are as :func:`tunefree.pool.passes.learn` takes and changes them.
     """
 
     setting, average, room = argument(), argument(), argument()
@@ -235,17 +229,9 @@ class Member(Part):
         return read(state)
 
     def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, by its :meth:`weights`.
 
-        Parameters
-        ----------
-        X : block of rows
-        read : (weights, units)
-            See :meth:`weights`.
-        further : Further or None
-            Other entries of these rows (:class:`tunefree.pool.rows.Further`).
-        objective : Objective
-            By which margins become predictions.
+        ``further`` are other entries of these rows (:class:`tunefree.pool.rows.Further`), or None.
         """
         weights, units = read
         margins = passes.score(weights, units, X)

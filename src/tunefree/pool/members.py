@@ -43,30 +43,11 @@ class Ahead(NamedTuple):
 
 
 class Members(Part):
-    """Online learners and generations.
+    """Online learners, a group of linear ones, and generations, whose trees are of some kinds.
 
-    Parameters
-    ----------
-    linear : LinearGroup
-        The online learners.
-    n_classes : int
-        Known from the start; 0 for numbers.
-    loss : loss
-        Of numbers; None for classes.
-    kinds : tuple of str
-        Of the trees.
-
-    Attributes
-    ----------
-    names : list of str
-        In the order of the places in the mixture.
-    slots : dict of Slot to int
-        The place of each slot.
-    growth : Growth or None
-        The generations; None from the birth on at which rows were found to be those of texts.
-    seen : Seen
-        The latest observations, or groups, that were learned.
-    has_groups : bool
+    There are ``n_classes`` known from the start, 0 for numbers, which have a ``loss``. The ``names`` are in the order
+    of the places in the mixture, and ``slots`` has the place of each slot. There is no ``growth`` from the birth on at
+    which rows were found to be those of texts. ``seen`` has the latest observations, or groups, that were learned.
     """
 
     linear, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()

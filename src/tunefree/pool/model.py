@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.part import Part
+from tunefree.core.part import FIXED, RECORD, Part
 from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
 from tunefree.learners import family_of
@@ -31,12 +31,14 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import Setting
 from tunefree.pool.meetings import FirstMeetings
 from tunefree.pool.members import Members
-from tunefree.pool.options import ModelOptions, objective_of_mixture
+from tunefree.pool.options import POOL, ModelOptions, objective_of_mixture
 from tunefree.pool.pool import Pool
 from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
+from tunefree.pool.snapshot import Copies
 from tunefree.pool.targets import ScoredModel, join_margins
+from tunefree.pool.waiting import Waiting
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
@@ -69,30 +71,12 @@ class Model(ScoredModel):
 
     Parameters
     ----------
-    task : {"classification", "regression"}
-    learner : str, default "pool"
-        ``"pool"``, or a name in ``learners.ALL``.
-    loss : str, optional
-        See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.
-    average : bool, default False
-        Predict with the average of the iterates instead of the last one; not for the pool.
-    settings : dict, optional
-        Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : str, default "raw"
-        ``"raw"``, or a name in ``views.ALL``; the pool's members have views of their own.
+    task, learner, loss, average, **chosen
+        See :class:`tunefree.pool.options.ModelOptions`.
     classes : sequence, optional
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
     n_features : int, default 2
         Features known beforehand, the constant included.
-    config : optional
-        What the family of a learner that is not linear chooses, such as a kernel.
-    member_settings : list of Setting, optional
-        The members, instead of those that a learner of this name usually has.
-    replays : bool, default False
-        Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
-        meeting too, where all linear members can (:mod:`tunefree.pool.meetings`).
-    kinds : sequence of str, optional
-        Of generations in a pool, beside those of this package; by default those that are registered.
 
     Attributes
     ----------
@@ -120,20 +104,15 @@ class Model(ScoredModel):
     def __init__(
         self,
         task: str,
-        learner: str = "pool",
+        learner: str = POOL,
         loss: str | None = None,
         average: bool = False,
-        settings: dict[str, float] | None = None,
-        view: str = "raw",
+        *,
         classes: Any = (),
         n_features: int = FEWEST_FEATURES,
-        config: Any = None,
-        member_settings: list[Setting] | None = None,
-        replays: bool = False,
-        kinds: Any = None,
+        **chosen: Any,
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds
-        self.options = options = ModelOptions(*chosen)
+        self.options = options = ModelOptions(task, learner, loss, average, **chosen)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
@@ -445,3 +424,31 @@ class Model(ScoredModel):
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
     """The model of a file, from its arrays and the header of the file."""
     return Model.restore(arrays, header["model"])
+
+
+def published(model: Model) -> Model:
+    """A model that predicts what this one predicts now, to the bit, whatever this one learns later.
+
+    Arrays that learning changes are copied. What it replaces as a whole, or never reads again in a prediction, is
+    shared: the nodes of trees, the rows that are kept for growing them, and the records of the pass. A generation that
+    is being grown is not waited for. Nothing must learn meanwhile.
+
+    >>> from tunefree.core.rows import dense
+    >>> from tunefree.pool.targets import Labels
+    >>> model, X, y = Model("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> before = published(model)
+    >>> predictions = before.predict(X)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
+    (True, False)
+    """
+    other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
+    other.__dict__.update(model.__dict__)
+    other.classes = list(model.classes)
+    memo: dict[int, Any] = {id(model.options): model.options}
+    other.linear = model.linear.copied(memo=memo)
+    other.predictor = model.predictor.copied((FIXED, RECORD), memo)
+    if other.pool is not None:
+        other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
+    return other

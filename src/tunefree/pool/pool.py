@@ -45,30 +45,12 @@ UNGROUPED = "rows learned before had no groups; leave groups= out for these, or 
 class Pool(Part):
     """Online learners and generations, mixed.
 
-    Parameters
-    ----------
-    members : Members
-
-    Attributes
-    ----------
-    unit : float
-        Of numbers to predict, as members and mixture see them.
-    contexts : list of Context
-        Of new rows, and from the first known row on of known rows.
-    copies : Copies
-        How the pool as it was predicts later rows.
-    n_known : int
-        Rows learned that were known.
-    latest : (2, 2) array of int
-        Rows, and known rows, in the last whole block and in the present one.
-    balance : Balance or None
-        Of a loss with a logarithmic link.
-    has_finished : bool
-        Whether the pass has ended, and no row was learned since.
-    only_predicts : bool
-        Whether all that learning needs was left out.
-    only_members_learn : bool
-        Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
+    Members and mixture see numbers to predict in a ``unit``. The ``contexts`` are that of new rows and, from the first
+    known row on, that of known rows. ``latest`` (2, 2) counts rows, and known rows, in the last whole block and in the
+    present one. How the pool as it is predicts later rows is in ``copies``. A loss with a logarithmic link has a
+    ``balance``. A pass ``has_finished`` if no row was learned since its end. A pool that ``only_predicts`` lacks all
+    that learning needs. While ``only_members_learn``, the mixture keeps its weights, and nothing is recorded of the
+    members.
     """
 
     bank: ClassVar[None] = None
@@ -128,29 +110,14 @@ class Pool(Part):
     def learn(
         self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after that, piece after piece.
+        """Predict rows in order, and learn each after that; yields pieces of them, and what is predicted of these.
 
-        Parameters
-        ----------
-        rows : LabelledRows
-            Their targets are numbers of classes, or numbers. Weights count relative to the mean so far; a row of weight
-            0 is predicted only.
-        groups : (n,) uint64 array, optional
-            Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
-        mass : (n,) array, optional
-            The total weight of a row and its copies, where all are known before. A row that is new counts as much.
+        Targets are numbers of classes, or numbers, and predictions log-probabilities of at least two classes, or
+        numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. The ``mass`` of
+        a row and its copies is their total weight, where all are known before: a row that is new counts as much. Rows
+        of groups have digests (n,) of these. A run of rows of one group is predicted before any of it is learned.
 
-        Yields
-        ------
-        piece : slice
-            Where these rows are among all.
-        mixed : (n, K) array
-            Log-probabilities of at least two classes, or numbers, each predicted before its row was learned.
-
-        Raises
-        ------
-        ModelError
-            If rows before had groups and these have none, or the other way round.
+        A ModelError is raised if rows before had groups and these have none, or the other way round.
         """
         X, y, weight, _ = rows
         if self.rows == 0 and len(weight):

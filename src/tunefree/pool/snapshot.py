@@ -29,19 +29,7 @@ MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mix
 
 
 class Snapshot(Part):
-    """All that predicts of a pool, as it is or was.
-
-    Parameters
-    ----------
-    members : Members
-    rows : int
-        Learned.
-    linear : LinearSnapshot
-    generations : list of Generation
-        The newest of each clock and kind first.
-    mixtures : list of Mixture
-        Of the contexts.
-    """
+    """What predicts of a pool as it was after some rows: linear members, generations, and mixtures of contexts."""
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
@@ -78,14 +66,7 @@ def _blank_linear(members: Members) -> LinearSnapshot:
 
 
 class Copies(Part):
-    """The latest copy of a pool, and the rows that it predicts.
-
-    Attributes
-    ----------
-    copy : Snapshot or None
-    next : int
-        Rows learned from which on the next copy is taken.
-    """
+    """The latest copy of a pool, rows that it predicted, and after how many rows the next one is taken."""
 
     members: Members = argument()
     next = number(LEARNED, Number(1, 2**62, whole=True))

@@ -35,19 +35,9 @@ class WeightsRecord(Part):
     Where there are more than MOST points, one is dropped, and its losses are added to those of the next. Points are so
     dropped that they become as dense as the roots of the numbers of rows: early ones, where much happens, lie closer.
 
-    Parameters
-    ----------
-    n_members : int
-
-    Attributes
-    ----------
-    rows : (T,) array
-        Rows learned at each point.
-    weights : (T, M) array
-        Of the base mixture: weights of those awake, which sum to 1; 0 of those asleep.
-    losses : (T, 5, M + 1) array
-        Sums since the point before, of the members and of the mixture: weighted losses, weights, rows, squares of the
-        weighted losses of units, and units. A unit is a row, or a run of rows of one group.
+    ``weights`` (T, M) are those in the base mixture of members awake, which sum to 1; 0 of those asleep. ``losses`` (T,
+    5, M + 1) are sums since the point before, of the members and of the mixture: weighted losses, weights, rows,
+    squares of the weighted losses of units, and units. A unit is a row, or a run of rows of one group.
 
     Two members, of which the second sleeps up to row 100:
 

@@ -30,24 +30,10 @@ MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
 class Window(Part):
-    """The clock of one window.
+    """The clock of a window, whose generations are grown on so many rows, and have some places of the mixture.
 
-    Parameters
-    ----------
-    length : int
-        Rows that its generations are grown on.
-    places : (M,) array of bool
-        Which places of the mixture are those of its generations.
-
-    Attributes
-    ----------
-    is_awake : bool
-    birth : int
-        Rows learned when it next decides.
-    failures : int
-        Trials that failed since the last one that did not.
-
-    A window that has enough weight after a trial, and no longer after the next 2,048 rows:
+    It decides next at its ``birth``, after so many rows. ``failures`` are trials that failed since the last one that
+    did not. A window that has enough weight after a trial, and no longer after the next 2,048 rows:
 
     >>> window = Window(2048, np.array([True, False]))
     >>> window.decide(4096, np.array([0.0, 1.0]))

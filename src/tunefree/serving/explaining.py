@@ -16,7 +16,7 @@ from tunefree.core import threads
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import Reference
 from tunefree.model_files.trained import Trained
-from tunefree.pool.published import published
+from tunefree.pool.model import published
 from tunefree.serving.journal import Row
 from tunefree.serving.learner import Due, Learner, begun
 from tunefree.serving.rows import Reader

@@ -25,7 +25,8 @@ from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.published import Remembered, published, remember
+from tunefree.pool.model import published
+from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.rows import REQUEST, Reader, going_on
