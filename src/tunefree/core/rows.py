@@ -248,6 +248,8 @@ def restored(arrays: dict[str, np.ndarray]) -> Block:
 
 def _codes_of(columns: np.ndarray, X: Block) -> np.ndarray:
     """Codes (n, q) of the columns; of those that a block does not have nothing is known."""
+    if len(columns) == len(X.code_columns):  # of which none is left out
+        return X.codes
     codes = np.zeros((n_rows(X), len(columns)), np.int32)
     codes[:, np.searchsorted(columns, X.code_columns)] = X.codes
     return codes

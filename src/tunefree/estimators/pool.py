@@ -24,9 +24,9 @@ from tunefree.estimators.parameters import documented, estimator, loss_of_task, 
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
-from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
 from tunefree.training.callbacks import Callback, Step
 
 

@@ -110,11 +110,6 @@ class LinearGroup(Part):
             member.fix(self.n_features, self.n_outputs)
         self.complete()
 
-    @property
-    def meetings_held(self) -> Any:
-        """What is kept of first occurrences, as nested arrays."""
-        return () if self.meetings is None else (self.meetings.known, self.meetings.kept, self.meetings.values)
-
     def take_latest(self) -> tuple[Rows | None, Met | None]:
         """The latest rows with slots, and what was met in them, handed out once.
 
@@ -236,7 +231,7 @@ class LinearGroup(Part):
 
     def _saved_meetings(self) -> SavedMeetings | None:
         """What files have of first occurrences."""
-        if self.meetings is None or not self.meetings.is_needed:
+        if self.meetings is None or not self.meetings.first:  # no row was learned
             return None
         return SavedMeetings(self.meetings, self.n_known)
 

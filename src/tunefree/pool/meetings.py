@@ -141,11 +141,6 @@ class FirstMeetings:
         """Features that have no slot though they occurred."""
         return int(np.count_nonzero(self.known.slot_of == NO_SLOT))
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether anything has to be kept: rows were learned, which tell how many features have their own numbers."""
-        return self.first > 0
-
     def begin(self, X: Block) -> None:
         """Know which features have slots from the start, by the first rows."""
         if self.first == 0:

@@ -37,7 +37,7 @@ from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
 from tunefree.pool.snapshot import Copies
-from tunefree.pool.targets import ScoredModel, join_margins
+from tunefree.pool.targets import ScoredModel, check_room, join_margins
 from tunefree.pool.waiting import Waiting
 from tunefree.theory.evidence import Certificate
 
@@ -336,7 +336,7 @@ class Model(ScoredModel):
 
     def add_class(self, label: Any) -> None:
         """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
-        self.check_room_for_a_class()
+        check_room(len(self.classes))
         before = self.n_outputs
         self.classes.append(label)
         self.predictor.add_class(self.options.objective(self.n_outputs), self.n_outputs, len(self.classes))

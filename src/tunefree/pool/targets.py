@@ -221,10 +221,6 @@ class ScoredModel:
         numbers = np.array([known[label] for label in y.values], np.int64)
         return numbers[y.codes], [(first, y.values[i]) for first, i in new]
 
-    def check_room_for_a_class(self) -> None:
-        """Raise a DataError if there may be no more classes."""
-        check_room(len(self.classes))
-
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""
         return np.asarray(y, np.float64) if self.task == "regression" else self.targets_of(self.codes(y)[0])
