@@ -62,11 +62,6 @@ class Balance(Part):
         self.shifts, self.step, self.sums = np.zeros(2), 1, np.zeros(4)
         self.parts = []
 
-    @property
-    def n_sampled(self) -> int:
-        """Rows in the sample."""
-        return sum(len(part.weights) for part in self.parts)
-
     def observe(self, rows: LearnedRows) -> None:
         """Judge predictions of new rows, and let rows of a weight above 0 be candidates for the sample."""
         evidence = np.where(rows.contexts == NEW, rows.judging, 0.0)
@@ -80,7 +75,7 @@ class Balance(Part):
         if len(rows):
             self.parts.append(Sampled(together([rows_at(X, rows)]), weight[rows]))
         most = MOST_ROWS * WIDE // max(n_columns, WIDE)
-        while self.n_sampled > most:
+        while sum(len(part.weights) for part in self.parts) > most:
             self.step *= 2
             sample, weights = self.sample
             rows = np.arange(1, len(weights), 2)  # numbers of the sample are all multiples of the step before

@@ -15,7 +15,7 @@ were learned from other rows may be wrong for certain.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,20 +50,6 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
     for rows, part in zip(places, parts, strict=True):
         results[rows] = part
     return results
-
-
-def predict_by(
-    mixtures: Sequence[Mixture], predictions: np.ndarray, contexts: np.ndarray, is_over: bool = True
-) -> np.ndarray:
-    """Predictions (n, K) of rows by the mixtures of their contexts, from those of members (n, M, K)."""
-
-    def mix_context(number: int, rows: Any) -> np.ndarray:
-        some = np.ascontiguousarray(predictions[rows])
-        if number < len(mixtures):
-            return mixtures[number].predict(some, is_over)
-        return mixtures[NEW].mean(some, is_over)
-
-    return by_context(contexts, mix_context)
 
 
 class Context(Part):

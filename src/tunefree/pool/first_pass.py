@@ -78,10 +78,6 @@ class FirstPassRecord(Part):
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
-    def prepare(self) -> None:
-        """Add the rows that wait."""
-        self._flush()
-
     def used_log(self) -> np.ndarray:
         """The rows of the log that are in use; its capacity depends on how rows came in blocks."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
@@ -89,7 +85,7 @@ class FirstPassRecord(Part):
     @property
     def evidence(self) -> Evidence:
         """Of all rows so far."""
-        self._flush()
+        self.prepare()
         return self._evidence
 
     @evidence.setter
@@ -99,7 +95,7 @@ class FirstPassRecord(Part):
     @property
     def risks(self) -> dict[str, Progressive]:
         """Of all rows so far."""
-        self._flush()
+        self.prepare()
         return self._risks
 
     def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
@@ -126,18 +122,17 @@ class FirstPassRecord(Part):
     ) -> None:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
-        They may wait, so nobody may write to these arrays.
-
-        A row of weight 0, which all members keep back, says nothing of the risk.
+        Nobody may write to the arrays, which may wait. A row of weight 0, which all members keep back, says nothing of
+        the risk.
         """
         self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
-            self._flush()
+            self.prepare()
             self._add(predicted_rows, met)
         elif self._ledger.add(predicted_rows, len(rows.y)):
-            self._flush()
+            self.prepare()
 
-    def _flush(self) -> None:
+    def prepare(self) -> None:
         """Add the rows that wait."""
         self._ledger.flush(self._add)
 

@@ -69,32 +69,18 @@ def whole(change: Callable[..., Any]) -> Callable[..., Any]:
 class Model(ScoredModel):
     """A model that learns.
 
-    Parameters
-    ----------
-    task, learner, loss, average, **chosen
-        See :class:`tunefree.pool.options.ModelOptions`.
-    classes : sequence, optional
-        Labels known beforehand, in the order of the outputs; others are appended as they appear.
-    n_features : int, default 2
-        Features known beforehand, the constant included.
+    Its ``options`` are chosen by ``task``, ``learner``, ``loss``, ``average`` and others, see
+    :class:`tunefree.pool.options.ModelOptions`. Labels in ``classes`` are known beforehand, in the order of the
+    outputs; others are appended as they appear. So are ``n_features``, the constant included.
 
-    Attributes
-    ----------
-    options : ModelOptions
-        What was chosen.
-    linear : LinearGroup
-        The linear members; there may be none.
-    predictor : Pool, Single, or that of a family
-        It lets members learn, and makes one prediction of theirs.
-    record : FirstPassRecord
-    ended_by : str or None
-        The type of the error that left it in the middle of rows, if one has.
+    There are ``linear`` members, or none, which the ``predictor`` lets learn, and of whose predictions it makes one;
+    and the ``record`` of the first pass. A model that was ``ended_by`` an error in the middle of rows has its type.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
     >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
-    >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
+    >>> _ = model.learn(X, Labels.of(["no", "yes"] * 100), np.ones(200))
     >>> model.classes, model.predict(X)[:2, 0].round()
     (['no', 'yes'], array([-2.,  4.]))
     """

@@ -319,18 +319,26 @@ class Pool(Part):
         """Learn rows of which the first one may be the first that is known."""
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        self._count(contexts[weight > 0.0])
-        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
-        if before == 0 or ahead is not None:
-            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
-        judging = in_context if ahead is None else weights_of_one_row(ahead.groups, in_context)
-        numbers, groups = before + np.cumsum(weight > 0.0), None if ahead is None else ahead.groups
-        units = [context.conformal.units for context in self.contexts]
-        blank, weights = np.empty(0), (weight, in_context, judging)
-        rows = LearnedRows(self.members, X, observed, blank, blank, y, *weights, numbers, contexts, groups, units)
-        predictions, mixed = self._members_learn(rows, relative, before, ahead)
+        rows, relative = self._weighed(y, weight, mass, X, observed, contexts, ahead)
+        learned = None
+        if len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn:
+            weights = float(relative[0]), float(rows.relative[0])
+            learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
+        if learned is not None:
+            predictions, mixed = learned
+        else:
+            leaf_weights = np.where(contexts == KNOWN, 0.0, rows.relative)
+            predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
+            if self.only_members_learn:
+                mixed = self._mixed(predictions, contexts, is_over=False)
+            else:
+                if ahead is None:
+                    self.waiting.put_back(observed.digests, predictions)
+                else:
+                    predictions = ahead.predictions
+                mixed = self._mix(predictions, y, rows.judging, contexts)
         if has_no_events:
-            write_before_events(sums, y, weight, judging, mixed)
+            write_before_events(sums, y, weight, rows.judging, mixed)
         self._enter(rows, predictions, mixed)
         has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
         if has_event and weight[-1] > 0.0 and not self.only_members_learn:
@@ -338,25 +346,27 @@ class Pool(Part):
             self._let_happen(predictions[-1])
         return mixed
 
-    def _members_learn(
-        self, rows: LearnedRows, relative: np.ndarray, before: int, ahead: Ahead | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What members (n, M, K) and mixtures (n, K) predict of rows, after so many, which they then learn."""
-        X, observed, y, contexts = rows.X, rows.observed, rows.y, rows.contexts
-        if len(y) == 1 and ahead is None and rows.weight[0] > 0.0 and not self.only_members_learn:
-            weights = float(relative[0]), float(rows.relative[0])
-            learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
-            if learned is not None:
-                return learned
-        leaf_weights = np.where(contexts == KNOWN, 0.0, rows.relative)
-        predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
-        if self.only_members_learn:
-            return predictions, self._mixed(predictions, contexts, is_over=False)
-        if ahead is None:
-            self.waiting.put_back(observed.digests, predictions)
-        else:
-            predictions = ahead.predictions
-        return predictions, self._mix(predictions, y, rows.judging, contexts)
+    def _weighed(
+        self,
+        y: np.ndarray,
+        weight: np.ndarray,
+        mass: np.ndarray,
+        X: Any,
+        observed: Observed,
+        contexts: np.ndarray,
+        ahead: Ahead | None,
+    ) -> tuple[LearnedRows, np.ndarray]:
+        """Rows that are counted now, without predictions; and their weights (n,) relative to those of all before."""
+        before, groups = self.rows, None if ahead is None else ahead.groups
+        self._count(contexts[weight > 0.0])
+        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        if before == 0 or ahead is not None:
+            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
+        judging = in_context if groups is None else weights_of_one_row(groups, in_context)
+        numbers, units = before + np.cumsum(weight > 0.0), [context.conformal.units for context in self.contexts]
+        blank, weights = np.empty(0), (weight, in_context, judging)
+        rows = LearnedRows(self.members, X, observed, blank, blank, y, *weights, numbers, contexts, groups, units)
+        return rows, relative
 
     def _enter(self, rows: LearnedRows, predictions: np.ndarray, mixed: np.ndarray) -> None:
         """Record rows, or let them wait for others, in memory that nobody else writes to."""
@@ -414,14 +424,12 @@ class Pool(Part):
         growth = self.members.growth
         return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
-    def prepare(self) -> None:
-        """Record the rows that were learned."""
-        self.flush()
-
     def flush(self) -> None:
         """Let all observers record the rows that were learned: the copy does before the units of scores change."""
         judges = [] if self.only_members_learn else [self.balance, self.copies, self, self.rises]
         self.ledger.flush(*(one.observe for one in (self.members.growth, *judges) if one is not None))
+
+    prepare = flush  # before it is saved or copied
 
     def observe(self, rows: LearnedRows) -> None:
         """Let contexts record their rows."""
@@ -479,17 +487,12 @@ class Pool(Part):
         Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
         the randomised trees, all trees, and then the linear members of the least weight, one at a time.
         """
-        if self.members.growth is None:
-            return self._give_up_member()
-        name = self.members.growth.put_to_sleep()
-        if name is None:
-            self.give_up_trees()
-            name = "all trees"
-        return name
-
-    def _give_up_member(self) -> str | None:
-        """Go on without the member of the least weight; returns its name, None if it is the last one."""
-        members = self.members.linear.members
+        growth, members = self.members.growth, self.members.linear.members
+        if growth is not None:
+            name = growth.put_to_sleep()
+            if name is None:
+                self.give_up_trees()
+            return name or "all trees"
         if len(members) < 2:
             return None
         least = int(np.argmin(self.context.mixture.base.weights[self.members.online_places]))

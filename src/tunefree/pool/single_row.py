@@ -35,7 +35,6 @@ from tunefree.pool.slots import Slot
 from tunefree.pool.views import COMPILED
 
 ROOM = 64  # for codes and words at least
-Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
 
 class LinearRow:
@@ -129,23 +128,20 @@ class LinearRow:
 class GenerationsRow:
     """A row as generations see it, and what they predict.
 
-    Those that are awake know all classes since their birth. Linear ones are last, and before them trees that are
-    averaged. They write to an array (predictions, 1, K): of trees as they were born, of what learns on leaves, of
-    linear generations.
+    They know all classes since their birth. Trees that are averaged are the last ``grown``. All write to an array
+    (predictions, 1, K): trees as they were born, what learns on leaves, and linear generations.
     """
 
-    def __init__(self, members: Members, awake: list[Named], written: np.ndarray) -> None:
+    def __init__(
+        self, members: Members, grown: list[Generation], linear: list[Generation], written: np.ndarray
+    ) -> None:
         places = members.growth.columns.places if members.growth is not None else list
-        tree_generations = [of for *_, of in awake if not isinstance(of.model, Linear)]
-        self.trees, self.linear = (
-            [of.model for of in tree_generations],
-            [of.model for *_, of in awake[len(tree_generations) :]],
-        )
-        column_places = [np.array(places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
+        self.trees, self.linear = [of.model for of in grown], [of.model for of in linear]
+        column_places = [np.array(places(of.keys), np.intp)[of.model.sources] for of in (*grown, *linear)]
         edges = [*accumulate(map(len, column_places), initial=0)]
         self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *column_places]), np.empty(edges[-1])
         self.columns = [self.gathered[start:stop].reshape(1, -1) for start, stop in pairwise(edges)]
-        self.living = [(part, tree) for tree, of in enumerate(tree_generations) for part in of.living]
+        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
         n, has_one = len(self.trees), written.shape[2] == 1
         self.summed = written[n:]  # what is added up anew for each row
         self.margins, self.added, scores = np.split(written, [n, n + len(self.living)])
@@ -224,17 +220,27 @@ class SingleRow:
         self.bound = bound
         members: Members = pool.members
         group, growth = members.linear, members.growth
-        awake = [] if growth is None else sorted(growth.generations(), key=_order)
+        awake: list[Any] = [(named[:3], named[3]) for named in ([] if growth is None else growth.generations())]
+        linear = [(key, of) for key, of in awake if isinstance(of.model, Linear)]
+        grown = [(key, of) for key, of in awake if not isinstance(of.model, Linear)]
+        grown.sort(key=lambda one: bool(one[1].model.is_averaged))
+        versions = [(key, 0) for key, _ in grown]
+        versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
+        versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
         nowhere = len(members.names)  # where predictions are written that the mixture does not see
-        self.places = [*members.online_places, *(members.slots.get(slot, nowhere) for slot in _slots(awake))]
+        self.places = [
+            *members.online_places,
+            *(members.slots.get(Slot._make([*key, version]), nowhere) for key, version in versions),
+        ]
         self.members, self.predicted = members, np.zeros((len(self.places), 1, group.n_outputs))
         self.linear = LinearRow(group, X, self.predicted[: len(group.members)])
-        self.generations = GenerationsRow(members, awake, self.predicted[len(group.members) :])
+        generations = [of for _, of in grown], [of for _, of in linear]
+        self.generations = GenerationsRow(members, *generations, self.predicted[len(group.members) :])
         self.placed = np.full((1, nowhere + 1, max(members.width, 1)), np.nan)
         self.written = self.placed[:, :nowhere]
         self.mixed, self.places_born = np.empty((1, self.written.shape[2])), members.places_as_born
         self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
-        self.target, self.weight = np.zeros(1), np.zeros(1)
+        self.target, self.weight, self.has_finished = np.zeros(1), np.zeros(1), pool.has_finished
         self.mixing = [Program([self._predicting(pool, number)]) for number in (NEW, KNOWN)]
         learned = self.target, self.weight
         calls = [context.mixture.call_on(self.written, self.mixed, False, learned=learned) for context in pool.contexts]
@@ -254,7 +260,8 @@ class SingleRow:
         self.linear.predict(X)
         self.generations.follow(matrix)
         self._write()
-        self.born[:] = self.written[:, self.places_born]
+        if self.has_finished:
+            self.born[:] = self.written[:, self.places_born]
         self.mixing[context].run()
 
     def learn(
@@ -291,22 +298,6 @@ class SingleRow:
         if self.members.loss is None:
             member_predictions = log_probabilities(member_predictions, self.members.width, 0)  # which know all classes
         self.placed[0, self.places] = member_predictions
-
-
-def _order(named: Named) -> int:
-    """Linear generations are last, and before them trees that are averaged."""
-    model = named[3].model
-    return 2 if isinstance(model, Linear) else int(model.is_averaged)
-
-
-def _slots(awake: list[Named]) -> Iterator[Slot]:
-    """The slots of what generations predict, in its order."""
-    tree_generations = [named for named in awake if not isinstance(named[3].model, Linear)]
-    yield from (Slot(*named[:3], 0) for named in tree_generations)
-    yield from (Slot(*named[:3], version) for named in tree_generations for version, _ in enumerate(named[3].living, 1))
-    yield from (
-        Slot(*named[:3], version) for named in awake[len(tree_generations) :] for version in range(len(STRENGTHS))
-    )
 
 
 class SingleRows:
@@ -348,6 +339,9 @@ class SingleRows:
 
     def _taken(self, pool: Any, X: Block) -> SingleRow | None:
         """Arrays for this row, which are made where there are none; None where rows are not foreseen here."""
+        meetings = pool.members.linear.meetings
+        if meetings is not None and meetings.first and reach(X) > meetings.first:
+            return None
         bound = _bound(pool)
         try:
             row = self.rows.pop()
@@ -355,9 +349,6 @@ class SingleRows:
             row = None
         if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
             self.rows, row = [], None
-        meetings = pool.members.linear.meetings
-        if meetings is not None and meetings.first and reach(X) > meetings.first:
-            return None
         if row is None or not row.linear.is_like(X):
             row = SingleRow(pool, X, bound) if _is_foreseen(pool) else None
         return row

@@ -16,7 +16,7 @@ from tunefree.core.schema import COUNT, Number
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation
 from tunefree.mixing.mixture import Mixture
-from tunefree.pool.contexts import N_CONTEXTS, Context, by_context, predict_by
+from tunefree.pool.contexts import N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
 from tunefree.pool.ledger import LearnedRows, Ledger, joined
@@ -49,7 +49,13 @@ class Snapshot(Part):
         """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
         online, matrix = self.linear.predict(X), self.members.matrix(X)
         predictions = self.members.placed(online, self.rows, with_ages(self.generations), matrix)
-        return predictions, predict_by(self.mixtures, predictions, contexts)
+
+        def mix_context(number: int, rows: Any) -> np.ndarray:
+            some = np.ascontiguousarray(predictions[rows])
+            has_mixture = number < len(self.mixtures)
+            return self.mixtures[number].predict(some) if has_mixture else self.mixtures[NEW].mean(some)
+
+        return predictions, by_context(contexts, mix_context)
 
     def check(self) -> None:
         """Raise a ModelError unless there are trees, and a mixture of each context."""
