@@ -63,9 +63,14 @@ class Balance(Part):
         self.parts = []
 
     def observe(self, rows: LearnedRows) -> None:
-        """Judge predictions of new rows, and let rows of a weight above 0 be candidates for the sample."""
-        evidence = np.where(rows.contexts == NEW, rows.judging, 0.0)
-        self._judge(rows.mixed[:, 0], rows.y, rows.weight, evidence, rows.numbers)
+        """Add rows to the sums, and let those of a weight above 0 be candidates for the sample."""
+        evidence, y = np.where(rows.contexts == NEW, rows.judging, 0.0), rows.y
+        with np.errstate(over="ignore"):
+            means = np.minimum(np.exp(rows.mixed[:, 0]), MOST_TERM)
+            weights = evidence * rows.numbers.astype(np.float64) ** HASTE
+            residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
+            terms = np.stack([weights * y, weights * means, residuals**2, rows.weight * y], axis=1)
+            self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
         if rows.members.growth is not None:
             self._sample(rows.X, rows.weight, rows.numbers, len(rows.members.growth.columns.keys))
 
@@ -90,16 +95,6 @@ class Balance(Part):
     def prepare(self) -> None:
         """Bring the rows of the sample together."""
         self.parts = [self.sample] if self.parts else []
-
-    def _judge(
-        self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
-    ) -> None:
-        """Add rows (n,) that were predicted before they were learned to the sums."""
-        with np.errstate(over="ignore"):
-            means, weights = np.minimum(np.exp(logarithms), MOST_TERM), evidence * numbers.astype(np.float64) ** HASTE
-            residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
-            terms = np.stack([weights * y, weights * means, residuals**2, weight * y], axis=1)
-            self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
 
     def finish(self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
         """Know the constants for predictions of rows to come, after so many rows.

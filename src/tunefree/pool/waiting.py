@@ -96,11 +96,8 @@ def remembered(model: Any, X: Any) -> list[Remembered | None]:
         return [None] * len(X.pointers[1:])
     waiting, model.pool.waiting = model.pool.waiting, Waiting()
     digests = model.pool.members.growth.observed(X).digests.tolist()
-    kept = [waiting.rows.get(digest) for digest in digests]
-    pairs = zip(digests, kept, strict=True)
-    return [
-        None if row_predictions is None else Remembered(digest, row_predictions) for digest, row_predictions in pairs
-    ]
+    kept = ((digest, waiting.rows.get(digest)) for digest in digests)
+    return [None if predictions is None else Remembered(digest, predictions) for digest, predictions in kept]
 
 
 def remember(model: Any, rows: list[Remembered]) -> None:
