@@ -50,6 +50,11 @@ class Birth:
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
         return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests, signs=self.signs))
 
+    @cached_property
+    def observations(self) -> np.ndarray:
+        """The observations, or groups, that generations may know, (m,) uint64, ascending."""
+        return np.unique(self.digests)
+
 
 class Generation(Part):
     """A batch model that goes on learning; its :class:`Birth` has the rows on which it was grown.
@@ -89,8 +94,8 @@ class Generation(Part):
         self.inherited = inherited
         self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
-        self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
-        self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
+        self.observations, self.model, self.loss = birth.observations, model, loss
+        self.n_late = 0  # classes that came after the birth
         n_leaves, n_outputs = model.n_leaves, model.n_outputs
         learners = learners_of(KINDS[kind].wealth if birth.signs is None else 0.0)
         objective = objective_of(birth.n_classes, loss)

@@ -17,9 +17,9 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
 from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
