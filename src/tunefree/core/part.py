@@ -64,6 +64,10 @@ class Declared:
         """The value that is saved."""
         return getattr(part, self.name) if self._read is None else self._read(part)
 
+    def value(self, part: Any) -> Any:
+        """The attribute; the value that is saved where there is none."""
+        return vars(part)[self.name] if self.name in vars(part) else self.read(part)
+
     def write(self, part: Any, value: Any) -> None:
         """Take over a value that was saved."""
         if self._write is None:
@@ -284,8 +288,7 @@ class Part:
             if declared.role == SCRATCH:
                 setattr(other, name, declared.blank and declared.blank(other))
                 continue
-            is_attribute = name in vars(self)
-            value = vars(self)[name] if is_attribute else declared.read(self)
+            is_attribute, value = name in vars(self), declared.value(self)
             value = memo.get(id(value), value) if declared.role in shared else _copied(value, shared, memo)
             (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
         other.complete()
@@ -306,7 +309,7 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, and of those of its parts."""
-        return sum(size_of(declared.read(self)) for declared in self.saved_fields())
+        return sum(size_of(declared.value(self)) for declared in self.saved_fields())
 
     def check_declared(self) -> None:
         """Raise a TypeError if it has an attribute without a role."""

@@ -22,7 +22,7 @@ from tunefree.generations.kinds import KINDS, LINEAR, grow
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
-from tunefree.generations.trees import Trees
+from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
 REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
@@ -77,7 +77,12 @@ class Generation(Part):
     )
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
-    model = child(lambda header, *_: Linear if header["kind"] == LINEAR else Trees, FIXED)
+    model = child(
+        lambda header, *_: Linear if header["kind"] == LINEAR else PackedTrees,
+        FIXED,
+        read=lambda part: PackedTrees.of(part.model) if isinstance(part.model, Trees) else part.model,
+        write=lambda part, saved: setattr(part, "model", saved.trees() if isinstance(saved, PackedTrees) else saved),
+    )
     living: list[Any] = children(
         lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,

@@ -304,7 +304,7 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
-    facts += known(Fact("checksum of the model (BLAKE2b)", digest, key="checksum"))
+    facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
