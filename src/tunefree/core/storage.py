@@ -1,11 +1,13 @@
 """Models on disk: one file of named arrays and a JSON header, written whole or not at all.
 
-A file begins with MARK and the number of its format. The arrays follow in pieces of 256 KiB or a row, which zlib
-compresses: the first bytes of all numbers, the second ones, and so on. Then come the compressed JSON description of the
-arrays with the header, its length, and at the end the SHA-256 of all that, so that any cut or changed byte shows.
+A file begins with MARK and the number of its format. The arrays follow, in pieces of 256 KiB or a row that zlib
+compresses. A column of many rows is a table of its numbers and their places in it if they are few, else its bytes: the
+first ones of all numbers, the second ones, and so on. Columns and arrays that are the same are written once. Then come
+the compressed JSON description of the arrays with the header, its length, and at the end the SHA-256 of all that, so
+that any cut or changed byte shows.
 
-What a file declares is checked before memory is taken for it: its bytes are at most FREE and MOST_TIMES those of the
-file, which a writer ensures, if need be by pieces that are not compressed.
+What a file declares is checked before memory is taken for it: its arrays have at most FREE bytes and MOST_TIMES those
+of the file. Where they would have more, a writer leaves them as they are.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from tunefree.core.errors import ModelError
 
 MARK = b"tunefree"
 FORMAT = 12  # raised when a file of before could no longer be read, or an older version not read what this one writes
-FREE, MOST_TIMES = 2**26, 64  # see above
+FREE, MOST_TIMES = 2**24, 64  # see above
 LEVEL = 1  # of compression: the sixth takes three times as long, and 4 % fewer bytes
 _PIECE = 2**18  # bytes that are read, or brought together, at a time
+MANY_ROWS, MOST_CODES = 2**10, 2**8 - 2  # in columns of so many numbers those of a table of at most so many are codes
+AS_BEFORE = MOST_CODES + 1  # instead of their number: the place of a column follows that is the same
 _LENGTH = 8  # bytes of a length, and of the number of the format
 _DIGEST = hashlib.sha256().digest_size
 DTYPES = {
@@ -71,21 +75,23 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str
 def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
     """The bytes of a file of arrays and a header in JSON, up to its checksum."""
     described: dict[str, Any] = {}
+    names: dict[Any, str] = {}
     declared = stored = 0
-    yield MARK + FORMAT.to_bytes(_LENGTH, "little")
+    yield MARK + _length(FORMAT)
     for name, array in sorted(arrays.items()):
-        lengths: list[int] = []
-        for piece in _pieces(np.atleast_1d(array)):
-            compressed = zlib.compress(piece, LEVEL)
-            declared += len(piece)
-            if declared > FREE + MOST_TIMES * (stored + len(compressed)):
-                compressed = zlib.compress(piece, 0)
-            stored += len(compressed)
-            lengths.append(len(compressed))
-            yield compressed
-        described[name] = [array.dtype.name, array.shape, lengths]
+        pieces = [zlib.compress(piece, LEVEL) for piece in _pieces(array)]
+        content = array.dtype.name, array.shape, hashlib.sha256(b"".join(pieces)).digest()
+        declared += array.nbytes
+        if content in names and declared <= FREE + MOST_TIMES * stored:
+            described[name] = names[content]
+            continue
+        if declared > FREE + MOST_TIMES * (stored + sum(map(len, pieces))):
+            pieces = [zlib.compress(piece, 0) for piece in _pieces(array, is_plain=True)]
+        stored += sum(map(len, pieces))
+        names[content], described[name] = name, [*content[:2], [*map(len, pieces)]]
+        yield from pieces
     description = zlib.compress(f'{{"arrays":{json.dumps(described)},"header":{text}}}'.encode(), LEVEL)
-    yield description + len(description).to_bytes(_LENGTH, "little")
+    yield description + _length(len(description))
 
 
 def _rows(shape: tuple[int, ...], itemsize: int) -> int:
@@ -93,12 +99,55 @@ def _rows(shape: tuple[int, ...], itemsize: int) -> int:
     return max(_PIECE // max(math.prod(shape[1:]) * itemsize, 1), 1)
 
 
-def _pieces(array: np.ndarray) -> Iterator[bytes]:
-    """The bytes of an array, those of a few rows at a time: the first bytes of all numbers, then the second ones."""
-    rows = _rows(array.shape, array.itemsize)
+def _columns(piece: np.ndarray) -> np.ndarray:
+    """The numbers of a piece as columns (c, n), of rows that are many, or else of all numbers together."""
+    return piece.reshape(len(piece), -1).T if len(piece) >= MANY_ROWS else piece.reshape(1, -1)
+
+
+def _pieces(array: np.ndarray, is_plain: bool = False) -> Iterator[bytes]:
+    """The bytes of a few rows of an array at a time: those of each column, or of a column before that is the same."""
+    array = np.atleast_1d(array)
+    rows, bits = _rows(array.shape, array.itemsize), f"<u{array.itemsize}"
     for start in range(0, len(array) if array.size else 0, rows):
-        numbers = np.ascontiguousarray(array[start : start + rows], array.dtype.newbyteorder("<"))
-        yield numbers.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
+        piece = np.ascontiguousarray(array[start : start + rows], array.dtype.newbyteorder("<"))
+        encoded = [_encoded(column, is_plain) for column in _columns(piece.view(bits))]
+        places = {} if is_plain else {column: place for place, column in reversed([*enumerate(encoded)])}
+        yield b"".join(
+            column if places.get(column, place) == place else bytes([AS_BEFORE]) + _length(places[column])
+            for place, column in enumerate(encoded)
+        )
+
+
+def _length(number: int) -> bytes:
+    return number.to_bytes(_LENGTH, "little")
+
+
+def _encoded(numbers: np.ndarray, is_plain: bool) -> bytes:
+    """How many numbers a table has, these, and the place there of each number of a column; or 0, and its bytes."""
+    few = np.unique(numbers[:MANY_ROWS])
+    if not is_plain and len(few) <= MOST_CODES // 2 < len(numbers) and numbers.itemsize > 1:
+        few = np.unique(numbers)
+        if len(few) <= MOST_CODES:
+            return bytes([len(few)]) + few.tobytes() + few.searchsorted(numbers).astype(np.uint8).tobytes()
+    return bytes(1) + np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, numbers.itemsize).T.tobytes()
+
+
+def _decode(data: bytes, columns: np.ndarray) -> None:
+    """Write the columns (c, n) of a piece; a ValueError or an IndexError if its bytes do not fit."""
+    (_, n), size, start = columns.shape, columns.itemsize, 0
+    for place, column in enumerate(columns):
+        n_few, start = data[start], start + 1
+        if n_few == AS_BEFORE:
+            column[:] = columns[:place][int.from_bytes(data[start : start + _LENGTH], "little")]
+            start += _LENGTH
+            continue
+        few = np.frombuffer(data, columns.dtype, n_few, start)
+        start += few.nbytes
+        codes = np.frombuffer(data, np.uint8, n if n_few else n * size, start)
+        start += len(codes)
+        column[:] = few[codes] if n_few else codes.reshape(size, n).T.copy().view(columns.dtype)[:, 0]
+    if start != len(data):
+        raise ValueError("a piece is not as long as is declared")
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -117,7 +166,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
             raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
         try:
             return _contents(file, size)
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, MemoryError, zlib.error) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError, MemoryError, zlib.error) as error:
             problem = str(error)[:200]
             raise ModelError(f"{path}: damaged ({problem}); train again or restore it from a backup") from None
 
@@ -136,28 +185,31 @@ def _contents(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], dict[st
     if not isinstance(arrays, dict) or not isinstance(header, dict):
         raise ValueError("its description is not a mapping")
     declared = stored = 0
-    for dtype, shape, lengths in arrays.values():
+    for place in arrays.values():
+        dtype, shape, lengths = arrays[place] if isinstance(place, str) else place
         if not all(type(number) is int and number >= 0 for number in [*shape, *lengths]):
             raise ValueError("a length is not a whole number from 0")
-        declared, stored = declared + DTYPES[dtype].itemsize * math.prod(shape), stored + sum(lengths)
+        declared += DTYPES[dtype].itemsize * math.prod(shape)
+        stored += 0 if isinstance(place, str) else sum(lengths)
     if declared > most:
         raise ValueError(f"it declares {declared:,} bytes, and a file of {size:,} bytes may hold {most:,}")
     if stored != end - start:
         raise ValueError("its arrays do not fill it")
     file.seek(start)
-    return {
-        name: _array(file, DTYPES[dtype], tuple(shape), lengths) for name, (dtype, shape, lengths) in arrays.items()
-    }, header
+    read: dict[str, np.ndarray] = {}
+    for name, place in arrays.items():
+        read[name] = read[place].copy() if isinstance(place, str) else _array(file, *place)
+    return read, header
 
 
-def _array(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...], lengths: list[int]) -> np.ndarray:
-    """The array whose pieces, of these lengths, come next in a file."""
+def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> np.ndarray:
+    """The array of a named type whose pieces, of these lengths, come next in a file."""
+    dtype = DTYPES[name]
     array = np.empty(shape or (1,), dtype)
     rows = _rows(array.shape, dtype.itemsize)
     parts = [array[start : start + rows] for start in range(0, len(array) if array.size else 0, rows)]
     for part, length in zip(parts, lengths, strict=True):
-        piece = np.frombuffer(_decompressed(file.read(length), part.nbytes), np.uint8)
-        part.reshape(-1).view(np.uint8).reshape(-1, dtype.itemsize)[:] = piece.reshape(dtype.itemsize, -1).T
+        _decode(_decompressed(file.read(length), 2 * part.nbytes + 2**9), _columns(part.view(f"<u{dtype.itemsize}")))
     return array.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 

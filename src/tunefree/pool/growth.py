@@ -269,11 +269,12 @@ class Growth(Part):
 
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and digests of the rows that are known."""
-        observations = [generation.observations for *_, generation in self.generations()]
+        observations = [self.seen.digests, *(generation.observations for *_, generation in self.generations())]
         super().reduce()
         self.awake = {key: [generation.frozen() for generation in same_kind] for key, same_kind in self.awake.items()}
-        if observations:
+        if len(observations) > 1:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
+            self.seen.put(observations[0][:0])
 
     def _inherited(self, clock: int, kind: str) -> Inherited:
         """What the newest generation of a clock and kind leaves to the next one, even if it does not predict yet."""
