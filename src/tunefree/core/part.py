@@ -30,7 +30,7 @@ import numpy as np
 
 from tunefree.core import schema
 from tunefree.core.errors import ModelError
-from tunefree.core.fields import State
+from tunefree.core.fields import State, dtype_of
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
@@ -442,7 +442,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
         axes = axes | kind.axes_of_files
         for field in [field for field in kind.fields if field.is_saved]:
             shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
-            arrays[_under(key, field.name)] = Array("float64", shape, *field.limits)
+            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, *field.limits)
         return arrays
     for name, (field_kind, hint, limits) in _hints(kind).items():
         if not isinstance(hint, str):
