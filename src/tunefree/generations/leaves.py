@@ -8,6 +8,7 @@ for those whose logarithms are predicted: like margins of classes, these begin a
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tunefree.core.schema import Number, Text
 from tunefree.generations.leaf_learners import LEARNERS, LeafLearner
 from tunefree.generations.trees import add_singles
 from tunefree.learners.contract import Scale
-from tunefree.learners.weights import compiled_of, read
+from tunefree.learners.weights import read, reading
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.functions import Functions, Loop
@@ -77,8 +78,7 @@ def following(learner: type[LeafLearner], has_one_output: bool) -> Compiled:
 def all_compiled() -> list[Compiled]:
     """The compiled functions of the learners on leaves."""
     return [
-        *(following(learner, one) for learner in LEARNERS.values() for one in (True, False)),
-        *compiled_of(LEARNERS.values()),
+        compiled(*named) for compiled in (following, reading) for named in product(LEARNERS.values(), (True, False))
     ]
 
 
