@@ -70,4 +70,4 @@ def test_numbers_of_any_size_leave_statistics_finite(learner, settings, size):
 
 def test_they_take_half_of_the_memory():
     n_bytes = [sum(living(*named, n_classes).state.nbytes for named in LEARNERS) for n_classes in (2, 5)]
-    assert n_bytes[0] < LEAVES * 44 + 100 and n_bytes[1] < LEAVES * (24 + 5 * 8 * 4) + 100
+    assert n_bytes[0] < LEAVES * (12 + 5 * 4) + 100 and n_bytes[1] < LEAVES * (12 + 5 * 8 * 4) + 100

@@ -97,7 +97,7 @@ class _Array(Declared):
         if self.may_be_none:
             header[self.key] = value is not None
         if value is not None:
-            arrays[key] = _packed(value, self.dtypes[1:])
+            arrays[key] = packed(value, self.dtypes[1:])
 
     def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
         if self.may_be_none:
@@ -349,13 +349,13 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
+def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
     """An array in the last of these dtypes that has all digits, else as it is."""
     for dtype in reversed(dtypes):
         with np.errstate(over="ignore"):
-            packed = value.astype(dtype)
-        if ((packed == value) | np.isnan(value)).all():
-            return packed
+            smaller = value.astype(dtype)
+        if ((smaller == value) | np.isnan(value)).all():
+            return smaller
     return value
 
 

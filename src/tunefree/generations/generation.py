@@ -44,6 +44,11 @@ class Birth:
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
+    def observations(self) -> np.ndarray:
+        """The observations (m,) uint64, or groups, that a generation may know, ascending."""
+        return np.unique(self.digests)
+
+    @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
@@ -93,7 +98,7 @@ class Generation(Part):
         self.inherited = inherited
         self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
-        self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
+        self.observations = birth.observations
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs, learners = model.n_leaves, model.n_outputs, learners_of(KINDS[kind].wealth)
         objective = objective_of(birth.n_classes, loss)

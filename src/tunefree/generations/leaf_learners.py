@@ -14,18 +14,18 @@ import numpy as np
 
 from tunefree.compiled.prefetching import fetch_line, prefetch
 from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
-from tunefree.core.numbers import clip
+from tunefree.core.numbers import clip, unit_below
 from tunefree.learners.contract import Learner
 from tunefree.learners.nag import rate_of
-from tunefree.learners.units import exceeds, largest_value, new_unit
 
 CEILING = 1e30
+SMALLEST = 2.0**-100  # unit
 
 
 class LeafLearner(Learner):
     """A learner whose functions take the leaves of a row in place of the row."""
 
-    dtypes: ClassVar[dict[str, Any]] = {"coordinates": np.float32}
+    dtypes: ClassVar[dict[str, Any]] = {"features": np.float32, "coordinates": np.float32}
 
 
 class LeafScInOL2(LeafLearner):
@@ -42,19 +42,20 @@ class LeafScInOL2(LeafLearner):
     def predict(state, leaves, scale, margins):
         for k in range(len(margins)):
             margins[k] = 0.0
+        size, margin = min(scale.slope, CEILING), np.float32(min(scale.margin, CEILING))
         for t in range(len(leaves)):
             j = leaves[t]
-            if exceeds(state, j, scale.slope):
-                ratio = new_unit(state, j, scale.slope)
+            if np.float32(size * np.float64(state.inverse[j])) > state.largest[j] or (
+                state.inverse[j] == 0.0 and size > 0.0
+            ):
+                grow_unit(state, j, size)
+            if margin > state.wealth_scale[j]:
+                growth = np.float64(margin) - np.float64(state.wealth_scale[j])
+                state.wealth_scale[j] = margin
                 for k in range(len(margins)):
-                    state.gradients[j, k] = np.float64(state.gradients[j, k]) * ratio
-                    state.squares[j, k] = np.float64(state.squares[j, k]) * (ratio * ratio)
-            growth = max(scale.margin - state.wealth_scale[j], 0.0)
-            state.wealth_scale[j] = max(state.wealth_scale[j], scale.margin)
-            for k in range(len(margins)):
-                if growth > 0.0:
                     state.wealth[j, k] = min(np.float64(state.wealth[j, k]) + state.epsilon[0] * growth, CEILING)
-                margins[k] += bet_of(state, j, k) * state.inverse[j]
+            for k in range(len(margins)):
+                margins[k] += bet_of(state, j, k) * np.float64(state.inverse[j])
         for k in range(len(margins)):
             margins[k] = clip(margins[k], CEILING)
 
@@ -62,8 +63,8 @@ class LeafScInOL2(LeafLearner):
         for t in range(len(leaves)):
             j = leaves[t]
             for k in range(len(gradient)):
-                step, bet = gradient[k] * state.inverse[j], bet_of(state, j, k)
-                state.gradients[j, k] = np.float64(state.gradients[j, k]) - step
+                step, bet = clip(gradient[k] * np.float64(state.inverse[j]), CEILING), bet_of(state, j, k)
+                state.gradients[j, k] = clip(np.float64(state.gradients[j, k]) - step, CEILING)
                 state.squares[j, k] = min(np.float64(state.squares[j, k]) + step * step, CEILING)
                 state.wealth[j, k] = min(max(np.float64(state.wealth[j, k]) - step * bet, 0.0), CEILING)
 
@@ -72,19 +73,30 @@ class LeafScInOL2(LeafLearner):
         fetch_line(state.gradients, 3, j)
 
     def coordinate(state, j, k):
-        return bet_of(state, j, k) * state.largest[j]
+        return bet_of(state, j, k) * np.float64(state.largest[j])
 
     def magnitude(state, j):
-        return largest_value(state, j)
+        inverse = np.float64(state.inverse[j])
+        return np.float64(state.largest[j]) / inverse if inverse > 0.0 else 0.0
 
     def prepare_outputs(self, outputs: list[int]) -> None:
         """Give outputs that come late the wealth of the leaves reached."""
-        self.wealth[:, outputs] = np.minimum(self.epsilon[0] * self.wealth_scale[:, None], CEILING)
+        self.wealth[:, outputs] = np.minimum(self.epsilon[0] * self.wealth_scale[:, None].astype(np.float64), CEILING)
+
+
+def grow_unit(state, j, size):
+    """Let M_i grow to a size, and have statistics in its unit."""
+    inverse = 1.0 / max(unit_below(size), SMALLEST)
+    ratio = inverse / np.float64(state.inverse[j]) if state.inverse[j] > 0.0 else 0.0
+    state.inverse[j], state.largest[j] = inverse, size * inverse
+    for k in range(state.gradients.shape[1]):
+        state.gradients[j, k] = np.float64(state.gradients[j, k]) * ratio
+        state.squares[j, k] = np.float64(state.squares[j, k]) * (ratio * ratio)
 
 
 def bet_of(state, j, k):
     """unit_i w_i, see :func:`tunefree.learners.scinol.bet_scinol2`."""
-    gradients, largest = np.float64(state.gradients[j, k]), state.largest[j]
+    gradients, largest = np.float64(state.gradients[j, k]), np.float64(state.largest[j])
     variance = np.float64(state.squares[j, k]) + largest * largest
     reach = max(variance, abs(gradients) * math.sqrt(variance))
     return 0.5 * gradients * np.float64(state.wealth[j, k]) / reach if reach > 0.0 else 0.0

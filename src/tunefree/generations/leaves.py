@@ -77,9 +77,8 @@ def following(learner: type[LeafLearner], has_one_output: bool) -> Compiled:
 
 def all_compiled() -> list[Compiled]:
     """The compiled functions of the learners on leaves."""
-    return [
-        compiled(*named) for compiled in (following, reading) for named in product(LEARNERS.values(), (True, False))
-    ]
+    kinds: Any = product((following, reading), LEARNERS.values(), (True, False))
+    return [compiled(learner, has_one_output) for compiled, learner, has_one_output in kinds]
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
