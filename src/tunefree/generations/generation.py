@@ -22,7 +22,7 @@ from tunefree.generations.kinds import KINDS, LINEAR, grow
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
-from tunefree.generations.trees import Trees
+from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
 REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
@@ -45,15 +45,15 @@ class Birth:
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
+    def observations(self) -> np.ndarray:
+        """The observations (m,) uint64, or groups, that a generation may know, ascending."""
+        return np.unique(self.digests)
+
+    @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
         return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests, signs=self.signs))
-
-    @cached_property
-    def observations(self) -> np.ndarray:
-        """The observations, or groups, that generations may know, (m,) uint64, ascending."""
-        return np.unique(self.digests)
 
 
 class Generation(Part):
@@ -83,7 +83,12 @@ class Generation(Part):
     )
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
-    model = child(lambda header, *_: Linear if header["kind"] == LINEAR else Trees, FIXED)
+    model = child(
+        lambda header, *_: Linear if header["kind"] == LINEAR else PackedTrees,
+        FIXED,
+        read=lambda part: PackedTrees.of(part.model) if isinstance(part.model, Trees) else part.model,
+        write=lambda part, saved: setattr(part, "model", saved.trees() if isinstance(saved, PackedTrees) else saved),
+    )
     living: list[Any] = children(
         lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,

@@ -98,6 +98,12 @@ class FrozenMixture(Part):
         born_predictions = predictions[:, self.places]
         return self.mixture.predict(born_predictions) if self.choice == 0 else self.mixture.mean(born_predictions)
 
+    def reduce(self) -> None:
+        """Keep the scores of what predicts rows to come."""
+        super().reduce()
+        is_other = np.arange(self.scores.columns.shape[1]) % N_CHOICES != self.choice
+        self.scores.columns = np.where(is_other, 0.0, self.scores.columns)
+
     def quantile(self, level: float, stream_quantile: float, curve: LearningCurve, code: int | None = None) -> float:
         """The quantile of the scores of rows to come.
 

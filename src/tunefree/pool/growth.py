@@ -313,4 +313,4 @@ class Growth(Part):
     def nbytes(self) -> int:
         """Bytes of its parts, and of a copy of the rows kept, which generations are grown on; not of those."""
         arrays = [self.columns, self.whole, self.recent, *(generation for *_, generation in self.generations())]
-        return size_of(arrays) + self.whole.nbytes
+        return size_of(arrays) + sum(map(size_of, self.whole.kept(1).values())) * self.whole.n_kept

@@ -169,6 +169,13 @@ class Members(Part):
         """Those awake: clock, kind, age, and generation."""
         return () if self.growth is None else self.growth.generations()
 
+    def reduce(self) -> None:
+        """Keep what predicts; the newest generation has the digests of all rows that are known."""
+        super().reduce()
+        for *_, newest in list(self.generations())[:1]:
+            newest.observations = np.union1d(newest.observations, self.seen.digests)
+            self.seen.put(self.seen.digests[:0])
+
     def matrix(self, X: Any) -> np.ndarray:
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
@@ -182,13 +189,6 @@ class Members(Part):
             return None, np.zeros(len(matrix), np.uint8)
         digests = self.growth.digests(X, matrix)
         return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
-
-    def is_constant(self, feature: int) -> bool:
-        """Whether the rows that are kept, if they are several, all have the same number."""
-        if self.growth is None or self.growth.whole.n_kept < 2:
-            return False
-        (column,) = self.growth.whole.kept(columns=self.growth.columns.places(np.array([feature])))["columns"].T
-        return bool((column == column[0]).all())
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

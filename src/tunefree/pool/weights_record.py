@@ -132,7 +132,7 @@ def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
-    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1]
+    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1].copy()
 
 
 class EstimatedLoss(NamedTuple):
