@@ -231,6 +231,15 @@ def test_what_fits_no_value_is_told(run, models):
     assert status == 0 and "--na-values nowhere fits none of the" in " ".join(err.split())
 
 
+def test_columns_that_a_model_does_not_know_are_told_once(run, models):
+    status, _, err = run("predict", models / "classes.model", models / "numbers.csv", "-o", models / "p.csv")
+    assert status == 0 and err.count("the model does not know 'pay': left out") == 1
+    status, _, err = run(
+        "predict", models / "classes.model", models / "numbers.csv", "--id", "pay", "-o", models / "p.csv"
+    )
+    assert status == 0 and "does not know" not in err
+
+
 def test_what_has_no_effect_in_python_is_an_error(models):
     table = {"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}
     for options, problem in (

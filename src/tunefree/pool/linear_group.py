@@ -20,21 +20,11 @@ from tunefree.pool.views import create_view, hidden, transform
 
 
 class LinearGroup(Part):
-    """Linear learners, each on its view of the rows; members with the same view share it.
+    """Linear learners, of which there may be none, each on its view of the rows; members with the same view share it.
 
-    Parameters
-    ----------
-    settings : list of Setting
-        The members; there may be none.
-    objective : objective
-    n_features, n_outputs : int
-    average : bool
-        Whether the members' weights are the averages of their iterates.
-    meetings : FirstMeetings, optional
-        By which features get slots, for members that all can replay. Wherever weights are indexed by features here, it
-        is by slots then.
-    monotone : sequence of int
-        Dense columns, by their features, that members do not see.
+    Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
+    ``meetings``: wherever weights are indexed by features here, it is by slots then. Members do not see the dense
+    columns of the features that are ``monotone``.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
@@ -122,11 +112,6 @@ class LinearGroup(Part):
         for member in self.members:
             member.fix(self.n_features, self.n_outputs)
         self.complete()
-
-    @property
-    def meetings_held(self) -> Any:
-        """What is kept of first occurrences, as nested arrays."""
-        return () if self.meetings is None else (self.meetings.known, self.meetings.kept, self.meetings.values)
 
     def take_latest(self) -> tuple[Rows | None, Met | None]:
         """The latest rows with slots, and what was met in them, handed out once.
@@ -252,7 +237,7 @@ class LinearGroup(Part):
 
     def _saved_meetings(self) -> SavedMeetings | None:
         """What files have of first occurrences."""
-        if self.meetings is None or not self.meetings.is_needed:
+        if self.meetings is None or not self.meetings.first:  # no row was learned
             return None
         return SavedMeetings(self.meetings, self.n_known)
 

@@ -223,10 +223,7 @@ def create_view(name: str, X: Block) -> Any:
 def transform(view: Any, X: Block, learns: np.ndarray) -> Block:
     """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
 
-    Raises
-    ------
-    ModelError
-        If rows have another number of dense columns than the view.
+    A ModelError is raised if rows have another number of dense columns than the view.
     """
     n_columns, n_learned = X.numbers.shape[1], len(view.centres)
     if n_columns != n_learned:

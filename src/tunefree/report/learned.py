@@ -17,9 +17,9 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
 from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
@@ -314,7 +314,7 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
-    facts += known(Fact("checksum of the model (BLAKE2b)", digest, key="checksum"))
+    facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
@@ -336,9 +336,10 @@ def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
     plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
     estimator = header.get("estimator", {}).get("class", "that of the plan")
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
-    facts += [Fact("format", header["format"]), Fact("estimator", estimator), Fact("plan", plan)]
+    facts += [Fact("format", storage.FORMAT), Fact("estimator", estimator), Fact("plan", plan)]
     shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
     columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
     rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
-    title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
+    size = sum(array.nbytes for array in arrays.values())
+    title = f"{len(rows):,} arrays, {size:,} bytes, which the file has in {os.path.getsize(path):,}"
     return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]

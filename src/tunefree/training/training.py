@@ -392,8 +392,9 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     config = None if family is None else family.config_of(plan)
 
     def model_of(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, **options: Any) -> Model:
-        chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return Model(*chosen, n_features, config, settings, **options)
+        known: dict[str, Any] = {"classes": classes, "n_features": n_features}
+        chosen = {"settings": dict(plan.settings), "view": view, "config": config, "member_settings": settings}
+        return Model(task, plan.learner, plan.loss, plan.average, **known, **chosen, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
