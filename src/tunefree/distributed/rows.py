@@ -16,7 +16,7 @@ from tunefree.generations.reservoir import hashed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
-from tunefree.stream.source import Source, encoder_of
+from tunefree.stream.source import encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
@@ -119,7 +119,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     batches += [
         encoder.encode(chunk, True, bad, True)
         for source, start, rows in shard.sources([frame for frame in frames if not isinstance(frame, SparseBlock)])
-        for chunk in _first(chunks_of(source, encoder, bad, start), source, rows)
+        for chunk in _first(chunks_of(source, encoder, bad, start), rows)
     ]
     batches = [batch for batch in batches if len(batch.weight)]
     targets = [target_of(beginning.task, batch) for batch in batches]
@@ -131,18 +131,15 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     return LocalRows(rows, Survey(len(rows.weight), list(labels), totals, encoder.state(), bad.tally))
 
 
-def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[Any]:
+def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
     """Chunks of a table up to so many rows; of lines all."""
+    if rows is None:
+        yield from chunks
+        return
     for chunk in chunks:
-        if rows is None:
-            yield chunk
-        elif chunk.data.num_rows <= rows:
-            yield chunk
-            rows -= chunk.data.num_rows
-            if not rows:
-                return
-        else:
-            yield chunk._replace(data=chunk.data.slice(0, rows))
+        yield chunk._replace(data=chunk.data.slice(0, rows))
+        rows -= chunk.data.num_rows
+        if rows <= 0:
             return
 
 
