@@ -142,7 +142,6 @@ def _client(run: Run) -> Iterator[Any]:
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
-    from tunefree.training.callbacks import silent
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
@@ -163,7 +162,8 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            on_the_way |= {"tell": silent} if display is None else {"tell": display.tell, "callbacks": [display]}
+            on_the_way["tell"] = (lambda message: None) if display is None else display.tell
+            on_the_way["callbacks"] = [] if display is None else [display]
             kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
             trained: Trained = learn(source, plan, **kept, **on_the_way)
             trained.save(output, only_for_prediction=run.only_for_prediction)

@@ -35,11 +35,10 @@ def file_sizes(source: Source) -> list[int]:
 
 
 class RunningDigests:
-    """Digests of all bytes of the files of a source that have been read, so that no change of them goes unnoticed.
+    """Digests of all bytes of the files of a source that have been read, which are read once more for it.
 
-    The files are read once more for it. Where a position does not tell how many bytes of a file come before it
-    (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
-    left out: it cannot be read again.
+    Where a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8,
+    columnar files) the whole file is taken as it is begun. Standard input is left out.
 
     >>> import tempfile, pathlib
     >>> from tunefree.stream.source import open_source
@@ -64,8 +63,7 @@ class RunningDigests:
         return [file.hexdigest() for file in self._hashes]
 
     def extend(self, position: Position) -> None:
-        """Take in what lies before a position, and was not taken in before; a DataError if a file can no longer be
-        read."""
+        """Take in the bytes before a position; a DataError if a file can no longer be read."""
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             try:
                 is_plain = i == position.file and self._is_plain(self.files[i])
@@ -124,13 +122,7 @@ class Interval(NamedTuple):
 
 
 class Checkpoints(Callback):
-    """The file to which a training is saved on the way.
-
-    ``path``: None where nothing is saved.
-    ``interval``: usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
-    ``resume``: whether to go on from the file, if there is one.
-    ``tell``: called with what the user should know, such as that it could not be saved.
-    """
+    """The file to which a training is saved on the way; see :func:`tunefree.training.training.train`."""
 
     may_end = False
 
@@ -162,11 +154,7 @@ class Checkpoints(Callback):
         return True
 
     def load(self, source: Source, plan: Plan) -> Trained:
-        """The training to go on with; files that have other rows after those learned are told.
-
-        Raises a ModelError if it is of another plan, complete, or of data that have changed before the place to go on
-        from.
-        """
+        """The training to go on with; a ModelError if it is complete, of another plan, or of data that have changed."""
         trained = Trained.load(str(self.path))
         if trained.plan != plan or trained.kind != source.kind:
             problem = "made with other options; give the options of the first run, or remove it"
@@ -196,10 +184,7 @@ class Checkpoints(Callback):
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:
-        """Save the training after a batch where that is due; where it fails learning goes on, and the next one may not.
-
-        An earlier checkpoint stays as it was then.
-        """
+        """Save the training after a batch where that is due; where it fails, learning goes on."""
         self._latest = trained, step.batch.position
         if step.batch.checkpoint is not None:
             self._try_to_save(step.batch.checkpoint)
@@ -210,8 +195,7 @@ class Checkpoints(Callback):
             self._try_to_save()
 
     def stop(self) -> None:
-        """Save a training that was asked to end, as it is after the latest rows learned; a ModelError if it cannot be
-        saved."""
+        """Save a training that was asked to end; a ModelError if it cannot be saved."""
         if self._latest is not None and self.path is not None:
             self._save()
 

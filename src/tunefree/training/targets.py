@@ -40,9 +40,8 @@ def task_of(target: Any) -> Guess:
     """The task that a target's values suggest.
 
     Strings and booleans are classes. So are at most two distinct numbers, and whole numbers that take few values, close
-    together and each of them often, unless their frequencies rise once and fall once as the values grow, up to a rare
-    one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many. Other
-    numbers make a regression.
+    together and each of them often, unless their frequencies rise once and fall once, as those of counts, grades and
+    ages do. Other numbers make a regression.
 
     >>> import pyarrow as pa
     >>> [task_of(pa.array(values)).task for values in ([1.0, 2.0] * 10, [1.5, 2.0, 2.5] * 10, ["a", "b"])]
@@ -114,10 +113,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, counts: np.ndarray) -> Shape:
-        """How frequencies, in the order of the values, change beyond one rise and one fall, compared with a random
-        order.
-
-        Roots of frequencies are taken, which vary alike by chance.
+        """The shape of frequencies, in the order of the values, by their roots, which vary alike by chance.
 
         >>> Shape.of(np.array([109, 65, 22, 3, 1])), Shape.of(np.array([50, 900, 170, 800, 10, 30, 700]))
         (Shape(rises_and_falls=True, is_clear=True), Shape(rises_and_falls=False, is_clear=True))
@@ -196,10 +192,7 @@ def _typed_label(name: str, kind: Any) -> Any:
 
 
 def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
-    """The rows whose label is among the classes that ``bad`` names, or whose target the loss that it names can have.
-
-    Raises a DataError if there are others, and bad rows are not skipped.
-    """
+    """The rows whose label is among the classes that ``bad`` names, or whose target its loss can have."""
     if batch.target is None or not len(batch.weight) or not (bad.classes or has_rates(bad.loss)):
         return batch
     if bad.classes:
@@ -221,10 +214,7 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
 
 
 def with_rates(plan: Plan, batch: Batch) -> Batch:
-    """A batch, whose targets are as a model takes them, as a model of this plan learns them.
-
-    Of losses of counts with exposures these are rates, with weights that teach what counts would. Raises a DataError if
-    the distribution of the loss has no such target.
+    """A batch with rates in the place of targets, and their weights, where the plan's loss has exposures.
 
     >>> import numpy as np
     >>> from tunefree.core.rows import dense
