@@ -116,8 +116,7 @@ def mix(
     """Write mixed log-probabilities of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
-    ``is_over``, means of the members' weights over the stream are used. Features (M + 1, K), predictions of the
-    candidates, probabilities of one of them, their losses and factors of the members' weights are written.
+    ``is_over``, means of the members' weights over the stream are used.
     """
     gradient = scratch.gradient
     for t in range(len(members)):

@@ -151,10 +151,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
     step_of, constant = link.step_of, link.constant
 
     def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
-        """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
-
-        These are those of the corrections, within the range and where slopes are taken.
-        """
+        """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
         base, unit = candidates[0], unit_of(known)
         for i in range(len(members)):
             away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
@@ -182,10 +179,7 @@ def writer_of_gradient(link: Link) -> Callable[..., float]:
     in_units = link.in_units
 
     def write_gradient(known, c, scratch, features):
-        """Write the gradient of correction ``c``; returns the trace of the second derivative.
-
-        Slopes are clipped at the steepest before.
-        """
+        """Write the gradient of correction ``c``; returns the trace of the second derivative."""
         steep, bend = in_units(known, scratch.slopes[c], scratch.curvatures[c])
         clipped, norm = clip(steep, known.steepest[c]), 0.0
         known.steepest[c] = max(known.steepest[c], abs(steep))
@@ -197,55 +191,12 @@ def writer_of_gradient(link: Link) -> Callable[..., float]:
     return write_gradient
 
 
-def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
-    """The function that learns a round after its prediction."""
-    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
-    within, learn_target, write_gradient = link.within, link.learn_target, writer_of_gradient(link)
-
-    def learn(
-        base,
-        first,
-        second,
-        top,
-        account,
-        known,
-        scratch,
-        candidates,
-        losses,
-        features,
-        loss,
-        numbers,
-        members,
-        y,
-        mixed,
-        weight,
-    ):
-        for c in range(2):
-            scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
-            scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
-        learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
-        learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
-        rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
-        learn_target(known, numbers, y, candidates[0], rate)
-        for i in range(n_members):
-            losses[i] = value(loss, numbers, y, within(known, members[i, 0])) if is_awake(members[i]) else math.nan
-        for c in range(3):
-            losses[n_members + c] = value(loss, numbers, y, candidates[c])
-        losses[n_members + 3] = value(loss, numbers, y, mixed)
-        of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
-        learn_losses(known, numbers, of_candidates[0], of_mixture, rate)
-        unit = 8.0 * known.typical[0]
-        update_exponential(base, losses[:n_members], weight / unit if unit > 0.0 else 0.0)
-        enter(account, top, of_candidates, of_mixture, weight, 8.0 * known.typical[1])
-
-    return learn
-
-
 @Loop
 def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     """The rule of a link, with all losses as cases."""
-    learn, write_candidates = learning_of(link, functions), writer_of_candidates(link)
-    mean_of, mixed_of = link.mean_of, link.mixed_of
+    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
+    write_candidates, write_gradient = writer_of_candidates(link), writer_of_gradient(link)
+    within, mean_of, mixed_of, learn_target = link.within, link.mean_of, link.mixed_of, link.learn_target
 
     def mix(
         base: Weights,
@@ -261,29 +212,40 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         loss: int,
         numbers: Annotated[np.ndarray, "float64[facts]"],
         members: Annotated[np.ndarray, "float64[rows, members, 1]"],
-        y: Annotated[np.ndarray, "float64[rows]"],
-        weight: Annotated[np.ndarray, "float64[rows]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        used = top.means if is_over else top.weights
+        used, m = top.means if is_over else top.weights, members.shape[1]
         for t in range(len(members)):
-            of_row, begun = members[t], base.rounds[0] > BEGUN
-            candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
+            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known)
+            write_candidates(first, second, known, row, begun, weight, scratch, features, candidates)
             mixed[t, 0] = mixed_of(used, candidates)
-            if weight[t] > 0.0:
-                round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
-                learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
+            if weight > 0.0:
+                y = bounded(targets[t])
+                for c in range(2):
+                    scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
+                    scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
+                learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
+                learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
+                rate = pace(max((base.rounds[0] + 1.0) / weight, 1.0))
+                learn_target(known, numbers, y, candidates[0], rate)
+                for i in range(m):
+                    losses[i] = value(loss, numbers, y, within(known, row[i, 0])) if is_awake(row[i]) else math.nan
+                for c in range(3):
+                    losses[m + c] = value(loss, numbers, y, candidates[c])
+                mixture_loss = value(loss, numbers, y, mixed[t, 0])
+                learn_losses(known, numbers, losses[m], mixture_loss, rate)
+                unit = 8.0 * known.typical[0]
+                update_exponential(base, losses[:m], weight / unit if unit > 0.0 else 0.0)
+                enter(account, top, losses[m : m + 3], mixture_loss, weight, 8.0 * known.typical[1])
 
     return mix
 
 
 def compiled_mixing(link: Link) -> Compiled:
-    """The compiled function that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0,
-    each after its prediction, for all losses that have a name by now.
-
-    The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
-    """
+    """The compiled function that mixes and learns rows as :func:`tunefree.mixing.classes.mix` does, for all losses."""
     name = f"mixing.{'numbers' if link is IDENTITY else 'rates'}.mix"
     return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
