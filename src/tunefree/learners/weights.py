@@ -1,8 +1,7 @@
 """The weights of a learner, as they are, or as the average of its iterates (online-to-batch conversion).
 
-A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
-of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
-``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. So an average
+The clock of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
+``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. An average
 costs the non-zeros of each row. A round counts as much as its weight.
 """
 
@@ -51,8 +50,6 @@ class Averaged(Learner):
 @cache
 def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
-
-    A class that averages already stays as it is. A learner that moves all weights in each round cannot be averaged.
 
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))
