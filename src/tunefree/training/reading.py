@@ -43,6 +43,19 @@ PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting fo
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
 
 
+class Sample(NamedTuple):
+    """Rows of a table as they were read, in parts; of text there are no tables."""
+
+    tables: list[Any]  # pyarrow.RecordBatch
+    usable: list[np.ndarray]  # (n,) bool: rows of each table that can be used
+    targets: list[Any]  # pyarrow.Array: their targets, or None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(map(len, self.usable))
+
+
 class Reading(NamedTuple):
     """A source after its first batch was read."""
 
@@ -51,9 +64,7 @@ class Reading(NamedTuple):
     encoder: Any
     batches: Iterator[Batch]  # all of them, the first included
     guess: Guess | None  # of the task; None where the plan says it
-    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
-    usable: np.ndarray  # (n,) bool: those of the first rows that can be used
-    target: Any  # pyarrow.Array: their targets
+    first: Sample  # the first rows
     file: str  # that holds the first rows, for messages
 
 
@@ -100,11 +111,11 @@ def begin(
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
-    is_table = source.kind == TABLE
-    usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
-    rows = first.data if is_table else None
-    return Reading(task, classes, encoder, batches, guess, rows, usable, batch.target, batch.file)
+    is_table = source.kind == TABLE
+    usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
+    sample = Sample([first.data] if is_table else [], usable, [batch.target])
+    return Reading(task, classes, encoder, batches, guess, sample, batch.file)
 
 
 def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
