@@ -78,10 +78,7 @@ def plus(*parts: Passed) -> Passed:
 def started(
     beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Batch], is_all: bool
 ) -> Start:
-    """The common start, from the parts of the sample that the shards have, of the features and classes of all.
-
-    Where the sample is all rows, they keep their order, and the pass is that of one machine.
-    """
+    """The common start, which is the pass of one machine in the order of the rows where the sample ``is_all`` rows."""
     known = list(beginning.classes if is_all else classes)
     model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
@@ -137,8 +134,8 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
 def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
     """The common start with what all shards learned, which goes on with the last rows, and ends its pass.
 
-    Learners' sums over rows are averaged, or added up if the last rows are then predicted better. What is recorded are
-    the predictions of the means in both cases, since these were not chosen by the rows that they predict.
+    Sums over rows are averaged, or added up if the last rows are then predicted better. The predictions of the means
+    are recorded in both cases, since these were not chosen by the rows that they predict.
     """
     rows = shuffled(gathered(last))
     with threads.one_for_products():

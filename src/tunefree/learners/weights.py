@@ -126,8 +126,9 @@ def _coordinate(iterate: Callable[..., float]) -> Callable[..., float]:
     return coordinate
 
 
-def reading_of(learner: type[Learner]) -> Callable[..., None]:
-    """The loop over features in which the weights of a learner are read."""
+@cache
+def reading(learner: Any, has_one_output: bool) -> Compiled:
+    """The compiled function that reads the weights of a class of learners."""
     magnitude, coordinate, factor = learner.magnitude, learner.coordinate, learner.factor
 
     def read(
@@ -140,16 +141,9 @@ def reading_of(learner: type[Learner]) -> Callable[..., None]:
             for k in range(weights.shape[1]):
                 weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
 
-    return read
-
-
-@cache
-def reading(learner: Any, has_one_output: bool) -> Compiled:
-    """The compiled function that reads the weights of a class of learners."""
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    name = f"read.{kind}.{'one' if has_one_output else 'several'}"
-    return Compiled(reading_of(learner), name, {"state": learner}, lengths)
+    return Compiled(read, f"read.{kind}.{'one' if has_one_output else 'several'}", {"state": learner}, lengths)
 
 
 def all_compiled() -> list[Compiled]:

@@ -26,6 +26,7 @@ from tunefree.core.rows import Row
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.newton import Newton
 from tunefree.learners.scinol import ScInOL2
+from tunefree.learners.weights import read
 
 UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
 MOST_CURVATURE = 1e6  # of c: where gradients vanish
@@ -118,9 +119,6 @@ learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(
 
 def weights_of(state: Learner) -> np.ndarray:
     """The weights (F,) of a correction."""
-    places = range(state.n_features)
-    units = np.array([state.magnitude(i) for i in places])
-    numbers = np.array([state.coordinate(i, 0) for i in places]) * state.factor(0)
+    weights, units = read(state)
     with np.errstate(over="ignore"):
-        weights = np.divide(numbers, units, out=np.zeros(len(units)), where=units > 0.0)
-    return np.clip(weights, -CEILING, CEILING)
+        return np.clip(np.divide(weights[:, 0], units, out=np.zeros(len(units)), where=units > 0.0), -CEILING, CEILING)

@@ -71,7 +71,7 @@ class Link(NamedTuple):
     unit_of: Any  # (known): of differences of predictions; 0 as long as there is none
     mean_of: Any  # (weights, members, known): the mean of the predictions of members awake
     mixed_of: Any  # (weights, candidates): the mean of the candidates
-    step_of: Any  # (known, step, candidate): where the slope of a correction is taken
+    is_steep: bool  # whether slopes of corrections are taken within the range of the targets
     in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
     constant: float  # the last feature
     learn_target: Any  # (known, numbers, y, base, rate): let what is known follow a target that the base predicted
@@ -109,11 +109,6 @@ def mean_of_candidates(weights, candidates):
     return weights[0] * candidates[0] + weights[1] * candidates[1] + weights[2] * candidates[2]
 
 
-def step_itself(known, step, candidate):
-    """Slopes are taken at a step wherever it is."""
-    return step
-
-
 def in_residuals(known, slope, curvature):
     """Derivatives where predictions are in units of the residual, and losses of twice the typical one."""
     typical = known.typical[0]
@@ -140,15 +135,13 @@ def learn_losses(known, numbers, base, mixed, rate):
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
-IDENTITY = Link(
-    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
-)
+IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, False, in_residuals, 1.0, learn_target)
 
 
 def writer_of_candidates(link: Link) -> Callable[..., None]:
     """The function in which the corrections predict."""
     within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
-    step_of, constant = link.step_of, link.constant
+    is_steep, constant = link.is_steep, link.constant
 
     def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
         """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
@@ -169,7 +162,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
             candidates[1 + c] = within(known, step)
-            scratch.steps[c] = step_of(known, step, candidates[1 + c])
+            scratch.steps[c] = candidates[1 + c] if is_steep else step
 
     return write_candidates
 

@@ -91,38 +91,33 @@ def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
         return Guess("regression", f"{span} in {n} rows", 2 * k <= n)
     if np.ptp(values) > 3 * k:  # codes are counted; prices and ages in round numbers are not
         return Guess("regression", f"{span}, far apart", k <= 2 * MANY and not is_seldom)
-    shape, is_uneven = Shape.of(counts), counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
+    rises_and_falls, is_clear = shape_of(counts)
+    is_uneven = counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
     is_odd = bool(is_uneven or is_seldom or values[0] not in (0, 1))  # codes are counted from 0 or 1
     classes = Guess("classification", f"{span}, each of them often", k >= MANY and is_odd)
     has_rare_end = 10 * min(counts[0], counts[-1]) < counts.max()
-    if not shape.rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
+    if not rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
         return classes
     if k >= FEWEST_NUMBERS:
-        is_doubtful = k < MANY or not shape.is_clear
-        return Guess("regression", f"{span} whose frequencies rise and fall", is_doubtful)
+        return Guess("regression", f"{span} whose frequencies rise and fall", k < MANY or not is_clear)
     if k > 3 and values[0] == 0 and 10 * counts[-1] < counts.max():
         return Guess("regression", f"{span} that get rarer like counts", True)
     return classes._replace(doubtful=True)
 
 
-class Shape(NamedTuple):
-    """How frequencies change as values grow."""
+def shape_of(counts: np.ndarray) -> tuple[bool, bool]:
+    """Whether frequencies rise and fall once each as values grow, apart from chance, and whether that is clear.
 
-    rises_and_falls: bool  # once each, apart from chance and from little
-    is_clear: bool  # chance does not hide what they would change beyond that in a random order
+    The changes of their roots, which vary alike by chance, are compared with those in a random order.
 
-    @classmethod
-    def of(cls, counts: np.ndarray) -> Shape:
-        """The shape of frequencies, in the order of the values, by their roots, which vary alike by chance.
-
-        >>> Shape.of(np.array([109, 65, 22, 3, 1])), Shape.of(np.array([50, 900, 170, 800, 10, 30, 700]))
-        (Shape(rises_and_falls=True, is_clear=True), Shape(rises_and_falls=False, is_clear=True))
-        """
-        roots = np.sqrt(counts)
-        k, most = len(roots), float(roots.max())
-        beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
-        at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
-        return cls(bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k))
+    >>> shape_of(np.array([109, 65, 22, 3, 1])), shape_of(np.array([50, 900, 170, 800, 10, 30, 700]))
+    ((True, True), (False, True))
+    """
+    roots = np.sqrt(counts)
+    k, most = len(roots), float(roots.max())
+    beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
+    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
+    return bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
 
 
 def labels_of(target: Any) -> Labels:
@@ -171,24 +166,20 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
     """
     if task == "regression":
         raise ModelError(OF_NUMBERS)
-    labels = [_typed_label(name, target.type) for name in names]
+    kind, labels = target.type, list[Any]()
+    for name in names:
+        try:
+            if pa.types.is_boolean(kind):
+                labels.append(BOOLEANS[name.lower()])
+            else:
+                is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+                labels.append(_label(float(name)) if is_number else name)
+        except (KeyError, ValueError):
+            holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
+            raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
     if len(set(labels)) < len(labels):
         raise ModelError(f"`classes={list(names)}`: name each label once")
     return sorted(labels)
-
-
-def _typed_label(name: str, kind: Any) -> Any:
-    """The label of a type that is written so."""
-    try:
-        if pa.types.is_boolean(kind):
-            return BOOLEANS[name.lower()]
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            number = float(name)
-            return int(number) if number.is_integer() else number
-    except (KeyError, ValueError):
-        holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
-        raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
-    return name
 
 
 def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:

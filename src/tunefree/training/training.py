@@ -326,9 +326,15 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         trained = reader.checkpoints.load(source, plan)
         bad.tally = trained.progress.tally
     elif earlier is not None:
-        bad.tally = earlier.progress.tally
+        bad.tally, row = earlier.progress.tally, earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
-        trained, reader.begun = _further(earlier, source, plan, bad)
+        encoder = source.known or earlier.encoder
+        if row or source.known is not None:  # the rest of a stream is read as its beginning was
+            chunks = chunks_of(source, encoder, bad, Position(row=row))
+        else:
+            encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+        trained = replace(earlier, encoder=encoder)
+        reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
         if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
@@ -337,16 +343,6 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     return trained
-
-
-def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
-    """A model that goes on, and the batches to learn; the rest of a stream is read as its beginning was."""
-    encoder = source.known or earlier.encoder
-    if earlier.progress.position.row or source.known is not None:
-        chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))
-    else:
-        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    return replace(earlier, encoder=encoder), encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
 
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
