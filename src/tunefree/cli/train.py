@@ -161,11 +161,9 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():
-            on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            on_the_way["tell"] = (lambda message: None) if display is None else display.tell
-            on_the_way["callbacks"] = [] if display is None else [display]
-            kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
-            trained: Trained = learn(source, plan, **kept, **on_the_way)
+            tell = (lambda message: None) if display is None else display.tell
+            kept = checkpoint, run.save_every or 0, run.resume, run.memory_limit, stop
+            trained: Trained = learn(source, plan, [] if display is None else [display], *kept, tell=tell)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"

@@ -68,16 +68,13 @@ class Scratch(NamedTuple):
     slope: Annotated[np.ndarray, "float64[1]"]
     curvature: Annotated[np.ndarray, "float64[1]"]
     steps: Annotated[np.ndarray, "float64[2]"]  # what the corrections of numbers predict, wherever it is
-    slopes: Annotated[np.ndarray, "float64[2]"]  # of the loss there
-    curvatures: Annotated[np.ndarray, "float64[2]"]
 
     @classmethod
     def create(cls, n_features: int) -> Self:
         """Memory whose content does not matter."""
         indices, weights = np.arange(n_features, dtype=np.uint32), np.empty((2, n_features))
         ranges, gradient, margin, slope, curvature = *np.empty((2, n_features)), *np.empty((3, 1))
-        steps, slopes, curvatures = np.empty((3, 2))
-        return cls(indices, ranges, weights, gradient, margin, slope, curvature, steps, slopes, curvatures)
+        return cls(indices, ranges, weights, gradient, margin, slope, curvature, np.empty(2))
 
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:

@@ -92,7 +92,7 @@ class Mixture(Part):
         rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
         n_members, n_classes = members.shape[1:]
         scratch = Scratch.create(self.n_features)
-        losses = np.empty(n_members + N_CANDIDATES)  # of the members and the candidates
+        losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             objective = Objective("regression", self.loss)
@@ -100,7 +100,7 @@ class Mixture(Part):
             mix = numbers.compiled_mixing(LINKS[has_log_link(self.loss)])
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
-        factors, losses, shares = losses[:n_members], losses[n_members:], np.empty(n_classes)
+        factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)
         return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
 
     def add_class(self) -> None:

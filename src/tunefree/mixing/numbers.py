@@ -139,13 +139,14 @@ IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, F
 
 
 def writer_of_candidates(link: Link) -> Callable[..., None]:
-    """The function in which the corrections predict."""
-    within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
+    """The function in which the base and the corrections predict."""
+    within, centre_of, unit_of, mean_of = link.within, link.centre_of, link.unit_of, link.mean_of
     is_steep, constant = link.is_steep, link.constant
 
-    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+    def write_candidates(weights, first, second, known, members, begun, weight, scratch, features, candidates):
         """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
-        base, unit = candidates[0], unit_of(known)
+        base, unit = mean_of(weights, members, known), unit_of(known)
+        candidates[0] = base
         for i in range(len(members)):
             away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
             features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
@@ -167,13 +168,14 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
     return write_candidates
 
 
-def writer_of_gradient(link: Link) -> Callable[..., float]:
+def writer_of_gradient(link: Link, functions: Functions) -> Callable[..., float]:
     """The function that writes the gradient of a correction."""
-    in_units = link.in_units
+    slope, curvature, in_units = functions.slope_of, functions.curvature_of, link.in_units
 
-    def write_gradient(known, c, scratch, features):
-        """Write the gradient of correction ``c``; returns the trace of the second derivative."""
-        steep, bend = in_units(known, scratch.slopes[c], scratch.curvatures[c])
+    def write_gradient(known, c, scratch, features, loss, numbers, y):
+        """Write the gradient of correction ``c`` for a target; returns the trace of the second derivative."""
+        step = scratch.steps[c]
+        steep, bend = in_units(known, slope(loss, numbers, y, step), curvature(loss, numbers, y, step))
         clipped, norm = clip(steep, known.steepest[c]), 0.0
         known.steepest[c] = max(known.steepest[c], abs(steep))
         for i in range(len(features)):
@@ -184,12 +186,27 @@ def writer_of_gradient(link: Link) -> Callable[..., float]:
     return write_gradient
 
 
+def writer_of_losses(link: Link, functions: Functions) -> Callable[..., None]:
+    """The function that writes the losses of the members, NaN of those asleep, the candidates and the mixture."""
+    value, within = functions.value_of, link.within
+
+    def write_losses(known, members, candidates, mixed, loss, numbers, y, losses):
+        n = len(members)
+        for i in range(n):
+            is_on = is_awake(members[i])
+            losses[i] = value(loss, numbers, y, within(known, members[i, 0])) if is_on else math.nan
+        for c in range(3):
+            losses[n + c] = value(loss, numbers, y, candidates[c])
+        losses[n + 3] = value(loss, numbers, y, mixed)
+
+    return write_losses
+
+
 @Loop
 def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     """The rule of a link, with all losses as cases."""
-    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
-    write_candidates, write_gradient = writer_of_candidates(link), writer_of_gradient(link)
-    within, mean_of, mixed_of, learn_target = link.within, link.mean_of, link.mixed_of, link.learn_target
+    write_gradient, write_losses = writer_of_gradient(link, functions), writer_of_losses(link, functions)
+    write_candidates, mixed_of, learn_target = writer_of_candidates(link), link.mixed_of, link.learn_target
 
     def mix(
         base: Weights,
@@ -210,30 +227,22 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         is_over: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        used, m = top.means if is_over else top.weights, members.shape[1]
+        """See :func:`compiled_mixing`."""
         for t in range(len(members)):
-            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
-            candidates[0] = mean_of(base.means if is_over else base.weights, row, known)
-            write_candidates(first, second, known, row, begun, weight, scratch, features, candidates)
-            mixed[t, 0] = mixed_of(used, candidates)
+            row, weight, m = members[t], weights[t], members.shape[1]
+            base_weights, begun = base.means if is_over else base.weights, base.rounds[0] > BEGUN
+            write_candidates(base_weights, first, second, known, row, begun, weight, scratch, features, candidates)
+            mixed[t, 0] = mixed_of(top.means if is_over else top.weights, candidates)
             if weight > 0.0:
-                y = bounded(targets[t])
-                for c in range(2):
-                    scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
-                    scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
-                learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
-                learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
-                rate = pace(max((base.rounds[0] + 1.0) / weight, 1.0))
+                y, rate = bounded(targets[t]), pace(max((base.rounds[0] + 1.0) / weight, 1.0))
+                learn_first(first, scratch, write_gradient(known, 0, scratch, features, loss, numbers, y), weight)
+                learn_second(second, scratch, write_gradient(known, 1, scratch, features, loss, numbers, y), weight)
                 learn_target(known, numbers, y, candidates[0], rate)
-                for i in range(m):
-                    losses[i] = value(loss, numbers, y, within(known, row[i, 0])) if is_awake(row[i]) else math.nan
-                for c in range(3):
-                    losses[m + c] = value(loss, numbers, y, candidates[c])
-                mixture_loss = value(loss, numbers, y, mixed[t, 0])
-                learn_losses(known, numbers, losses[m], mixture_loss, rate)
+                write_losses(known, row, candidates, mixed[t, 0], loss, numbers, y, losses)
+                learn_losses(known, numbers, losses[m], losses[m + 3], rate)
                 unit = 8.0 * known.typical[0]
                 update_exponential(base, losses[:m], weight / unit if unit > 0.0 else 0.0)
-                enter(account, top, losses[m : m + 3], mixture_loss, weight, 8.0 * known.typical[1])
+                enter(account, top, losses[m : m + 3], losses[m + 3], weight, 8.0 * known.typical[1])
 
     return mix
 
