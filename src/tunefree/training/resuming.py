@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
@@ -98,27 +98,18 @@ def _size(file: str) -> int:
     return 0 if file == "-" else os.stat(file).st_size
 
 
-class Interval(NamedTuple):
-    """How much lies between two checkpoints; nothing where there are none."""
+def interval_of(text: int | str) -> tuple[int, float]:
+    """Rows and seconds between two checkpoints as users write them, 0 of the other.
 
-    rows: int = 0
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, text: int | str) -> Interval:
-        """Rows, or a time, as users write it.
-
-        >>> Interval.of("10m"), Interval.of(5000)
-        (Interval(rows=0, seconds=600.0), Interval(rows=5000, seconds=0.0))
-        """
-        written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
-        if written is None or isinstance(text, bool):
-            raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
-        if text != 0 and float(written[1] or written[2]) == 0.0:
-            raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
-        if written[1] is not None:
-            return cls(rows=int(written[1]))
-        return cls(seconds=float(written[2]) * UNITS[written[3]])
+    >>> interval_of("10m"), interval_of(5000)
+    ((0, 600.0), (5000, 0.0))
+    """
+    written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
+    if written is None or isinstance(text, bool):
+        raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
+    if text != 0 and float(written[1] or written[2]) == 0.0:
+        raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
+    return (int(written[1]), 0.0) if written[1] is not None else (0, float(written[2]) * UNITS[written[3]])
 
 
 class Checkpoints(Callback):
@@ -129,8 +120,8 @@ class Checkpoints(Callback):
     def __init__(
         self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
     ) -> None:
-        self.interval = Interval.of(interval)
-        for name, value in (("save_every", any(self.interval)), ("resume", resume)):
+        self.rows, self.seconds = interval_of(interval)
+        for name, value in (("save_every", self.rows or self.seconds), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
         self.path, self.tell = path, tell
@@ -145,10 +136,10 @@ class Checkpoints(Callback):
 
     def is_due(self, before: int = 0, rows: int = 0) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
-        if not self.interval.seconds:
-            return bool(self.interval.rows) and before // self.interval.rows < rows // self.interval.rows
+        if not self.seconds:
+            return bool(self.rows) and before // self.rows < rows // self.rows
         now = time.monotonic()
-        if now - self._last_time < self.interval.seconds:
+        if now - self._last_time < self.seconds:
             return False
         self._last_time = now
         return True
@@ -191,7 +182,7 @@ class Checkpoints(Callback):
 
     def save_if_due(self) -> None:
         """Save the training where rows are waited for longer than the time between two checkpoints."""
-        if self.interval.seconds and self._latest is not None and self.is_due():
+        if self.seconds and self._latest is not None and self.is_due():
             self._try_to_save()
 
     def stop(self) -> None:
