@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,24 +259,27 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
         return []
     n = len(target)
     learned = np.arange(n) * BLOCKS // n % 2 == 0
-    none = _misses(Values(np.zeros(n), False), target, is_classes, learned)
+
+    def misses(rows: np.ndarray, predict: Callable[..., np.ndarray], option: bool) -> float:
+        """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
+        halves = (learned, ~learned)
+        errors = [target[~half] - predict(rows[half], target[half], rows[~half], option) for half in halves]
+        return float(sum(np.count_nonzero(part) if is_classes else part @ part for part in errors))
+
+    by_column = _predicted_class if is_classes else _predicted_number
+    none = misses(np.zeros(n), by_column, False)
     if none == 0 or (is_classes and none < FEWEST_MISSES):
         return []
-    misses = {name: _misses(values, target, is_classes, learned) for name, values in columns.items()}
     most = LEAK * none + is_classes  # a row between the classes is predicted by chance
-    telling = {name: missed for name, missed in misses.items() if missed <= most}
-    others = [values for name, values in columns.items() if name not in telling]
-    without = min(_misses_of_tree(others, target, is_classes, learned), none) if telling and others else none
+    alone = {name: misses(values.numbers, by_column, values.are_codes) for name, values in columns.items()}
+    telling = {name: missed for name, missed in alone.items() if missed <= most}
+    others = [values.numbers for name, values in columns.items() if name not in telling]
+    without = none
+    if telling and others:
+        without = min(misses(np.column_stack(others).astype(np.float32), _predicted_by_tree, is_classes), none)
     known = "it may give the target away, unless it is known when predictions are made"
-    return [
-        Finding(
-            name,
-            LEAK_OF_TARGET,
-            f"{_leak_in_words(missed, without, none, n, is_classes)}: {known}",
-            ignore(name),
-        )
-        for name, missed in telling.items()
-    ]
+    words = {name: _leak_in_words(missed, without, none, n, is_classes) for name, missed in telling.items()}
+    return [Finding(name, LEAK_OF_TARGET, f"{word}: {known}", ignore(name)) for name, word in words.items()]
 
 
 def ignore(name: str) -> str:
@@ -292,29 +295,12 @@ def _leak_in_words(misses: float, without: float, none: float, n: int, is_classe
     return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 
 
-def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
-    """Wrong predictions, or squared errors, of each half of the rows by a tree that was grown on the other."""
+def _predicted_by_tree(here: np.ndarray, targets: np.ndarray, there: np.ndarray, is_classes: bool) -> np.ndarray:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    rows, total = np.column_stack([values.numbers for values in columns]).astype(np.float32), 0.0
-    for half in (learned, ~learned):
-        kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-        tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[half], target[half])
-        total += _size(target[~half] - tree.predict(rows[~half]), is_classes)
-    return total
-
-
-def _size(errors: np.ndarray, is_classes: bool) -> float:
-    return float(np.count_nonzero(errors) if is_classes else errors @ errors)
-
-
-def _misses(values: Values, target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
-    """Wrong predictions, or squared errors, of each half of the rows predicted by the other from one column."""
-    predict, total = _predicted_class if is_classes else _predicted_number, 0.0
-    for half in (learned, ~learned):
-        predicted = predict(values.numbers[half], target[half], values.numbers[~half], values.are_codes)
-        total += _size(target[~half] - predicted, is_classes)
-    return total
+    kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
+    predicted: np.ndarray = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(here, targets).predict(there)
+    return predicted
 
 
 def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:

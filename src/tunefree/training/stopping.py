@@ -73,7 +73,7 @@ class Stop(Callback):
 
     def _set(self, waits: bool) -> None:
         with self._gate:
-            self._waits = waits
+            self._waits = waits and not self.number
             if self.number:
                 raise Stopped
 
