@@ -95,9 +95,8 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
         arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns have the types of the first rows
         if "further" in header:
             header["further"]["rows"] = 0
-        first = BadRows()
-        note_roles(reading, first)
-        oddities = tuple(first.tally.oddities())
+        note_roles(reading, bad)
+        oddities = tuple(oddity for oddity in bad.tally.oddities() if not oddity.rows)
         return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes, oddities)
     return None
 

@@ -21,6 +21,7 @@ from tunefree.core.errors import ModelError, warn
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
+from tunefree.model_files.plan import signs_of
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
@@ -195,7 +196,9 @@ def _estimator_of(trained: Trained) -> dict[str, Any]:
     plan, task = trained.plan, trained.model.task
     parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
     parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
-    if not plan.is_pool:
+    if plan.is_pool:
+        parameters["monotone"] = signs_of(plan.monotone) or None
+    else:
         parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None}
         parameters |= {"view": plan.view or usual_view(plan.learner), "passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:

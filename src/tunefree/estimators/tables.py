@@ -25,16 +25,19 @@ from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, dense, table, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
+from tunefree.model_files.plan import signs_of
+from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
-from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.encoder import TableEncoder, unknown
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.schema import as_written
 from tunefree.stream.sequences import Text
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.training.roles import monotone_columns
 
 NAME = "X"  # what messages call a table
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
@@ -130,6 +133,21 @@ def one_row_block(estimator: Any, X: Any, learning: bool = False) -> Block | Non
     return dense(block.numbers) if estimator._as_array and _is_numbers(encoder) else block
 
 
+def monotone_of(estimator: Any) -> list[Monotone]:
+    """The monotone columns of an estimator, whose parameter names them, or numbers them from 0."""
+    if estimator.monotone is None:
+        return []
+    if not isinstance(estimator.monotone, Mapping):
+        raise ModelError(f"`monotone` must be a dict from columns to 1 or -1, not {estimator.monotone!r}")
+    if estimator._is_sparse:
+        raise DataError("monotone is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
+    encoder = estimator._encoder
+    columns = encoder.columns if encoder is not None else [Number(name) for name in feature_names(estimator)]
+    names = [column.name for column in columns]
+    signed = zip(places(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
+    return monotone_columns(columns, signs_of(f"{names[place]}={sign}" for place, sign in signed), NAME)
+
+
 def as_block(X: Any) -> Block:
     """Rows of an array or a sparse matrix; column j becomes feature j + 1."""
     return sparse_rows(X.indptr, X.indices + 1, X.data) if sparse.issparse(X) else dense(X)
@@ -201,14 +219,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     if not learning and is_table:
-        roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
-        if unknown := encoder.unknown(first.data.schema.names, roles):
-            bad.note(f"the model does not know {listed(unknown)}: left out", NAME, 0, "", 0)
-    bad.compare()
-    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
-    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
-    if lines:
-        warn("\n".join(lines))
+        _note_unknown(estimator, encoder, first, bad)
+    _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
@@ -328,6 +340,22 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
             if pa.types.is_floating(array.type):
                 gaps[column.name] += int(np.isnan(to_numpy(array.cast(pa.float64()), 0.0)).sum())
     return rows
+
+
+def _note_unknown(estimator: Any, encoder: TableEncoder, first: Chunk, bad: BadRows) -> None:
+    """Note the columns of a table that are neither known nor those of targets, groups or exposures."""
+    roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
+    if names := unknown(encoder, first.data.schema.names, roles):
+        bad.note(f"the model does not know {listed(names)}: left out", NAME, 0, "", 0)
+
+
+def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
+    """Warn of what is odd about rows, in one warning with a line for each."""
+    bad.compare()
+    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
+    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
+    if lines:
+        warn("\n".join(lines))
 
 
 def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -> list[str]:

@@ -34,6 +34,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -128,25 +129,25 @@ def learn_target(known, numbers, y, base, rate):
 
 
 def learn_losses(known, numbers, base, mixed, rate):
-    """Update the typical losses with the losses of the base and of the mixture."""
+    """Update the typical losses with the losses of the base and of the mixture; returns the unit of the former."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
+    return 8.0 * known.typical[0]
 
 
 IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, False, in_residuals, 1.0, learn_target)
 
 
 def writer_of_candidates(link: Link) -> Callable[..., None]:
-    """The function in which the base and the corrections predict."""
-    within, centre_of, unit_of, mean_of = link.within, link.centre_of, link.unit_of, link.mean_of
+    """The function in which the corrections predict."""
+    within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
     is_steep, constant = link.is_steep, link.constant
 
-    def write_candidates(weights, first, second, known, members, begun, weight, scratch, features, candidates):
+    def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
         """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
-        base, unit = mean_of(weights, members, known), unit_of(known)
-        candidates[0] = base
+        base, unit = candidates[0], unit_of(known)
         for i in range(len(members)):
             away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
             features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
@@ -159,6 +160,8 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
         write_second(second, 1, scratch, known.steepest[1], weight)
         for c in range(2):
             step = 0.0
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members))
             for i in range(len(features)):
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
@@ -187,17 +190,16 @@ def writer_of_gradient(link: Link, functions: Functions) -> Callable[..., float]
 
 
 def writer_of_losses(link: Link, functions: Functions) -> Callable[..., None]:
-    """The function that writes the losses of the members, NaN of those asleep, the candidates and the mixture."""
+    """The function that writes the losses of the candidates, the mixture, and the members, NaN of those asleep."""
     value, within = functions.value_of, link.within
 
     def write_losses(known, members, candidates, mixed, loss, numbers, y, losses):
-        n = len(members)
-        for i in range(n):
-            is_on = is_awake(members[i])
-            losses[i] = value(loss, numbers, y, within(known, members[i, 0])) if is_on else math.nan
         for c in range(3):
-            losses[n + c] = value(loss, numbers, y, candidates[c])
-        losses[n + 3] = value(loss, numbers, y, mixed)
+            losses[c] = value(loss, numbers, y, candidates[c])
+        losses[3] = value(loss, numbers, y, mixed)
+        for i in range(len(members)):
+            is_on = is_awake(members[i])
+            losses[4 + i] = value(loss, numbers, y, within(known, members[i, 0])) if is_on else math.nan
 
     return write_losses
 
@@ -206,7 +208,8 @@ def writer_of_losses(link: Link, functions: Functions) -> Callable[..., None]:
 def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     """The rule of a link, with all losses as cases."""
     write_gradient, write_losses = writer_of_gradient(link, functions), writer_of_losses(link, functions)
-    write_candidates, mixed_of, learn_target = writer_of_candidates(link), link.mixed_of, link.learn_target
+    write_candidates, mean_of = writer_of_candidates(link), link.mean_of
+    mixed_of, learn_target = link.mixed_of, link.learn_target
 
     def mix(
         base: Weights,
@@ -225,13 +228,13 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
+        keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        """See :func:`compiled_mixing`."""
         for t in range(len(members)):
-            row, weight, m = members[t], weights[t], members.shape[1]
-            base_weights, begun = base.means if is_over else base.weights, base.rounds[0] > BEGUN
-            write_candidates(base_weights, first, second, known, row, begun, weight, scratch, features, candidates)
+            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known)
+            write_candidates(first, second, known, row, begun, keeps_order, weight, scratch, features, candidates)
             mixed[t, 0] = mixed_of(top.means if is_over else top.weights, candidates)
             if weight > 0.0:
                 y, rate = bounded(targets[t]), pace(max((base.rounds[0] + 1.0) / weight, 1.0))
@@ -239,10 +242,9 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
                 learn_second(second, scratch, write_gradient(known, 1, scratch, features, loss, numbers, y), weight)
                 learn_target(known, numbers, y, candidates[0], rate)
                 write_losses(known, row, candidates, mixed[t, 0], loss, numbers, y, losses)
-                learn_losses(known, numbers, losses[m], losses[m + 3], rate)
-                unit = 8.0 * known.typical[0]
-                update_exponential(base, losses[:m], weight / unit if unit > 0.0 else 0.0)
-                enter(account, top, losses[m : m + 3], losses[m + 3], weight, 8.0 * known.typical[1])
+                unit = learn_losses(known, numbers, losses[0], losses[3], rate)
+                update_exponential(base, losses[4:], weight / unit if unit > 0.0 else 0.0)
+                enter(account, top, losses[:3], losses[3], weight, 8.0 * known.typical[1])
 
     return mix
 

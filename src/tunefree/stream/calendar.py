@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
+from tunefree.core.schema import Moment
 from tunefree.stream.arrays import cast, is_missing, text_at, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
@@ -61,7 +62,7 @@ class Timestamp(Column):
         name: str,
         zone: str | None = None,
         hours: bool = True,
-        origin: int | None = None,
+        origin: Moment = None,
         format: str | None = None,
         na_values: Sequence[str] = (),
     ) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -291,7 +292,7 @@ class Number(Column):
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self, name: str, decimal: str | None = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
+        self, name: str, decimal: DecimalMark = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands, unit)

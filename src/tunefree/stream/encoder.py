@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tunefree.core import rows
+from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
+from tunefree.core.schema import HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -49,7 +51,7 @@ from tunefree.stream.sequences import Bag, Text, Vector
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
-_COLUMNS: dict[str, Callable[..., Any]] = {
+COLUMN_KINDS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
@@ -89,6 +91,13 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
 def _delimiter_hint(names: Sequence[str]) -> str:
     """What may be wrong where the only name looks like several; empty elsewhere."""
     return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
+
+
+def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
+    """Those of some columns that an encoder does not know, was not told to leave out, and are not among others."""
+    known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
+    left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
+    return [name for name in names if name not in known and not is_among(name, left_out)]
 
 
 def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
@@ -145,7 +154,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
-        return words.take(number_array(index, index < 0)).cast(pa.bool_())
+        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
     if kind not in ("number", INTEGER):
         return array
     values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
@@ -232,9 +241,9 @@ class TableEncoder:
         self,
         columns: Sequence[Any],
         target: str | None = None,
-        target_family: str | None = None,
+        target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None,
         weight: str | None = None,
-        hash_bits: int = 0,
+        hash_bits: HashBits = 0,
         na_values: Sequence[str] = (),
         notations: Mapping[str, Sequence[str]] | None = None,
         further: Further | None = None,
@@ -505,12 +514,6 @@ class TableEncoder:
         """The names of the columns that are no features, by their roles."""
         return self.target, self.weight, self.group, self.exposure
 
-    def unknown(self, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
-        """Those of some columns that it does not know, was not told to leave out, and are not among others."""
-        known = {*self._roles(), *(column.name for column in self.columns), *others}
-        left_out = [] if self.further is None else [*self.further.ignored, *self.further.left_out]
-        return [name for name in names if name not in known and not is_among(name, left_out)]
-
     def _absent(self, chunk: Chunk) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.data.schema.names)
@@ -585,6 +588,6 @@ class TableEncoder:
 
 def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
-    column = _COLUMNS[kind](**options)
+    column = COLUMN_KINDS[kind](**options)
     column.since = since
     return column

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.tokens import (
@@ -82,7 +83,7 @@ class SvmlightEncoder(tokens.LineEncoder):
 
     messages = _MESSAGES
 
-    def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
+    def __init__(self, hash_bits: HashBits = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
         self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
         self.has_queries, self._is_new = False, True

@@ -15,6 +15,7 @@ import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.keys import finish, fold, load
@@ -88,7 +89,7 @@ class VWEncoder(tokens.LineEncoder):
 
     messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True
 
-    def __init__(self, hash_bits: int = 0) -> None:
+    def __init__(self, hash_bits: HashBits = 0) -> None:
         super().__init__(hash_bits)
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name

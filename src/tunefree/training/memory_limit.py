@@ -60,7 +60,9 @@ def small_chunks(file: str) -> TextFile:
 def model_bytes(model: Model) -> int:
     """Bytes of a model, with the rows in which features were met for the first time."""
     logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    row_bytes = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
+    meetings = model.linear.meetings
+    met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
+    row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
     return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 
 

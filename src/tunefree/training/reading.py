@@ -38,6 +38,11 @@ from tunefree.training.targets import (
     task_of,
 )
 
+NAMED = {
+    "target": "target",
+    "groups": "group",
+    "monotone": "monotone one",
+}  # roles that columns of tables are named for
 POLL = 0.1  # seconds until it is asked whether anything will come
 PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
@@ -89,9 +94,9 @@ def begin(
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
-    for role in ("target", "groups") if source.kind != TABLE else ():
-        if getattr(plan, role) is not None:
-            problem = f"{source.kind} text has no columns to name a {role.removesuffix('s')}"
+    for role, noun in NAMED.items() if source.kind != TABLE else ():
+        if getattr(plan, role):
+            problem = f"{source.kind} text has no columns to name a {noun}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     first = next(chunks, None)
@@ -104,12 +109,12 @@ def begin(
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
         trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
-        encoder.ids.limit(most_features(*_problem(plan, trial, trial_bad)[:2]))
+        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
     encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
-    task, classes, guess, batch = _problem(plan, batch, bad)
+    task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     batches = _followed(batch, rest) if len(batch.weight) else rest
     is_table = source.kind == TABLE
@@ -125,7 +130,7 @@ def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, 
     return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
 
 
-def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
+def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
     """The task, the classes and the guess of the task from the first rows; and the rows whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
@@ -229,8 +234,10 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
+    from tunefree.stream.encoder import unknown
     from tunefree.stream.schema import as_written
 
+    names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
         chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
@@ -238,9 +245,8 @@ def in_its_notation(
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
-    names = sample.data.schema.names if source.format is None else source.names_in(source.files[:1])
-    if not grows and (unknown := adapted.unknown(names, kept)):
-        bad.note(f"the model does not know {listed(unknown)}: left out", sample.file, 0, "", 0)
+    if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
+        bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
     if chunks is None:
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     return adapted, _followed(sample, chunks)
@@ -395,7 +401,11 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
-        label = model.classes[0]
-        numeric = isinstance(label, int | float) and not isinstance(label, bool)
-        remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
-        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)
+        raise one_class(model.classes[0], source)
+
+
+def one_class(label: Any, source: Source) -> DataError:
+    """The error where all rows have the same label."""
+    numeric = isinstance(label, int | float) and not isinstance(label, bool)
+    remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
+    return DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

@@ -1,0 +1,69 @@
+"""A model beside others on the same rows, as facts and a table."""
+
+from __future__ import annotations
+
+from tunefree.report.document import Block, Column, Fact, Facts, Table, known
+from tunefree.report.formats import ABSENT, COUNT, PERCENT, SIX, in_figures
+from tunefree.workflows.metrics import Measure
+from tunefree.workflows.paired import PairedComparison
+
+NOTE = (
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
+    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
+)
+OF_CLIPPING = " No probability counts as less than half a row of those compared."
+
+
+def _points(measure: Measure | None) -> str:
+    return _interval(measure, 100.0, "+.1f")
+
+
+def _numbers(measure: Measure | None) -> str:
+    return _interval(measure, 1.0, "+.3g")
+
+
+def _interval(measure: Measure | None, scale: float, spec: str) -> str:
+    """The interval of a difference; that of the model itself is absent."""
+    if measure is None or measure.low is None or measure.high is None:
+        return ABSENT
+    return f"{scale * measure.low:{spec}} to {scale * measure.high:{spec}}"
+
+
+def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
+    """The sentence, what was compared, and the models."""
+    is_class, loss = comparison.task == "classification", comparison.loss
+    facts = [
+        Fact("target", comparison.target),
+        Fact("task", comparison.task),
+        Fact("loss", loss),
+        Fact("rows", comparison.rows, COUNT),
+        *known(Fact("groups", comparison.groups, COUNT)),
+        Fact("compared", comparison.how, key="how"),
+        *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
+    ]
+    if comparison.calibration is not None:
+        facts.append(Fact("calibration error", comparison.calibration.error, SIX))
+        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, SIX, "by_chance"))
+    columns = [
+        Column("model", key="name"),
+        Column(loss, in_figures, "loss"),
+        Column("more, 95 %", _numbers, "loss_difference"),
+        Column("error" if is_class else "absolute error", PERCENT if is_class else in_figures, "error"),
+        Column("points more" if is_class else "more", _points if is_class else _numbers, "error_difference"),
+        Column("better"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}"),
+    ]
+    contenders = [
+        [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
+        for one in comparison.contenders
+    ]
+    note = NOTE.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
+    table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
+    left_out = Table(
+        "Left out, or unlike the model",
+        [Column("what"), Column("because")],
+        list(comparison.left_out.items()),
+        key="left_out",
+    )
+    sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
+    return [sentence, Facts(facts), table, left_out]
