@@ -146,7 +146,6 @@ def _client(run: Run) -> Iterator[Any]:
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
-    from tunefree.training.callbacks import silent
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
@@ -166,10 +165,9 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     stop, display = Stop(), None if run.quiet else _display()
     try:
         with stop.on_signals():
-            on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            on_the_way |= {"tell": silent} if display is None else {"tell": display.tell, "callbacks": [display]}
-            kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
-            trained: Trained = learn(source, plan, **kept, **on_the_way)
+            tell = (lambda message: None) if display is None else display.tell
+            kept = checkpoint, run.save_every or 0, run.resume, run.memory_limit, stop
+            trained: Trained = learn(source, plan, [] if display is None else [display], *kept, tell=tell)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
