@@ -8,8 +8,6 @@ import pytest
 
 import tunefree
 
-LEARN = ("--learner", "scinol2")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -90,15 +88,11 @@ def test_a_model_that_learns_here(at):
         ("good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
         ("good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
         ("good.model bad.model test.csv --group nobody", "nobody"),
-        ("good.model test.csv --learner scinol2", "--learner is for data"),
         ("none.model bad.model test.csv", "none.model"),
         ("train.csv -t rich --train test.csv", "--train is for a model that there is"),
         ("train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
         ("train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
         ("good.model train.csv --train train.csv", "train.csv would be learned and be what"),
-        ("train.csv -t rich --plot x.png", "--plot is for learners"),
-        ("train.csv -t rich --learner scinol2 --test test.csv", "--test has no effect on learners"),
-        ("train.csv -t rich --learner scinol2 --group who", "has no effect on learners"),
         ("train.csv", "--target"),
     ],
 )
