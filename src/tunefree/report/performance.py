@@ -179,7 +179,7 @@ def _slices(tested: Evaluation, by: str) -> Table:
 def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
     """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them."""
     scored = tested.scored
-    if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
+    if scored.scores is None or scored.scores.shape[1] != 1:
         return None
     order = np.argsort(-scored.scores[:, 0], kind="stable")
     weight = scored.weight[order]
@@ -206,8 +206,6 @@ def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
 def _residuals(tested: Evaluation) -> Chart:
     """Residuals against predictions."""
     scored = tested.scored
-    assert scored.targets is not None
-    assert scored.predictions is not None
     places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
     x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
