@@ -176,8 +176,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         left = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
     except TunefreeError as error:
-        left = _left(checkpoint, plan, source, is_error=True) if stop.learns else ""
-        if left:
+        if stop.learns and (left := _left(checkpoint, plan, source, is_error=True)):
             raise TunefreeError(f"{error}. {left}") from None
         raise
     finally:
