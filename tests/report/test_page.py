@@ -143,7 +143,7 @@ def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     words = command[1].replace("DATA", str(folder / "people.csv")).split()
     assert run(*words, "-o", again, "-q")[0] == 0 and run("report", again, "-o", folder / "again.html")[0] == 0
     assert again.read_bytes() == model.read_bytes()
-    digest = re.search(r"checksum of the model \(BLAKE2b\) ([0-9a-f]{64})", read.text)[1]
+    digest = re.search(r"checksum of the model \(SHA-256\) ([0-9a-f]{64})", read.text)[1]
     assert digest in check_page((folder / "again.html").read_text()).text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+from functools import partial
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -16,8 +17,9 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.estimated_loss import estimated_loss
+from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
 from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
@@ -163,6 +165,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     return [
         Fact("rows learned", rows, COUNT, "rows"),
         *known(
+            Fact("monotone", model.options.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
@@ -175,6 +178,13 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         *facts_of_columns(trained),
         *_kept_rows(trained),
     ]
+
+
+def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
+    """How predictions change with monotone columns, and what is left out for that."""
+    what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
+    changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
+    return f"{what} {changes}; without randomised trees and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
@@ -304,7 +314,7 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
-    facts += known(Fact("checksum of the model (BLAKE2b)", digest, key="checksum"))
+    facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
@@ -326,9 +336,10 @@ def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
     plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
     estimator = header.get("estimator", {}).get("class", "that of the plan")
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
-    facts += [Fact("format", header["format"]), Fact("estimator", estimator), Fact("plan", plan)]
+    facts += [Fact("format", storage.FORMAT), Fact("estimator", estimator), Fact("plan", plan)]
     shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
     columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
     rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
-    title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
+    size = sum(array.nbytes for array in arrays.values())
+    title = f"{len(rows):,} arrays, {size:,} bytes, which the file has in {os.path.getsize(path):,}"
     return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]
