@@ -15,7 +15,6 @@ from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, 
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, tenths_of
-from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 
@@ -136,7 +135,7 @@ def _stream(trained: Trained) -> list[Block]:
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
     late = [point.rows for point in doublings[1:]]
-    recent = [Point.between(*pair).recent for pair in pairwise(doublings)]
+    recent = [now.loss_since(before) for before, now in pairwise(doublings)]
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
@@ -180,7 +179,7 @@ def _slices(tested: Evaluation, by: str) -> Table:
 def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
     """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them."""
     scored = tested.scored
-    if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
+    if scored.scores is None or scored.scores.shape[1] != 1:
         return None
     order = np.argsort(-scored.scores[:, 0], kind="stable")
     weight = scored.weight[order]
@@ -207,8 +206,6 @@ def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
 def _residuals(tested: Evaluation) -> Chart:
     """Residuals against predictions."""
     scored = tested.scored
-    assert scored.targets is not None
-    assert scored.predictions is not None
     places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
     x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."

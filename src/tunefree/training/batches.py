@@ -33,7 +33,7 @@ def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
     """
     waiting, trained.held = trained.held, None
     if waiting is not None and waiting.file == batch.file:
-        batch = followed(waiting, batch)
+        batch = followed([waiting, batch])
     elif waiting is not None:
         waiting = waiting._replace(n_features=batch.n_features, tally=batch.tally)
         yield from _cut(trained, waiting, interval, is_over=True)

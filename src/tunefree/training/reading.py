@@ -108,9 +108,9 @@ def begin(
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
-        trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
+        trial = without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
         encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
-    encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
+    encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
@@ -123,11 +123,12 @@ def begin(
     return Reading(task, classes, encoder, batches, guess, sample, batch.file)
 
 
-def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
+def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
     """The rows of a chunk of a table as its encoder would have them, but for their features."""
     rows = encoder.convert(chunk, learning, bad, labelled)
     nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
-    return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
+    batch = Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
+    return batch._replace(exposure=rows.exposure, columns=rows.chunk.data)
 
 
 def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
