@@ -387,8 +387,8 @@ def cluster() -> Any:
 
 def shards(data: Data) -> Results:
     """Row groups are shards; the common start learns few rows, for which there is no option."""
-    from tunefree.distributed import training
     from tunefree.distributed import train as learn
+    from tunefree.distributed import training
 
     with folder(data), pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "SAMPLE", 100)
