@@ -47,11 +47,11 @@ def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = 
     )
     header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO), Column("noise", TWO)]
     note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
-    if columns.learned is None:
+    if columns.judges is None:
         header, listed = header[:-1], [row[:-1] for row in listed]
     table = Table("Columns by importance", header, listed, note, "terms", is_open=False)
     facts = [Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")]
-    if columns.learned is not None:
+    if columns.judges is not None:
         facts.append(Fact("columns beyond noise", columns.n_beyond, COUNT, "beyond_noise"))
     return [*_bars(columns, margin_name(decomposition)), table, Facts(facts)]
 
@@ -64,7 +64,7 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in bars)
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
     title, beyond = f"mean absolute contribution to the {margin}", len(names)
-    if columns.learned is not None:
+    if columns.judges is not None:
         title, beyond = "rise of the mean loss where the column is permuted", min(columns.n_beyond, len(names))
         caption += " Columns below the dashed line are not beyond noise." if beyond < len(names) else ""
     inches = 5.0, 0.9 + 0.27 * len(names)
