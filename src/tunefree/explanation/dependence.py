@@ -31,25 +31,9 @@ CUT = 0.005  # part of the rows on each side that may lie beyond what is drawn
 MOST_BARS = 12  # codes of a part
 MOST_CLASSES = 6  # whose curves are drawn
 LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
-CALENDAR = {
-    "month": [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    "weekday": ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
-}
-
-
+MONTHS = "January February March April May June July August September October November December"
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+CALENDAR = {"month": MONTHS.split(), "weekday": WEEKDAYS.split()}
 class Axis(NamedTuple):
     """Values of a part of a column that are drawn."""
 

@@ -109,9 +109,9 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
             " the standard error is that of this mean."
         )
     return (
-        f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that are"
-        f" not among the {columns.judges.learned:,} on which the trees were grown. Noise: the importance that a column without"
-        f" use exceeds with a probability of {CHANCE:g} divided by the number of columns."
+        f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that"
+        f" trees grown on {columns.judges.learned:,} others do not know. Noise: the importance that a column without use"
+        f" exceeds with a probability of {CHANCE:g} divided by the number of columns."
     )
 
 
