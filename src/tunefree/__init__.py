@@ -23,6 +23,7 @@ MODULES = {  # in which each public name is
     "train": "tunefree.estimators.training",
     "load": "tunefree.estimators.training",
     "columns": "tunefree.workflows.columns",
+    "compare": "tunefree.estimators.comparing",
     "open_source": "tunefree.estimators.training",
     "DataError": "tunefree.core.errors",
     "DataWarning": "tunefree.core.errors",

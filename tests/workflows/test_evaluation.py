@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.workflows.calibration import BINS, CELLS, calibration_error
+from tunefree.workflows.calibration import BINS, CELLS, calibration
 
 
 def expected_error(probabilities, right, weight):
@@ -32,7 +32,7 @@ def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
     probabilities = np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0)
     right = rng.random(n) < probabilities - 0.1
     weight = rng.exponential(size=n) if weighted else np.ones(n)
-    assert calibration_error(probabilities, right, weight) == pytest.approx(
+    assert calibration(probabilities, right, weight).error == pytest.approx(
         expected_error(probabilities, right, weight), abs=1e-9
     )
 
@@ -40,6 +40,6 @@ def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
 def test_weights_count_as_copies_and_nothing_has_no_error():
     rng = np.random.default_rng(1)
     probabilities, right, weight = rng.uniform(0.5, 1, 200), rng.random(200) < 0.6, rng.integers(0, 4, 200)
-    copies = calibration_error(*(np.repeat(array, weight) for array in (probabilities, right, np.ones(200))))
-    assert calibration_error(probabilities, right, weight.astype(float)) == pytest.approx(copies)
-    assert calibration_error(np.zeros(0), np.zeros(0, bool), np.zeros(0)) == 0.0
+    copies = calibration(*(np.repeat(array, weight) for array in (probabilities, right, np.ones(200)))).error
+    assert calibration(probabilities, right, weight.astype(float)).error == pytest.approx(copies)
+    assert calibration(np.zeros(0), np.zeros(0, bool), np.zeros(0)).error == 0.0

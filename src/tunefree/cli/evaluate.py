@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, Cost, Decided, Files, Json, ModelFile, bad_rows_of, tell_of_rows
 from tunefree.model_files.plan import Plan
 
 
@@ -44,6 +44,11 @@ def evaluate(
             help="Measure intervals of this coverage, as 0.9, too: how many rows they hold, their width and score.",
         ),
     ] = None,
+    cost: Cost = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="P", help="Decide for the class where its probability is at least P.")
+    ] = None,
+    class_: Decided = None,
     json: Json = False,
 ) -> None:
     """Metrics of a model on data with known targets, with 95 % confidence intervals.
@@ -57,11 +62,16 @@ def evaluate(
     The calibration error compares the probability of each row's most probable class with how often it is right: the
     mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. Rows of the rarest
     class are counted by tenth of its probability, beside those expected. Rows have the weights that the model was
-    trained with, where their column is there. For instance:
+    trained with, where their column is there.
+
+    With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive
+    values with Wilson's intervals, what a row costs, and the net benefit. For instance:
 
     tunefree evaluate people.model test.csv --by education
 
     tunefree evaluate people.model next.csv --progressive
+
+    tunefree evaluate people.model test.csv --cost fp=1,fn=5
 
     tunefree evaluate ages.model test.csv --interval .9 --by job
 
@@ -70,7 +80,11 @@ def evaluate(
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
     from tunefree.report import findings, performance
+    from tunefree.report.decisions import blocks_of_decisions
     from tunefree.workflows import evaluation
+    from tunefree.workflows.decisions import Costs, decisions
+
+    costs = None if cost is None else Costs.parsed(cost)
 
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
@@ -81,4 +95,6 @@ def evaluate(
     if against is not None:
         other = evaluation.evaluate(load(against), source, bad_rows_of(plan))
         blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
+    if (cost, threshold, class_) != (None, None, None):
+        blocks += blocks_of_decisions(decisions(result.scored, trained.model.classes, class_, costs, threshold))
     show([*blocks, *(findings.rows_of(bad) if json else [])], json)

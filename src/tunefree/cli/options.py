@@ -45,6 +45,16 @@ RowsAsJson = Annotated[
     bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
 ]
 ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
+Cost = Annotated[
+    str | None,
+    typer.Option(metavar="fp=C,fn=C", help="What a false alarm and a miss cost: names the threshold of least cost."),
+]
+Decided = Annotated[
+    str | None,
+    typer.Option(
+        "--class", metavar="LABEL", help="The class to decide on, against all others; of two the second by default."
+    ),
+]
 TableFile = Annotated[
     Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
 ]

@@ -117,6 +117,16 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         return _header_of(path, file)[1]
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is meant as a model: it begins as one, or is called so."""
+    if Path(path).suffix == ".model":
+        return True
+    try:
+        return bool(digest_of(path))
+    except ModelError:
+        return False
+
+
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A model file to be read."""

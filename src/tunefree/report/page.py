@@ -13,6 +13,7 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
+from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT
@@ -24,6 +25,7 @@ from tunefree.report.terms import terms
 from tunefree.report.words import goal_of
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
 
@@ -33,7 +35,14 @@ INTERVAL = 0.9  # coverage of the intervals that are measured
 OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
 
 
-def report(trained: Trained, test: Any = None, bad: BadRows | None = None, digest: str | None = None) -> Document:
+def report(
+    trained: Trained,
+    test: Any = None,
+    bad: BadRows | None = None,
+    digest: str | None = None,
+    costs: Costs | None = None,
+    label: Any = None,
+) -> Document:
     """What is known of a model.
 
     Parameters
@@ -45,6 +54,10 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
         What happens to test rows that cannot be used; by default the first raises an error.
     digest : str, optional
         The checksum that the model's file holds.
+    costs : Costs, optional
+        Of mistakes on the test data, by which decisions for a class are judged.
+    label : optional
+        The class to decide on; of two classes by default the second.
 
     Examples
     --------
@@ -67,6 +80,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     sections: list[Section | None] = [
         learned(trained),
         performance(trained, tested),
+        _decisions(trained, tested, costs, label),
         members(trained),
         terms(trained, decomposition),
         guarantees(trained),
@@ -102,6 +116,13 @@ class Page:
 def page_of(trained: Trained, test: Any = None) -> Page:
     """The report of a model as a page; parameters as of :func:`report`."""
     return Page(report(trained, test))
+
+
+def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:
+    if tested is None or (costs is None and label is None):
+        return None
+    decided = decisions(tested.scored, trained.model.classes, label, costs)
+    return Section("decisions", "What decisions hit, miss and cost", blocks_of_decisions(decided))
 
 
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:

@@ -114,7 +114,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
         facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, SIX)]
     facts += facts_of_measures(tested.measures)
     if tested.confusion is not None:
-        facts.append(Fact("calibration error", tested.calibration_error, SIX))
+        facts.append(Fact("calibration error", tested.calibration.error, SIX))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())

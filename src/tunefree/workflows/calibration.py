@@ -12,6 +12,7 @@ counted by tenth of a probability.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ MOST_CLASSES = 5  # that are looked at, the rarest
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # coverages of the curve
 TENTHS = 10
 BAND = 1.96  # standard errors of 95 %
+ONE_SIDED = 1.645  # those that are exceeded in 5 %
+TOLERATED = 0.01  # calibration error that does not matter
 COVERAGE, WIDTH, SCORE = "interval_coverage", "interval_width", "interval_score"  # names of metrics
 
 
@@ -189,19 +192,43 @@ def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray
     return [_tenth(np.flatnonzero(part == k), weight, probability, is_of_class) for k in np.unique(part)]
 
 
-def calibration_error(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> float:
+class Calibration(NamedTuple):
+    """How far probabilities are from the shares of rows that are right."""
+
+    error: float  # expected calibration error
+    by_chance: float  # what that of calibrated probabilities exceeds in 5 % of samples of so many rows
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the error is no larger than chance explains, or too small to matter."""
+        return self.error <= max(self.by_chance, TOLERATED)
+
+    @property
+    def words(self) -> str:
+        """What this says of probabilities."""
+        if self.is_calibrated:
+            return "probabilities are calibrated"
+        return f"probabilities are off by {100.0 * self.error:.1f} points on average"
+
+
+def calibration(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> Calibration:
     """Expected calibration error of the most probable class of each row, with 15 bins of equal mass.
 
     In each bin it is the distance between the share of rows that are right and the mean probability; bins count by the
-    weight of their rows. Rows are counted in cells of equal width, which are not split.
+    weight of their rows. Rows are counted in cells of equal width, which are not split. For independent rows and
+    calibrated probabilities, the distance of a bin is about normal, with the variance of its share.
 
-    >>> round(calibration_error(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)), 6)
+    >>> round(calibration(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)).error, 6)
     0.1
     """
     if not weight.sum() > 0.0:
-        return 0.0
+        return Calibration(0.0, 0.0)
     cell = np.minimum((probability * CELLS).astype(np.int64), CELLS - 1)
-    sums = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
+    variance = weight**2 * probability * (1.0 - probability)
+    columns = (weight, weight * is_right, weight * probability, variance)
+    sums = [np.bincount(cell, column, CELLS) for column in columns]
     bins = parts_by_mass(sums[0], BINS)
-    mass, right, expected = (np.bincount(bins, column, BINS) for column in sums)
-    return float(np.abs(right - expected).sum() / mass.sum())
+    mass, right, expected, variances = (np.bincount(bins, column, BINS) for column in sums)
+    mean = math.sqrt(2.0 / math.pi) * np.sqrt(variances).sum()
+    by_chance = mean + ONE_SIDED * math.sqrt((1.0 - 2.0 / math.pi) * variances.sum())
+    return Calibration(float(np.abs(right - expected).sum() / mass.sum()), float(by_chance / mass.sum()))

@@ -23,10 +23,11 @@ from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
 from tunefree.workflows.calibration import (
+    Calibration,
     ClassReliability,
     Covered,
     IntervalScores,
-    calibration_error,
+    calibration,
     class_reliability,
 )
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
@@ -55,12 +56,12 @@ class Evaluation(NamedTuple):
     covered: list[Covered]  # by intervals of several coverages; none unless asked for
 
     @property
-    def calibration_error(self) -> float:
-        """See :func:`tunefree.workflows.calibration.calibration_error`; 0 for numbers."""
+    def calibration(self) -> Calibration:
+        """How far probabilities are from shares of rows; no distance for numbers."""
         probability, is_right = self.scored.probability, self.scored.is_right
         if probability is None or is_right is None:
-            return 0.0
-        return calibration_error(probability, is_right, self.scored.weight)
+            return Calibration(0.0, 0.0)
+        return calibration(probability, is_right, self.scored.weight)
 
     @property
     def lift(self) -> list[Decile]:
@@ -173,7 +174,7 @@ def evaluate(
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
         raise _no_class(trained, y, source)
-    groups = None if group is None else _groups(group, columns[group], source)
+    groups = None if group is None else group_numbers(group, columns[group], source)
     scored = _scored(model, batches, loss, groups)
     confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
@@ -223,7 +224,7 @@ def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
     return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]
 
 
-def _groups(column: str, parts: list[Any], source: Source) -> np.ndarray:
+def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:
     """The numbers (n,) of the groups of rows."""
     values = pa.chunked_array([decoded(part) for part in parts]).combine_chunks()
     if values.null_count:

@@ -1,0 +1,235 @@
+"""A model in Python beside peers and other estimators: :func:`compare`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
+from tunefree.stream.frames import read_frame
+from tunefree.stream.source import open_source
+from tunefree.workflows import trials
+from tunefree.workflows.paired import PairedComparison, Truth
+
+
+class _Rows(NamedTuple):
+    """Rows as a user passes them."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    groups: Any = None
+
+
+def compare(
+    model: Any,
+    X: Any,
+    y: Any,
+    others: Sequence[Any] | Mapping[str, Any] = (),
+    *,
+    train: tuple[Any, Any] | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    in_order: bool = False,
+    peers: bool = True,
+    n_jobs: int | None = None,
+) -> PairedComparison:
+    """Put a model beside others on the same rows.
+
+    The others are a constant, a logistic or ridge regression, a random forest and histogram gradient boosting of
+    scikit-learn, and any further estimators. Models that are fitted are judged as they are. Others learn the rows of
+    ``train``; without these, all are judged by 5-fold cross-validation, and none may be fitted.
+
+    Parameters
+    ----------
+    model : estimator
+        Of this package or of scikit-learn.
+    X : table or array of shape (n, d)
+        Rows by which models are judged. Fitted models should not have learned them.
+    y : array of shape (n,)
+        Their targets.
+    others : sequence or dict of estimators, optional
+        Further models, perhaps with names. Classifiers need ``predict_proba``.
+    train : tuple of X and y, optional
+        Rows to learn.
+    sample_weight, groups : arrays of shape (n,), optional
+        Weights of the rows of X, and what they belong to: intervals are for independent groups, and in cross-validation
+        groups stay whole.
+    in_order : bool, default=False
+        Whether rows are in the order of time: in cross-validation, each is predicted by models of earlier ones.
+    peers : bool, default=True
+        Whether to compare with those of scikit-learn. They are left out where nothing says which rows they learn.
+    n_jobs : int, optional
+        Processors to use; by default all.
+
+    Returns
+    -------
+    PairedComparison
+        It has ``table()``, a pyarrow.Table with ``loss``, ``error``, differences from the model with intervals of 95 %
+        for all together, ``better`` and ``seconds`` of each model, and ``sentence``, which says it in words.
+
+    Raises
+    ------
+    ModelError, DataError
+        If a model is not fitted and there are no rows to learn, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0.0, "yes", "no")
+    >>> comparison = compare(LogisticRegression(), X, y, peers=False, others={"inert": LogisticRegression(C=1e-9)})
+    >>> comparison.table()["better"].to_pylist()
+    ['', 'LogisticRegression']
+    """
+    if n_jobs == 0:
+        raise ModelError("`n_jobs` must not be 0; pass -1 for all processors")
+    estimators = _named(model, others)
+    is_class = is_classifier(model)
+    for name, estimator in estimators.items():
+        if is_classifier(estimator) != is_class:
+            raise ModelError(f"{name} predicts {'numbers' if is_class else 'classes'}, and the model does not")
+        if is_class and not hasattr(estimator, "predict_proba"):
+            raise ModelError(f"{name} has no predict_proba, by which it is judged; leave it out")
+    fitted = [name for name, estimator in estimators.items() if _is_fitted(estimator)]
+    rows = [_Rows(*train)] if train is not None else []
+    rows.append(_Rows(X, y, sample_weight, groups))
+    if train is None and fitted and (len(fitted) < len(estimators) or len(estimators) == 1):
+        unfitted = next((name for name in estimators if name not in fitted), "peers")
+        remedy = "pass `train=(X, y)`, or for cross-validation sklearn.base.clone(model)"
+        raise ModelError(f"{fitted[0]} is fitted, and nothing says which rows {unfitted} should learn; {remedy}")
+    if train is None and in_order and fitted:
+        raise ModelError("`in_order` is for cross-validation, and the models are fitted; leave it out")
+    plan = Plan(target=_target_name(y), task="classification" if is_class else "regression", **_options_of(model))
+    parts = [_data(one, plan) for one in rows]
+    for one in parts[1:]:
+        if one.table.column_names != parts[0].table.column_names:
+            raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
+    truth = _truth(parts, rows, estimators, fitted)
+    if train is not None:
+        n = len(parts[0].weight)
+        chosen, how = [(np.arange(n), np.arange(n, len(truth.weight)))], trials.OF_TESTS
+    elif fitted:
+        chosen, how = [(np.arange(0), np.arange(len(truth.weight)))], trials.OF_MODELS
+    else:
+        chosen, how = trials.splits(truth, in_order), trials.OF_TIME if in_order else trials.OF_FOLDS
+    entrants = {name: _entrant(one, rows, truth, name in fitted) for name, one in estimators.items()}
+    left_out: dict[str, str] = {}
+    if peers and (train is not None or not fitted):
+        further, left_out = trials.peers(parts, truth, n_jobs)
+        entrants |= {name: learn for name, learn in further.items() if name not in entrants}
+    return trials.run(truth, chosen, entrants, str(plan.target), how, left_out, n_jobs)
+
+
+def _named(model: Any, others: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Estimators by names, the model first."""
+    named = {type(model).__name__: model}
+    pairs = others.items() if isinstance(others, Mapping) else ((type(one).__name__, one) for one in others)
+    for name, estimator in pairs:
+        number, distinct = 2, str(name)
+        while distinct in named:
+            distinct, number = f"{name} {number}", number + 1
+        named[distinct] = estimator
+    return named
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _target_name(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else "the target"
+
+
+def _options_of(model: Any) -> dict[str, Any]:
+    """What a model of this package says of columns and of its loss; peers learn the same."""
+    if not hasattr(model, "_learner"):
+        return {}
+    names = {name: getattr(model, name, None) for name in ("categorical", "text", "loss")}
+    return {name: value for name, value in names.items() if value is not None and not callable(value)}
+
+
+def _data(rows: _Rows, plan: Plan) -> trials.Data:
+    """The rows with their targets as a table, as peers learn them."""
+    batches = [chunk.data.replace_schema_metadata(None) for chunk in read_frame(rows.X, name="X")]
+    table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
+    target = np.asarray(rows.y)
+    if len(target) != table.num_rows or target.ndim != 1:
+        raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
+    table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
+    data = trials.read(open_source(table), plan, BadRows())
+    if rows.weight is None:
+        return data
+    weight = np.asarray(rows.weight, np.float64)
+    if weight.shape != data.weight.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise ModelError("`sample_weight` must have a number of at least 0 for each row")
+    return data._replace(weight=weight)
+
+
+def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, Any], fitted: list[str]) -> Truth:
+    """The targets of all rows; classes are those that models know or learn."""
+    classes: dict[Any, None] = {}
+    if parts[0].task == "classification":
+        known = [np.asarray(estimators[name].classes_).tolist() for name in fitted]
+        learned = sorted(parts[0].target.values) if len(parts) > 1 or not fitted else []
+        classes = dict.fromkeys(label for labels in [*known, learned] for label in labels)
+    truth = trials.truth_of(parts, list(classes))
+    if parts[0].task == "classification" and (truth.targets == len(classes)).all():
+        raise ModelError("no row has a label that a model knows; pass the target of the models")
+    groups = rows[-1].groups
+    if groups is None:
+        return truth
+    numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+    if len(numbers) != len(parts[-1].weight):
+        raise ModelError("`groups` must have a value for each row")
+    return truth._replace(groups=np.append(np.zeros(len(truth.weight) - len(numbers), np.int64), numbers))
+
+
+def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -> trials.Learn:
+    """An estimator that learns rows of the first of some tables, unless it is fitted, and predicts rows of the last."""
+    before = len(truth.weight) - len(rows[-1].y)
+
+    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float | None]:
+        began, model = time.perf_counter(), estimator
+        if not is_fitted:
+            further = {"sample_weight": rows[0].weight, "groups": rows[0].groups}
+            known = {name: values for name, values in further.items() if values is not None}
+            options = {
+                name: _at(values, learned) for name, values in known.items() if has_fit_parameter(estimator, name)
+            }
+            model = clone(estimator).fit(_at(rows[0].X, learned), _at(rows[0].y, learned), **options)
+        X = _at(rows[-1].X, judged - before)
+        if truth.task == "classification":
+            labels = np.asarray(model.classes_).tolist()
+            predictions = trials.by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
+        else:
+            predictions = np.asarray(model.predict(X), np.float64).reshape(-1)
+        return predictions, None if is_fitted else time.perf_counter() - began
+
+    return learn
+
+
+def _at(values: Any, rows: np.ndarray) -> Any:
+    """Some rows of a table or an array."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if isinstance(values, Mapping):
+        return {name: _at(column, rows) for name, column in values.items()}
+    if isinstance(values, (pa.Table, pa.Array, pa.ChunkedArray)):
+        return values.take(rows)
+    return (np.asarray(values) if isinstance(values, (list, tuple)) else values)[rows]

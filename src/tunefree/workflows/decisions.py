@@ -1,0 +1,260 @@
+"""Decisions by the probability of a class: what they hit and miss at a threshold, what they cost, and their benefit.
+
+A row is acted on where the probability p of the class is at least the threshold t. If a false alarm costs c1 and a miss
+c0, acting is cheaper where p >= c1 / (c1 + c0). Vickers and Elkin (Decision curve analysis, Medical Decision Making
+2006) turn this round: who acts from t on holds a miss to be (1 - t) / t times as bad as a false alarm. In units of a
+hit among n rows, the net benefit is
+
+    hits / n - false alarms / n * t / (1 - t).
+
+It is compared with that of acting on all rows, and on none, which is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError, nearest
+from tunefree.workflows.metrics import Measure, Scored, mean_interval, wilson
+
+MOST_POINTS = 200  # of a curve
+THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
+EVEN = 0.5  # the threshold of decisions for the more probable of two classes
+
+
+class Costs(NamedTuple):
+    """What a false alarm and a miss cost, in any unit."""
+
+    fp: float
+    fn: float
+
+    @classmethod
+    def parsed(cls, text: str) -> Costs:
+        """The costs in a text; a ModelError if it says anything else.
+
+        >>> Costs.parsed("fp=1,fn=5").threshold
+        0.16666666666666666
+        """
+        usage = "write both costs, of a false alarm and of a miss, such as fp=1,fn=5"
+        costs: dict[str, float] = {}
+        for part in text.split(","):
+            name, _, number = (piece.strip() for piece in part.partition("="))
+            if name not in cls._fields:
+                raise ModelError(f"`cost`: there is no {name!r}; {usage}")
+            if name in costs:
+                raise ModelError(f"`cost`: {name} is said twice; {usage}")
+            try:
+                costs[name] = float(number)
+            except ValueError:
+                raise ModelError(f"`cost`: {name}={number!r} is no number; {usage}") from None
+        for name in cls._fields:
+            if name not in costs:
+                raise ModelError(f"`cost`: {name} is missing; {usage}")
+            if not 0.0 < costs[name] < math.inf:
+                why = "a mistake that costs nothing leaves nothing to decide"
+                raise ModelError(f"`cost`: {name}={costs[name]:g} must be a number above 0: {why}")
+        return cls(**costs)
+
+    @property
+    def threshold(self) -> float:
+        """From which probability on acting is cheaper, if probabilities are calibrated."""
+        return 1.0 / (1.0 + self.fn / self.fp)
+
+
+class Point(NamedTuple):
+    """A point of the ROC curve (1 - specificity, sensitivity) and of the curve of precision and recall."""
+
+    threshold: float
+    sensitivity: float  # recall: share of the rows of the class that are acted on
+    specificity: float  # share of the others that are not
+    precision: float  # share of the rows acted on that are of the class
+    cost: float | None  # mean cost of a row; None without costs
+
+
+class Benefit(NamedTuple):
+    """Net benefits of acting from a threshold on; that of acting on none is 0."""
+
+    threshold: float
+    model: float
+    all: float
+
+
+class Decision(NamedTuple):
+    """What acting from a threshold on hits and misses; shares have 95 % intervals."""
+
+    name: str  # of the threshold
+    threshold: float
+    acted_on: Measure
+    sensitivity: Measure
+    specificity: Measure
+    positive_predictive_value: Measure
+    negative_predictive_value: Measure
+    cost: Measure | None  # mean of a row; None without costs
+
+
+class Decisions(NamedTuple):
+    """Decisions for a class against all others."""
+
+    label: Any
+    rows: int
+    share: Measure  # of rows of the class
+    decisions: list[Decision]
+    curve: list[Point]  # thresholds descend
+    benefits: list[Benefit]
+    costs: Costs | None
+    cost_of_all: float | None  # mean cost of a row if all are acted on, and if none is
+    cost_of_none: float | None
+
+
+class _Rows(NamedTuple):
+    """Rows that count: the probability of the class, whether they are of it, weights and groups."""
+
+    probability: np.ndarray
+    is_of_class: np.ndarray
+    weight: np.ndarray
+    groups: np.ndarray | None
+
+    def share(self, flags: np.ndarray, among: np.ndarray) -> Measure:
+        """The share of some rows that have a flag, with Wilson's interval."""
+        weight = self.weight[among]
+        if not len(weight):
+            return Measure(math.nan)
+        values = flags[among].astype(np.float64)
+        share = float(np.average(values, weights=weight))
+        return Measure(share, *wilson(share, *self._effective(values, share, weight, among)))
+
+    def _effective(self, values: np.ndarray, share: float, weight: np.ndarray, among: np.ndarray) -> Any:
+        """Weights by which rows count, and the variance of their share; rows of a group count as one if all agree."""
+        if self.groups is None:
+            return weight, 0.0
+        groups = np.unique(self.groups[among], return_inverse=True)[1]
+        errors, n = np.bincount(groups, weight * (values - share)), int(groups.max()) + 1
+        if n < 2 or not 0.0 < share < 1.0:
+            return np.bincount(groups, weight), 0.0
+        return weight, float(errors @ errors) / weight.sum() ** 2 * n / (n - 1)
+
+    def costs(self, threshold: float, costs: Costs) -> np.ndarray:
+        """What each row costs."""
+        acted_on = self.probability >= threshold
+        return np.where(acted_on, costs.fp * ~self.is_of_class, costs.fn * self.is_of_class)
+
+    def benefit(self, threshold: float) -> float:
+        """The net benefit of acting from a threshold on."""
+        acted_on, odds = self.probability >= threshold, threshold / (1.0 - threshold)
+        worth = np.where(self.is_of_class, 1.0, -odds)
+        return float(self.weight @ (acted_on * worth) / self.weight.sum())
+
+
+def decisions(
+    scored: Scored, labels: Sequence[Any], label: Any = None, costs: Costs | None = None, threshold: float | None = None
+) -> Decisions:
+    """Decisions for a class by its probability, on scored rows.
+
+    ``labels``: of the classes.
+    ``label``: of the class, as it is or as a text; of two classes by default the second.
+    ``threshold``: from which probability on rows are acted on; by default 1/2.
+    Raises a ModelError if the model predicts numbers, there is no such class, it is not named among more than two, or
+    ``threshold`` does not lie between 0 and 1.
+
+    >>> codes, scores = np.array([0, 0, 1, 1]), np.array([[0.1], [0.6], [0.4], [0.9]])
+    >>> scored = Scored(np.ones(4), {}, codes, np.zeros(4, int), scores, n_classes=2)
+    >>> decided = decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))
+    >>> [(one.name, round(one.threshold, 3), one.cost.value) for one in decided.decisions]
+    [('even', 0.5, 1.5), ('by the costs', 0.167, 0.25), ('least cost', 0.25, 0.25)]
+    """
+    k = _place_of(label, labels, scored.codes is not None)
+    if threshold is not None and not 0.0 < threshold < 1.0:
+        raise ModelError(f"`threshold` must lie between 0 and 1, not {threshold:g}")
+    assert scored.codes is not None
+    if scored.scores is None:
+        raise ModelError("the rows have too many probabilities to be kept; decide on fewer rows")
+    scores, counts = scored.scores, scored.weight > 0.0
+    if not counts.any():
+        raise ModelError("all rows have a weight of 0, so that nothing can be decided; give rows with a weight above 0")
+    probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
+    groups = None if scored.groups is None else scored.groups[counts]
+    rows = _Rows(probability[counts], scored.codes[counts] == k, scored.weight[counts], groups)
+    curve = _curve(rows, costs)
+    named = {"even": EVEN} if threshold is None else {"asked for": threshold}
+    extremes: list[float | None] = [None, None]
+    if costs is not None:
+        named |= {"by the costs": costs.threshold, "least cost": _cheapest(curve, costs)}
+        extremes = [float(np.average(rows.costs(t, costs), weights=rows.weight)) for t in (0.0, math.inf)]
+    everywhere = np.ones(len(rows.weight), bool)
+    share, steps = rows.share(rows.is_of_class, everywhere), np.linspace(0, len(curve) - 1, MOST_POINTS)
+    points = [curve[i] for i in np.unique(steps.astype(int)).tolist()]
+    benefits = [
+        Benefit(t, rows.benefit(t), share.value - (1.0 - share.value) * t / (1.0 - t)) for t in THRESHOLDS.tolist()
+    ]
+    decided = [_decision(rows, name, t, costs) for name, t in named.items()]
+    return Decisions(labels[k], len(rows.weight), share, decided, points, benefits, costs, *extremes)
+
+
+def _place_of(label: Any, labels: Sequence[Any], are_classes: bool) -> int:
+    """The place of the class that is meant."""
+    if not are_classes:
+        raise ModelError(
+            "decisions are for classes, and this model predicts numbers; leave `cost`, `threshold` and `class` out"
+        )
+    if label is None:
+        if len(labels) != 2:
+            names = ", ".join(map(str, labels[:4])) + (", ..." if len(labels) > 4 else "")
+            raise ModelError(f"the model has {len(labels)} classes: name one of {names} by `class`, against the others")
+        return 1
+    places = {str(one): k for k, one in enumerate(labels)}
+    if str(label) not in places:
+        raise ModelError(f"`class`: {label!r} is no class of the model; {nearest(str(label), list(places), 'classes')}")
+    return places[str(label)]
+
+
+def _curve(rows: _Rows, costs: Costs | None) -> list[Point]:
+    """What each different probability hits as the threshold, from that above all on."""
+    order = np.argsort(-rows.probability, kind="stable")
+    ranked, weight, is_of_class = rows.probability[order], rows.weight[order], rows.is_of_class[order]
+    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    hits = np.append(0.0, np.cumsum(weight * is_of_class)[last])
+    alarms = np.append(0.0, np.cumsum(weight * ~is_of_class)[last])
+    positives, negatives, nothing = hits[-1], alarms[-1], np.full(len(hits), math.nan)
+    acted_on = hits + alarms
+    sensitivity = hits / positives if positives > 0.0 else nothing
+    specificity = 1.0 - alarms / negatives if negatives > 0.0 else nothing
+    precision = np.divide(hits, acted_on, out=nothing.copy(), where=acted_on > 0.0)
+    thresholds = np.append(math.inf, ranked[last])
+    cost: Any = [None] * len(hits)
+    if costs is not None:
+        unit = max(costs)  # no sum overflows
+        means = (costs.fp / unit * alarms + costs.fn / unit * (positives - hits)) / weight.sum()
+        cost = (means * unit).tolist()
+    columns = (thresholds, sensitivity, specificity, precision)
+    return [Point(*point) for point in zip(*(column.tolist() for column in columns), cost, strict=True)]
+
+
+def _cheapest(curve: list[Point], costs: Costs) -> float:
+    """The middle between the probabilities where the cost is least; of several the one next to that of the costs."""
+    least = min(point.cost for point in curve if point.cost is not None)
+    ends = [min(curve[0].threshold, 1.0), *(point.threshold for point in curve[1:]), 0.0]
+    middles = [(ends[i] + ends[i + 1]) / 2.0 for i, point in enumerate(curve) if point.cost == least]
+    return min(middles, key=lambda middle: abs(middle - costs.threshold))
+
+
+def _decision(rows: _Rows, name: str, threshold: float, costs: Costs | None) -> Decision:
+    acted_on, everywhere = rows.probability >= threshold, np.ones(len(rows.weight), bool)
+    shares = [
+        rows.share(flags, among)
+        for flags, among in (
+            (acted_on, everywhere),
+            (acted_on, rows.is_of_class),
+            (~acted_on, ~rows.is_of_class),
+            (rows.is_of_class, acted_on),
+            (~rows.is_of_class, ~acted_on),
+        )
+    ]
+    cost = None
+    if costs is not None:
+        cost = mean_interval(rows.costs(threshold, costs), rows.weight, rows.groups)
+        cost = cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
+    return Decision(name, threshold, *shares, cost=cost)

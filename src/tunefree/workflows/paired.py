@@ -1,0 +1,216 @@
+"""A model beside others on the same rows: paired differences of their losses and errors, and what they say in words.
+
+The difference of two models on a row is that of their losses there, so what makes a row hard for both falls out. The
+interval of the mean is that of :func:`tunefree.workflows.metrics.mean_interval`: for independent rows or groups, and of
+95 % for all models beside the first together. One is better where the interval of the loss leaves 0 out.
+
+In cross-validation each row is predicted by models of the other parts. The interval is then for the mean loss of these
+models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020);
+how models would differ between samples of training rows is no part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import MOST
+from tunefree.losses import loss_of
+from tunefree.losses.contract import has_log_link
+from tunefree.losses.objectives import Objective, measured
+from tunefree.workflows.calibration import Calibration, calibration
+from tunefree.workflows.metrics import Measure, mean_interval
+
+FOLDS = 5
+MEANT = ("square", "absolute")  # losses whose absolute errors say how good predictions are; else the loss does
+CONSTANT = "constant"
+LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
+
+
+def linear_name(task: str, loss: str | None) -> str:
+    """What the linear model of a loss is called.
+
+    >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
+    ('quantile regression', 'ridge regression')
+    """
+    if task == "classification":
+        return "logistic regression"
+    names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
+    names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
+    return names.get((loss or "").partition(":")[0], "ridge regression")
+
+
+class Truth(NamedTuple):
+    """Rows with known targets, by which models are judged.
+
+    ``targets`` (n,): places among ``classes``, or numbers, which are rates where rows have exposures.
+    ``groups`` (n,): numbers of the groups of rows, which only together are independent of others.
+    """
+
+    task: str
+    loss: str | None
+    classes: list[Any]
+    targets: np.ndarray
+    weight: np.ndarray
+    groups: np.ndarray | None = None
+
+    def at(self, rows: np.ndarray) -> Truth:
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return self._replace(targets=self.targets[rows], weight=self.weight[rows], groups=groups)
+
+    def judged(self, name: str, predictions: np.ndarray, seconds: float | None = None) -> Judged:
+        """Predictions of a model: probabilities (n, C) of the classes, or numbers (n,)."""
+        n = len(self.targets)
+        if np.isnan(predictions).any():
+            raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
+        if self.task == "regression":
+            loss = loss_of("regression", self.loss)
+            if has_log_link(loss):  # which has no prediction for a mean of 0
+                predictions = np.maximum(predictions, LEAST_RATE * max(_mean(self.targets, self.weight), LEAST_RATE))
+            outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
+            with np.errstate(over="ignore"):
+                errors = np.minimum(np.abs(self.targets - predictions), MOST)
+            losses = measured(Objective("regression", loss), self.targets, outputs)
+            return Judged(name, losses, errors, seconds)
+        chosen = predictions.argmax(axis=1)
+        likely = np.maximum(predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)], 0.5 / n)
+        is_known = self.targets < len(self.classes)
+        losses, errors = np.where(is_known, -np.log(likely), math.nan), (chosen != self.targets).astype(np.float64)
+        return Judged(name, losses, errors, seconds, predictions.max(axis=1))
+
+
+class Judged(NamedTuple):
+    """The losses and errors (n,) of a model, and for classes the probability of the one that it predicts."""
+
+    name: str
+    losses: np.ndarray
+    errors: np.ndarray
+    seconds: float | None = None  # of learning; None where it was learned before
+    probability: np.ndarray | None = None
+
+
+class Contender(NamedTuple):
+    """A model in a comparison. Differences are its mean minus that of the first model, which has none."""
+
+    name: str
+    loss: float
+    error: float  # share of wrong classes, or absolute error
+    loss_difference: Measure | None = None
+    error_difference: Measure | None = None
+    better: str = ""  # the name of the better one of the two by the loss; empty where it is not clear
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """A model, the first of the contenders, beside others on the same rows.
+
+    ``how``: by which rows the models learned and were judged, in words.
+    ``left_out``: peers that cannot take part, and why.
+    ``unseen``: rows whose class no model knows, which count as errors and have no loss.
+    """
+
+    target: str
+    task: str
+    loss: str
+    contenders: list[Contender]
+    rows: int
+    how: str
+    groups: int = 0
+    unseen: int = 0
+    linear: str = ""  # the name of the linear peer
+    classes: list[Any] = field(default_factory=list)
+    calibration: Calibration | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Contender:
+        """The model that the others stand beside."""
+        return self.contenders[0]
+
+    @property
+    def sentence(comparison: PairedComparison) -> str:
+    """A comparison as a colleague reads it aloud: the model, the linear peer, who else is better, and calibration.
+
+    A model is called better only where an interval says so.
+    """
+    model, others = comparison.model, comparison.contenders[1:]
+    write = _Words(comparison)
+    clauses = [f"Predicts {_goal(comparison)} with {write.mean(model)}"]
+    linear = next((one for one in others if one.name == comparison.linear), None)
+    shown = linear or next((one for one in others if one.name != CONSTANT), None)
+    clauses += [] if shown is None else write.beside(shown, model)
+    for other in others:
+        if other is not shown and other.better == other.name:
+            clauses.append(f"{other.name} is better by its {comparison.loss}, with {write.mean(other)}")
+        elif other is not shown and other.name == CONSTANT and not other.better:
+            clauses.append("it is not clearly better than a constant")
+    if comparison.calibration is not None:
+        clauses.append(comparison.calibration.words)
+    return "; ".join(clauses) + "."
+
+
+class _Words:
+    """How a comparison is told: by errors in per cent and points, by absolute errors, or by a loss."""
+
+    def __init__(self, comparison: PairedComparison) -> None:
+        self.is_share, self.loss = comparison.task == "classification", comparison.loss
+        self.is_error = self.is_share or self.loss.removesuffix(" loss") in MEANT
+        self.kind = "errors" if self.is_error else "losses"
+
+    def number(self, contender: Contender) -> str:
+        """The mean error, or loss."""
+        value = contender.error if self.is_error else contender.loss
+        return f"{100.0 * value:.1f} %" if self.is_share else f"{value:,.4g}"
+
+    def mean(self, contender: Contender) -> str:
+        """The mean error, or loss, and what it is."""
+        if self.is_share:
+            return f"{self.number(contender)} error"
+        return f"a mean {'absolute error' if self.is_error else self.loss} of {self.number(contender)}"
+
+    def interval(self, measure: Measure, sign: int) -> str:
+        """The ends of an interval, which is turned round with a negative sign."""
+        ends = sorted(sign * end for end in (measure.low or 0.0, measure.high or 0.0))
+        if self.is_share:
+            return f"{100.0 * ends[0]:.1f} to {100.0 * ends[1]:.1f} points"
+        return f"{ends[0]:,.3g} to {ends[1]:,.3g}"
+
+    def beside(self, other: Contender, model: Contender) -> list[str]:
+        """Another model, and the interval of the difference; that of the loss, too, where only this is clear."""
+        ends, by_loss = other.loss_difference, {model.name: 1, other.name: -1}.get(other.better, 0)
+        ends = other.error_difference if self.is_error else ends
+        clear = side(ends)
+        if ends is None or ends.low is None:
+            return [f"{other.name} {self.number(other)}", "too few rows for an interval of the difference"]
+        if clear and by_loss in (0, clear):
+            better = ", which is better" if clear < 0 else ""
+            difference = f"95 % interval of the difference {self.interval(ends, clear)}"
+            return [f"{other.name} {self.number(other)}{better}", difference]
+        difference = f"no clear difference of the {self.kind}, {self.interval(ends, 1)}"
+        if clear:
+            difference = f"95 % interval of the difference of the {self.kind} {self.interval(ends, clear)}"
+        clauses = [f"{other.name} {self.number(other)}", difference]
+        losses = other.loss_difference
+        if by_loss and losses is not None and losses.low is not None and losses.high is not None:
+            low, high = sorted(abs(end) for end in (losses.low, losses.high))
+            better = "it is" if by_loss > 0 else f"{other.name} is"
+            clauses.append(f"{better} better by its {self.loss}, 95 % interval of the difference {low:.3g} to {high:.3g}")
+        return clauses
+
+
+def _goal(comparison: PairedComparison) -> str:
+    """The target, and of two classes the second."""
+    if len(comparison.classes) != 2:
+        return comparison.target
+    label = comparison.classes[1]
+    if label is True:
+        return comparison.target
+    return f"{comparison.target} {'' if str(label)[:1] in '<>=≤≥' else '= '}{label}"

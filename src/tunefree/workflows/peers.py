@@ -1,0 +1,255 @@
+"""What people compare a model with: a constant, a linear model, a random forest and gradient boosting of scikit-learn.
+
+They see the columns that the model's encoder finds, as users of scikit-learn prepare them. Missing numbers become the
+median, beside a column that says so; numbers are standardised and categories one-hot for the linear model; trees get
+categories as numbers. Texts are words with TF-IDF for the linear model, and are left out for trees. The penalty of the
+linear model is chosen by cross-validation; all else has scikit-learn's defaults.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.losses import loss_of
+from tunefree.losses.contract import has_log_link
+from tunefree.stream.columns import Faults, converted
+from tunefree.stream.sequences import Text
+from tunefree.training.roles import values_of
+from tunefree.workflows.paired import CONSTANT, FOLDS, Truth, linear_name
+
+FOREST, BOOSTING = "random forest", "histogram gradient boosting"
+STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
+MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
+LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
+
+
+class Features(NamedTuple):
+    """Columns of some rows as scikit-learn takes them.
+
+    ``numbers`` (n, d): NaN where they are missing.
+    ``categories`` (n, c): numbers of categories, NaN where they are missing.
+    """
+
+    numbers: np.ndarray
+    categories: np.ndarray
+    texts: list[list[str]]
+
+    def at(self, rows: np.ndarray) -> Features:
+        """Some of the rows."""
+        texts = [[column[i] for i in rows.tolist()] for column in self.texts]
+        return Features(self.numbers[rows], self.categories[rows], texts)
+
+
+def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
+    """The features of rows of tables, one after the other, and the columns that peers do not see.
+
+    ``columns``: of an encoder.
+
+    >>> from tunefree.stream.columns import Number
+    >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
+    >>> features.numbers.tolist(), features.categories.tolist()
+    ([[39.0], [nan]], [[0.0], [1.0]])
+    """
+    n = sum(table.num_rows for table in tables)
+    numbers, categories, texts, unseen = list[np.ndarray](), list[np.ndarray](), list[list[str]](), list[str]()
+    for column in columns:
+        arrays = [_array_of(table, column.name) for table in tables]
+        if column.kind == Text.kind:
+            chunks = [converted(column, array, Faults()) for array in arrays]
+            texts.append(pa.chunked_array(chunks).combine_chunks().fill_null("").to_pylist())
+        elif (values := values_of(column, arrays)) is None:
+            unseen.append(column.name)
+        else:
+            (categories if values.are_codes else numbers).append(values.numbers)
+    numbers = [np.clip(column, -LARGEST, LARGEST) for column in numbers]
+    join = [np.column_stack(part) if part else np.empty((n, 0)) for part in (numbers, categories)]
+    return Features(*join, texts), unseen
+
+
+def _array_of(table: Any, name: str) -> Any:
+    """A column as one array, of nulls where there is none."""
+    if name not in table.schema.names:
+        return pa.nulls(table.num_rows, pa.string())
+    return table.column(name).combine_chunks()
+
+
+class Peer(NamedTuple):
+    """A model that people compare with.
+
+    ``learn``: a function from training features, their truth and features to predict to predictions.
+    """
+
+    name: str
+    learn: Callable[[Features, Truth, Features], np.ndarray]
+
+    def timed(self, train: Features, truth: Truth, test: Features) -> tuple[np.ndarray, float]:
+        """Predictions, and the seconds that they took; rows without a weight or a known class are not learned."""
+        counts = truth.weight > 0.0
+        counts &= truth.targets < len(truth.classes) if truth.task == "classification" else True
+        rows, began = np.flatnonzero(counts), time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
+            predictions = self.learn(train.at(rows), truth.at(rows), test)
+        return predictions, time.perf_counter() - began
+
+
+def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
+    """The peers that learn the task with its loss, and why others do not."""
+    from sklearn import dummy, ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
+
+    name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
+    peers = {CONSTANT: _constant, linear: _linear, FOREST: partial(_forest, n_jobs=n_jobs), BOOSTING: _boosting}
+    left_out = {}
+    if truth.task == "regression" and name not in ("", "square"):
+        left_out[FOREST] = f"it has no {truth.loss} loss" if name != "poisson" else "it predicts rates of 0"
+        if name not in ("absolute", "quantile", "poisson", "gamma", "tweedie"):
+            left_out |= dict.fromkeys((CONSTANT, linear, BOOSTING), f"it has no {truth.loss} loss")
+        elif name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
+            left_out[BOOSTING] = f"it has no {truth.loss} loss"
+    if not (features.numbers.shape[1] + features.categories.shape[1]):
+        left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
+    return [Peer(name, learn) for name, learn in peers.items() if name not in left_out], left_out
+
+
+def _probabilities(truth: Truth, model: Any, X: Any) -> np.ndarray:
+    """Probabilities (n, C) of all classes, 0 of those that a model has not seen."""
+    probabilities = np.zeros((X.shape[0], len(truth.classes)))
+    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X)
+    return probabilities
+
+
+def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
+    model.fit(X, truth.targets, sample_weight=truth.weight)
+    if truth.task == "classification":
+        return _probabilities(truth, model, X_test)
+    return np.asarray(model.predict(X_test), np.float64)
+
+
+def _level(truth: Truth) -> float | None:
+    """The level of a quantile that is to be predicted; None of a mean."""
+    if truth.task == "classification":
+        return None
+    name, _, level = (truth.loss or "").partition(":")
+    return {"quantile": float(level or 0.5), "absolute": 0.5}.get(name)
+
+
+def _constant(train: Features, truth: Truth, test: Features) -> np.ndarray:
+    """Shares of the classes, the mean or the quantile."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    level, nothing = _level(truth), np.zeros((len(truth.targets), 1))
+    model = DummyClassifier(strategy="prior") if truth.task == "classification" else DummyRegressor()
+    model = model if level is None else DummyRegressor(strategy="quantile", quantile=level)
+    return _fitted_and_predicted(model, truth, nothing, np.zeros((len(test.numbers), 1)))
+
+
+def _linear(train: Features, truth: Truth, test: Features) -> np.ndarray:
+    """Logistic, ridge or quantile regression, or a generalised linear model of rates."""
+    if truth.task == "classification" and len(np.unique(truth.targets)) < 2:
+        return _constant(train, truth, test)
+    X, X_test = _prepared(train, test)
+    return _fitted_and_predicted(_linear_model(truth), truth, X, X_test)
+
+
+def _linear_model(truth: Truth) -> Any:
+    from sklearn import linear_model
+    from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+
+    level, loss = _level(truth), loss_of(truth.task, truth.loss)
+    if truth.task == "classification":
+        fewest = int(np.bincount(truth.targets)[np.unique(truth.targets)].min())
+        if fewest < FOLDS:
+            return linear_model.LogisticRegression(max_iter=1000)
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+        return linear_model.LogisticRegressionCV(Cs=STRENGTHS, cv=folds, scoring="neg_log_loss", max_iter=1000)
+    if level is None and not has_log_link(loss):
+        return linear_model.RidgeCV(alphas=1.0 / STRENGTHS)
+    if len(truth.targets) < 2 * FOLDS:
+        return (
+            linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
+        )
+    scoring = "neg_mean_absolute_error"
+    model: Any = linear_model.QuantileRegressor(quantile=level)
+    if level is None:
+        model, scoring = linear_model.TweedieRegressor(power=loss.power, link="log", max_iter=1000), None
+    elif level != 0.5:
+        scoring = partial(_pinball, level)
+    alphas = (1e-4, 1e-2, 1.0) if level is None else (0.0, 1e-3, 1e-2)
+    return GridSearchCV(model, {"alpha": alphas}, scoring=scoring, cv=KFold(FOLDS, shuffle=True, random_state=0))
+
+
+def _pinball(level: float, model: Any, X: Any, y: np.ndarray) -> float:
+    """Minus the quantile loss, as scikit-learn scores."""
+    errors = y - model.predict(X)
+    return -float(np.maximum(level * errors, (level - 1.0) * errors).mean())
+
+
+def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
+    """Standardised numbers, one-hot categories and words, of training and further rows."""
+    from scipy.sparse import csr_array, hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    parts = []
+    if train.numbers.shape[1]:
+        impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        parts.append((make_pipeline(impute, StandardScaler()), train.numbers, test.numbers))
+    if train.categories.shape[1]:
+        one_hot = OneHotEncoder(handle_unknown="ignore")
+        parts.append((one_hot, train.categories, test.categories))
+    for texts, further in zip(train.texts, test.texts, strict=True):
+        if any(text.strip() for text in texts):
+            parts.append((TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b"), texts, further))
+    if not parts:
+        return np.zeros((len(train.numbers), 1)), np.zeros((len(test.numbers), 1))
+    blocks = [(encoder.fit_transform(before), encoder.transform(after)) for encoder, before, after in parts]
+    if len(blocks) == 1 and train.numbers.shape[1]:
+        return blocks[0]
+    X, X_test = (hstack([csr_array(block) for block in side], format="csr") for side in zip(*blocks, strict=True))
+    return X, X_test
+
+
+def _forest(train: Features, truth: Truth, test: Features, n_jobs: int | None) -> np.ndarray:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = RandomForestClassifier if truth.task == "classification" else RandomForestRegressor
+    return _fitted_and_predicted(kind(random_state=0, n_jobs=n_jobs), truth, *_as_one(train, test, math.inf))
+
+
+def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    d, c = train.numbers.shape[1], train.categories.shape[1]
+    options: dict[str, Any] = {"random_state": 0, "categorical_features": list(range(d, d + c)) or None}
+    matrices = _as_one(train, test, MOST_CATEGORIES)
+    if truth.task == "classification":
+        if len(np.unique(truth.targets)) < 2:
+            return _constant(train, truth, test)
+        return _fitted_and_predicted(HistGradientBoostingClassifier(**options), truth, *matrices)
+    level, loss = _level(truth), loss_of(truth.task, truth.loss)
+    options |= {} if level is None else {"loss": "quantile", "quantile": level}
+    options |= {"loss": "poisson" if loss.power == 1.0 else "gamma"} if has_log_link(loss) else {}
+    return _fitted_and_predicted(HistGradientBoostingRegressor(**options), truth, *matrices)
+
+
+def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers beside categories by their frequency, the rarest beyond so many as one; NaN of what is new."""
+    X, X_test = [train.numbers], [test.numbers]
+    for column, further in zip(train.categories.T, test.categories.T, strict=True):
+        known, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        ranks = np.minimum(np.argsort(np.argsort(-counts, kind="stable"), kind="stable"), most)
+        for values, matrices in ((column, X), (further, X_test)):
+            places = np.minimum(np.searchsorted(known, values), max(len(known) - 1, 0))
+            is_known = known[places] == values if len(known) else np.zeros(len(values), bool)
+            matrices.append(np.where(is_known, ranks[places] if len(known) else 0.0, math.nan)[:, None])
+    return np.hstack(X), np.hstack(X_test)

@@ -1,0 +1,348 @@
+"""Models that learn and are judged on the same rows of tables: by cross-validation, or on rows of their own.
+
+Tables are read whole. All models of a part learn the same rows: the model as by `tunefree train`, in a random order
+unless rows are in the order of time or belong to groups, and the peers as :mod:`tunefree.workflows.peers` says.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from tunefree.core import threads
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import dense
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import Labels
+from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.columns import decoded
+from tunefree.stream.encoder import Converted
+from tunefree.stream.formats import TABLE
+from tunefree.stream.source import Source
+from tunefree.training.reading import begin, blank_encoder, in_its_notation, no_rows
+from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
+from tunefree.training.training import train
+from tunefree.workflows.evaluation import group_numbers
+from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
+from tunefree.workflows.peers import features_of, peers_of
+from tunefree.workflows.prediction import predict
+
+OF_FOLDS = f"by {FOLDS}-fold cross-validation"
+OF_TIME = f"in {FOLDS} parts in their order, each predicted by models of the rows before it"
+OF_TESTS = "on rows that no model has learned"
+OF_MODELS = "on the same rows"
+
+# From rows to learn and rows to predict, by their numbers, to predictions and the seconds of learning, or None.
+Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
+
+
+class Data(NamedTuple):
+    """The rows of a source that can be used, in memory.
+
+    ``table``: their columns as they were read.
+    ``target`` (n,): Labels, or numbers, which are rates where rows have exposures; ``weight`` (n,) goes with them.
+    """
+
+    source: Source
+    table: Any
+    encoder: Any
+    plan: Plan
+    task: str
+    target: Any
+    weight: np.ndarray
+
+    def rows(self, rows: np.ndarray, learning: bool) -> Source:
+        """Some of the rows as a source; one to learn has columns of the kinds that all rows of the source have."""
+        known = copy.deepcopy(self.encoder) if learning else None
+        return replace(self.source, files=(), format=None, delimiter=None, table=self.table.take(rows), known=known)
+
+    def groups(self, column: str | None) -> np.ndarray | None:
+        """The numbers (n,) of the groups of rows that a column names."""
+        if column is None:
+            return None
+        if column not in self.table.column_names:
+            raise DataError(f"there is no column {column!r}", self.source.name, remedy="name another by `groups`")
+        return group_numbers(column, self.table.column(column).chunks, self.source)
+
+
+def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None = None) -> Data:
+    """Read a table whole; as further rows of a model, or of others, whose columns are ``known``."""
+    if source.kind != TABLE:
+        remedy = "give a table, or name learners by `learner`"
+        raise DataError(f"{source.kind} text has no columns, which peers learn", source.name, remedy=remedy)
+    if known is None and plan.target is None:
+        raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
+    bad.target, bad.loss = plan.target, plan.loss
+    if known is None:
+        encoder, chunks = blank_encoder(source, plan, bad)
+    else:
+        encoder, chunks = in_its_notation(source, known.encoder, bad)
+    batches = [_usable(encoder.convert(chunk, True, bad, True), bad) for chunk in chunks]
+    batches = [batch for batch in batches if len(batch.weight)]
+    if not batches:
+        raise no_rows(source)
+    tables = [pa.Table.from_batches([batch.columns.replace_schema_metadata(None)]) for batch in batches]
+    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
+    join = {name: np.concatenate([getattr(batch, name) for batch in batches]) for name in ("weight", "numbers")}
+    target = pa.chunked_array([decoded(batch.target) for batch in batches]).combine_chunks()
+    has_exposure = batches[0].exposure is not None
+    exposure = (
+        np.concatenate([batch.exposure for batch in batches if batch.exposure is not None]) if has_exposure else None
+    )
+    whole = Batch(batches[0].rows, target, **join, file=source.name, exposure=exposure)
+    if known is None:
+        looked_at = replace(source, files=(), format=None, delimiter=None, table=table, known=copy.deepcopy(encoder))
+        task = begin(looked_at, plan, BadRows(classes=plan.classes, loss=plan.loss), is_look=True).task
+    else:
+        task = known.task if isinstance(known, Data) else known.model.task
+    whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
+    return Data(source, table, encoder, plan, task, whole.target, whole.weight)
+
+
+def _usable(rows: Converted, bad: BadRows) -> Batch:
+    """The rows of a chunk that can be used, without features."""
+    numbers = np.arange(rows.chunk.row, rows.chunk.row + len(rows.weight))
+    nothing, file = dense(np.empty((len(rows.weight), 0))), rows.chunk.file
+    batch = Batch(nothing, rows.target, rows.weight, numbers, None, file, columns=rows.chunk.data)
+    return rows_with_usable_targets(batch._replace(exposure=rows.exposure), bad)
+
+
+def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None = None) -> Truth:
+    """The targets of the rows of several tables, one after the other; those of the last have the groups.
+
+    ``classes``: that models may know.
+    """
+    task, plan, last = parts[0].task, parts[0].plan, parts[-1]
+    places = {label: k for k, label in enumerate(classes)}
+
+    def numbers(target: Any) -> np.ndarray:
+        if not isinstance(target, Labels):
+            return np.asarray(target, np.float64)
+        return np.array([places.get(label, len(classes)) for label in target.values], np.int64)[target.codes]
+
+    targets, weight = (
+        np.concatenate(part) for part in zip(*((numbers(d.target), d.weight) for d in parts), strict=True)
+    )
+    of_last = last.groups(groups)
+    if of_last is not None and len(of_last) < len(weight):
+        of_last = np.append(np.zeros(len(weight) - len(of_last), np.int64), of_last)
+    return Truth(task, plan.loss, list(classes), targets, weight, of_last)
+
+
+def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn and to predict, of each part of a cross-validation; groups stay whole.
+
+    Parts have rows of all classes, as far as groups let them.
+
+    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0] * 8 + [1] * 4), np.ones(12))
+    >>> [(len(before), test.tolist()) for before, test in splits(truth, in_order=True)][:2]
+    [(2, [2, 3]), (4, [4, 5])]
+    """
+    n = len(truth.targets)
+    if in_order and truth.groups is not None:
+        raise ModelError("`in_order` parts groups; leave `in_order` or `groups` out")
+    if in_order:
+        blocks = np.array_split(np.arange(n), FOLDS + 1)
+        parts = [(np.concatenate(blocks[:k]), blocks[k]) for k in range(1, FOLDS + 1)]
+    else:
+        random = np.random.default_rng(0)
+        names = np.arange(n) if truth.groups is None else truth.groups
+        present, first, group = np.unique(names, return_index=True, return_inverse=True)
+        drawn = random.permutation(len(present))
+        if truth.task == "classification":  # groups by the class of their first row
+            drawn = drawn[np.argsort(truth.targets[first][drawn], kind="stable")]
+        part_of = np.empty(len(present), np.int64)
+        part_of[drawn] = np.arange(len(present)) % FOLDS
+        parts = [(np.flatnonzero(part_of[group] != k), np.flatnonzero(part_of[group] == k)) for k in range(FOLDS)]
+    of = "groups" if truth.groups is not None else "rows"
+    for number, (learned, judged) in enumerate(parts, 1):
+        if not len(judged):
+            raise ModelError(f"there are fewer than {FOLDS} {of}, too few for cross-validation; name rows by `test`")
+        if truth.task == "classification" and len(np.unique(truth.targets[learned])) < 2:
+            raise ModelError(f"models of part {number} would learn rows of one class; give more {of} of each class")
+    return parts
+
+
+def run(
+    truth: Truth,
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    entrants: dict[str, Learn],
+    target: str,
+    how: str,
+    left_out: dict[str, str] | None = None,
+    n_jobs: int | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> PairedComparison:
+    """Let entrants learn and predict the rows of all parts, and compare the first with the others.
+
+    ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
+    """
+    with (
+        threads.at_most(effective_n_jobs(n_jobs or -1)),
+        threadpool_limits(effective_n_jobs(n_jobs or -1), "openmp"),
+        threadpool_limits(1, "blas"),
+    ):
+        return _run(truth, parts, entrants, target, how, dict(left_out or {}), tell)
+
+
+def _run(
+    truth: Truth,
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    entrants: dict[str, Learn],
+    target: str,
+    how: str,
+    left_out: dict[str, str],
+    tell: Callable[[str], None],
+) -> PairedComparison:
+    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
+    seconds: dict[str, float | None] = dict.fromkeys(entrants)
+    for number, (learned, judged) in enumerate(parts, 1):
+        for name, learn in entrants.items():
+            if name in left_out:
+                continue
+            tell(f"{name}, part {number} of {len(parts)}" if len(parts) > 1 else name)
+            try:
+                predictions, taken = learn(learned, judged)
+            except ValueError as error:  # of numbers that scikit-learn does not take
+                left_out[name] = f"it failed: {str(error).splitlines()[0]}"
+                continue
+            outputs[name].append(predictions)
+            seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
+    judged_truth = truth.at(np.concatenate([judged for _, judged in parts]))
+    judged_models = [
+        judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
+        for name in entrants
+        if name not in left_out
+    ]
+    return compared(judged_truth, judged_models, target, how, left_out)
+
+
+def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan, in_order: bool) -> Learn:
+    """The model that a plan makes, as an entrant; it predicts rows of the last of some tables."""
+
+    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
+        began = time.perf_counter()
+        if plan.groups is not None:  # rows of a group lie together
+            names = parts[0].groups(plan.groups)
+            assert names is not None
+            learned = learned[np.argsort(names[learned], kind="stable")]
+        elif not in_order:
+            learned = np.random.default_rng(0).permutation(learned)
+        trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
+        predictions, _ = known_model(trained, parts, truth)(learned, judged)
+        return predictions, time.perf_counter() - began
+
+    return learn
+
+
+def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
+    """A model that was learned before, as an entrant; it predicts rows of the last of some tables."""
+    before = sum(len(part.weight) for part in parts[:-1])
+
+    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, None]:
+        model, bad = trained.model, BadRows(skip_unlabelled=None)
+        pieces = [one.predictions for one in predict(trained, parts[-1].rows(judged - before, False), bad)]
+        outputs = np.concatenate(pieces)
+        return (model.responses(outputs) if truth.task == "regression" else _aligned(model, outputs, truth)), None
+
+    return learn
+
+
+def _aligned(model: Any, outputs: np.ndarray, truth: Truth) -> np.ndarray:
+    """Probabilities (n, C) of the classes of a comparison."""
+    return by_class(model.probabilities(outputs), model.classes, truth.classes)
+
+
+def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
+    """Probabilities (n, C) of classes, from those of labels in another order; 0 of classes without one.
+
+    >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
+    array([[0.  , 0.75, 0.25]])
+    """
+    places = {label: k for k, label in enumerate(labels)}
+    columns = [
+        probabilities[:, places[label]] if label in places else np.zeros(len(probabilities)) for label in classes
+    ]
+    return np.column_stack(columns)
+
+
+def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
+    """The peers as entrants, and why others are left out."""
+    features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
+    chosen, left_out = peers_of(truth, features, n_jobs or -1)
+    left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
+    if features.texts:
+        left_out |= {"texts": "the trees of peers do not see them"}
+
+    def entrant(peer: Any) -> Learn:
+        return lambda learned, judged: peer.timed(features.at(learned), truth.at(learned), features.at(judged))
+
+    return {peer.name: entrant(peer) for peer in chosen}, left_out
+
+
+def beside_peers(
+    data: Data,
+    plan: Plan,
+    test: Data | None = None,
+    trained: Trained | None = None,
+    name: str = "tunefree",
+    n_jobs: int | None = None,
+    in_order: bool = False,
+    groups: str | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> PairedComparison:
+    """A model beside peers that learn the same rows.
+
+    ``data``: rows to learn, by which models are judged, too, in cross-validation.
+    ``test``: rows to be judged by instead.
+    ``trained``: a model that was made of these rows; by default it is made by the plan.
+    ``in_order``: whether rows are in the order of time.
+    """
+    parts = [data] if test is None else [data, test]
+    classes = sorted({*data.target.values}) if data.task == "classification" else []
+    truth = truth_of(parts, classes if trained is None else trained.model.classes, groups)
+    if test is None:
+        chosen, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
+    else:
+        n = len(data.weight)
+        chosen, how = [(np.arange(n), np.arange(n, len(truth.weight)))], OF_TESTS
+    model = learned_model(parts, truth, plan, in_order) if trained is None else known_model(trained, parts, truth)
+    entrants, left_out = peers(parts, truth, n_jobs)
+    return run(truth, chosen, {name: model, **entrants}, str(plan.target), how, left_out, n_jobs, tell)
+
+
+def of_models(models: dict[str, Trained], source: Source, bad: BadRows, groups: str | None = None) -> PairedComparison:
+    """Models beside the first of them, on rows that none has learned; each reads the columns that it knows.
+
+    Raises a ModelError if they predict different targets or share no class.
+    """
+    (first, trained), *others = models.items()
+    for name, other in others:
+        for what, ours, theirs in (
+            ("target", trained.plan.target, other.plan.target),
+            ("task", trained.model.task, other.model.task),
+        ):
+            if ours != theirs:
+                raise ModelError(
+                    f"{first} and {name} differ in their {what}, {ours} and {theirs}; compare models of one"
+                )
+        if trained.model.task == "classification" and not {*trained.model.classes} & {*other.model.classes}:
+            raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
+    data = read(source, trained.plan, bad, trained)
+    labels = dict.fromkeys(label for model in models.values() for label in getattr(model.model, "classes", ()))
+    truth = truth_of([data], list(labels), groups)
+    if data.task == "classification" and (truth.targets >= len(labels)).all():
+        remedy = "check the target, and that the models are of this data"
+        raise DataError("no row has a label that a model knows", source.name, column=trained.plan.target, remedy=remedy)
+    entrants = {name: known_model(one, [data], truth) for name, one in models.items()}
+    everything = np.arange(len(truth.weight))
+    return run(truth, [(everything[:0], everything)], entrants, str(trained.plan.target), OF_MODELS)

@@ -1,0 +1,136 @@
+"""Decisions: the counts by hand, the threshold of least cost, groups and weights, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tunefree.core.errors import ModelError
+from tunefree.workflows.decisions import Costs, decisions
+from tunefree.workflows.metrics import Scored, wilson
+
+LABELS = ["no", "yes"]
+
+
+def scored(probability, codes, weight=None, groups=None, n_classes=2):
+    probability, codes = np.asarray(probability, float), np.asarray(codes)
+    weight = np.ones(len(codes)) if weight is None else np.asarray(weight, float)
+    scores = probability[:, None] if probability.ndim == 1 else probability
+    return Scored(weight, {}, codes, np.zeros(len(codes), int), scores, n_classes=n_classes, groups=groups)
+
+
+def draws(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    probability = np.round(rng.beta(1, 3, n), 2)  # with ties
+    return probability, (rng.random(n) < probability).astype(int), rng.random(n) * (rng.random(n) < 0.9)
+
+
+def test_shares_costs_and_benefits_are_those_of_counts():
+    probability, codes, weight = draws()
+    costs = Costs(2.0, 3.0)
+    decided = decisions(scored(probability, codes, weight), LABELS, "yes", costs, threshold=0.3)
+    asked = decided.decisions[0]
+    acted_on, total = probability >= 0.3, weight.sum()
+    hits, alarms = weight @ (acted_on & (codes == 1)), weight @ (acted_on & (codes == 0))
+    misses, passed = weight @ (~acted_on & (codes == 1)), weight @ (~acted_on & (codes == 0))
+    assert asked.sensitivity.value == pytest.approx(hits / (hits + misses))
+    assert asked.specificity.value == pytest.approx(passed / (alarms + passed))
+    assert asked.positive_predictive_value.value == pytest.approx(hits / (hits + alarms))
+    assert asked.negative_predictive_value.value == pytest.approx(passed / (misses + passed))
+    assert asked.cost.value == pytest.approx((2 * alarms + 3 * misses) / total)
+    assert asked.sensitivity[1:] == pytest.approx(wilson(asked.sensitivity.value, weight[(codes == 1) & (weight > 0)]))
+    at = next(benefit for benefit in decided.benefits if benefit.threshold == 0.3)
+    assert at.model == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
+    assert (decided.cost_of_all, decided.cost_of_none) == pytest.approx(
+        (2 * (alarms + passed) / total, 3 * (hits + misses) / total)
+    )
+
+
+def test_no_threshold_costs_less_than_the_one_of_least_cost():
+    probability, codes, weight = draws()
+    for costs in (Costs(1.0, 1.0), Costs(1.0, 20.0), Costs(20.0, 1.0), Costs(1e300, 3e300)):
+        decided = decisions(scored(probability, codes, weight), LABELS, None, costs)
+        best = decided.decisions[-1]
+        others = [
+            np.average(np.where(probability >= t, costs.fp * (codes == 0), costs.fn * (codes == 1)), weights=weight)
+            for t in np.linspace(0.0, 1.01, 203)
+        ]
+        assert best.name == "least cost"
+        assert best.cost.value == pytest.approx(min(others))
+        assert best.cost.value <= min(decided.cost_of_all, decided.cost_of_none) * (1 + 1e-12)
+
+
+def test_the_curve_has_the_area_of_the_ranking_and_no_point_twice():
+    probability, codes, weight = draws(5000)
+    of_rows = scored(probability, codes, weight)
+    curve = decisions(of_rows, LABELS).curve
+    x, y = [1 - point.specificity for point in curve], [point.sensitivity for point in curve]
+    assert np.trapezoid(y, x) == pytest.approx(of_rows.metrics(weight)["auc"])
+    assert (x[0], y[0], x[-1], y[-1]) == pytest.approx((0, 0, 1, 1))
+    assert len({point.threshold for point in curve}) == len(curve) <= 200
+
+
+def test_one_class_against_the_others_is_that_of_two_classes():
+    probability, codes, _ = draws()
+    three = np.column_stack([(1 - probability) / 2, (1 - probability) / 2, probability])
+    of_three = np.where(codes == 1, 2, np.arange(len(codes)) % 2)
+    against = decisions(scored(three, of_three, n_classes=3), ["a", "b", 7], "7", Costs(1.0, 2.0))
+    assert against.label == 7
+    alone = decisions(scored(probability, codes), LABELS, None, Costs(1.0, 2.0))
+    assert repr(against._replace(label="yes")) == repr(alone)  # NaN is no NaN's equal
+
+
+def test_rows_of_an_unseen_class_are_none_of_the_class():
+    decided = decisions(scored([0.2, 0.9, 0.8], [0, 1, 2]), LABELS).decisions[0]
+    assert (decided.sensitivity.value, decided.specificity.value) == (1.0, 0.5)
+
+
+def test_one_class_in_the_rows_leaves_out_what_is_unknown():
+    decided = decisions(scored([0.2, 0.9], [1, 1]), LABELS, None, Costs(1.0, 5.0))
+    first = decided.decisions[0]
+    assert math.isnan(first.specificity.value)
+    assert (first.specificity.low, first.sensitivity.value, decided.cost_of_all) == (None, 0.5, 0.0)
+    assert all(math.isnan(point.specificity) for point in decided.curve)
+    assert decided.decisions[-1].cost.value == 0.0
+
+
+def test_copies_of_rows_in_groups_tell_no_more_than_the_rows():
+    probability, codes, _ = draws(300)
+    alone = decisions(scored(probability, codes), LABELS).decisions[0].sensitivity
+    copies, groups = np.repeat(np.arange(300), 10), np.repeat(np.arange(300), 10)
+    grouped = decisions(scored(probability[copies], codes[copies], None, groups), LABELS).decisions[0].sensitivity
+    assert grouped == pytest.approx(alone, rel=0.02)
+    one = decisions(scored(probability, codes, None, np.zeros(300, int)), LABELS).decisions[0].sensitivity
+    assert one.high - one.low > 0.5  # of one group nothing is known
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fp=1,fm=5", "no 'fm'"),
+        ("fp=1", "fn is missing"),
+        ("fp=1,fn=0", "costs nothing"),
+        ("fp=1,fn=inf", "above 0"),
+        ("fp=1,fn=nan", "above 0"),
+        ("fp=1,fn=", "no number"),
+        ("fp=1,fp=2,fn=1", "said twice"),
+        ("", "no ''"),
+    ],
+)
+def test_costs_that_cannot_be_meant(text, words):
+    with pytest.raises(ModelError, match=words):
+        Costs.parsed(text)
+
+
+def test_what_has_no_decisions():
+    numbers = Scored(np.ones(2), {}, targets=np.ones(2), predictions=np.ones(2))
+    many = scored(np.full((3, 3), 1 / 3), [0, 1, 2], n_classes=3)
+    for of_rows, labels, options, words in (
+        (numbers, [], {}, "predicts numbers"),
+        (many, ["a", "b", "c"], {}, "has 3 classes: name one"),
+        (many, ["a", "b", "c"], {"label": "d"}, "no class of the model"),
+        (scored([0.5], [1]), LABELS, {"threshold": 1.0}, "between 0 and 1"),
+        (scored([0.5], [1], [0.0]), LABELS, {}, "weight of 0"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            decisions(of_rows, labels, **options)
