@@ -110,7 +110,7 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
         )
     return (
         f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that"
-        f" trees grown on {columns.judges.learned:,} others do not know. Noise: the importance that a column without use"
+        f" trees grown on {columns.judges.learned:,} others do not know. Noise: the importance that one without use"
         f" exceeds with a probability of {CHANCE:g} divided by the number of columns."
     )
 
