@@ -12,9 +12,8 @@ from tunefree.explanation.decomposition import linear_weights
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
-from tunefree.plotting.style import BLUE, LEADER, span
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, Format
+from tunefree.report.formats import COUNT, DECIMALS, FIGURES, PERCENT, Format
 from tunefree.report.words import sentence, weights_named
 from tunefree.workflows import certification
 from tunefree.workflows.certification import weight_bounds
@@ -24,6 +23,7 @@ FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
 )
+BELOW = "Bounded is the hatched area; whether a linear model comes near its edge is not known."
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
@@ -52,7 +52,7 @@ def bounds(trained: Trained) -> list[Block]:
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """What :func:`tunefree.workflows.certification.certified` gives."""
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
-    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
+    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
     blocks += [*_coverage(trained, certified), *_mixing(certified), *_file_weights(certified)]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
@@ -64,7 +64,7 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
-    header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
+    header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
     bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
     blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds")]
@@ -93,9 +93,9 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
         return []
     facts = [
         Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
-        Fact("mean loss on these", mixing["loss"], SIX, "loss"),
-        Fact("the members' average on these", mixing["base"], SIX, "base"),
-        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], SIX, "loss_at_most"),
+        Fact("mean loss on these", mixing["loss"], FIGURES, "loss"),
+        Fact("the members' average on these", mixing["base"], FIGURES, "base"),
+        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], FIGURES, "loss_at_most"),
     ]
     return [Facts(facts, "The mixture", key="mixing")]
 
@@ -105,7 +105,7 @@ def _file_weights(certified: dict[str, Any]) -> list[Block]:
         return []
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
     names |= {"theorem": "by the learner's theorem, at most"}
-    facts = [Fact(title, weights[name], SIX, name) for name, title in names.items() if name in weights]
+    facts = [Fact(title, weights[name], FIGURES, name) for name, title in names.items() if name in weights]
     return [Facts(facts, "The weights in the file", key="weights")]
 
 
@@ -131,16 +131,10 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
     fine = np.geomspace(min(radii), max(radii), FINE)
     bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
     drawn = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
-    lines = [
-        charts.Series("this model", [fine[0], fine[-1]], [loss, loss], LEADER),
-        charts.Series("every linear\nmodel", fine.tolist(), drawn, {"color": BLUE, "linewidth": 1.7}),
-    ]
-    y_range = 0.0, 1.08 * span([0.0, loss, *drawn])[1]
     at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
     described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
-    draw = on_axes(charts.draw_lines, lines, ("radius", "mean loss"), y_range, False)
-    caption = f"{ABOUT} Losses are not negative, so bounds below 0 are drawn as 0."
-    return Chart("Certificate against radius", described, draw, caption)
+    draw = on_axes(charts.draw_bound, fine, drawn, loss, ("radius", "mean loss"))
+    return Chart("Losses that no linear model can have", described, draw, f"{ABOUT} {BELOW}")
 
 
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
@@ -156,4 +150,4 @@ def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
     rows = [["from the slopes on these rows", proved["regret_at_most"]]]
     rows += [["the learner's theorem", proved["theorem"]]] if "theorem" in proved else []
     title = "The weights at the end, used from the first row on"
-    return [Table(title, [Column("bound"), Column("better by at most, a row", SIX)], rows)]
+    return [Table(title, [Column("bound"), Column("better by at most, a row", FIGURES)], rows)]

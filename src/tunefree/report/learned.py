@@ -20,7 +20,7 @@ from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
+from tunefree.report.formats import COUNT, DECIMALS, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
@@ -243,7 +243,7 @@ def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
     """What loss and error of a model are called, with their formats."""
     if model.task == "classification":
         return ("log-loss" if model.loss_is_log_loss else "loss", DECIMALS), ("error", PERCENT)
-    return ("loss", SIX), ("absolute error", SIX)
+    return ("loss", FIGURES), ("absolute error", FIGURES)
 
 
 def tables_of_passes(trained: Trained) -> list[Table]:
@@ -277,8 +277,8 @@ def blocks_of_drifts(trained: Trained) -> list[Block]:
     rises = drifts_of(trained)
     if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []
-    columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FOUR, "loss_before")]
-    columns += [Column("loss after", FOUR, "loss"), Column("changed most")]
+    columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FIGURES, "loss_before")]
+    columns += [Column("loss after", FIGURES, "loss"), Column("changed most")]
     columns += [Column(title, str, title.replace(" ", "_"), False) for title in RISE_FIELDS]
     named = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
     rows = [[rise[key_of(column, column.title)] for column in columns] for rise in named]

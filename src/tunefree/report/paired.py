@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunefree.report.document import Block, Column, Fact, Facts, Table, known
-from tunefree.report.formats import ABSENT, COUNT, PERCENT, SIX, in_figures
+from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, in_figures
 from tunefree.workflows.metrics import Measure
 from tunefree.workflows.paired import PairedComparison
 
@@ -43,8 +43,8 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
         *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
     ]
     if comparison.calibration is not None:
-        facts.append(Fact("calibration error", comparison.calibration.error, SIX))
-        facts.append(Fact("in 5 % of samples by chance above", comparison.calibration.by_chance, SIX, "by_chance"))
+        facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
+        facts.append(Fact("in 5 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
     columns = [
         Column("model", key="name"),
         Column(loss, in_figures, "loss"),
