@@ -67,7 +67,9 @@ def compare(
     from tunefree.report.paired import blocks_of_pairs
 
     models, files = _divided(files)
-    idle = {"plot": plot, "report": report} if not learner else {"test": test, "train": train, "groups": plan.groups}
+    idle: dict[str, Any] = (
+        {"plot": plot, "report": report} if not learner else {"test": test, "train": train, "groups": plan.groups}
+    )
     idle |= {} if not learner else {"in_order": in_order, "n_jobs": n_jobs}
     for name, value in idle.items():
         if value:

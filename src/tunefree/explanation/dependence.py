@@ -34,6 +34,8 @@ LEAST = 0.01  # importance of a column, as a part of the largest one's, below wh
 MONTHS = "January February March April May June July August September October November December"
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 CALENDAR = {"month": MONTHS.split(), "weekday": WEEKDAYS.split()}
+
+
 class Axis(NamedTuple):
     """Values of a part of a column that are drawn."""
 

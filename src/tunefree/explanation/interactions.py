@@ -21,10 +21,11 @@ import numpy as np
 from scipy.special import log_softmax
 
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import CHANCE, MOST_PREDICTIONS, Importance, NewRows, PermutedRows
+from tunefree.explanation.importance import CHANCE, Importance, NewRows, PermutedRows
 
 MOST_COLUMNS = 6  # whose pairs are looked at: those that matter most
 DRAWS = 4  # of another row
+MOST_ROWS = 2**10  # that judge
 
 
 class Interaction(NamedTuple):
@@ -42,7 +43,7 @@ def interactions(decomposition: Decomposition, ranked: Importance) -> list[Inter
     if ranked.judges is None or len(terms) < 2:
         return []
     pairs = list(combinations(range(len(terms)), 2))
-    new = ranked.judges.some(max(MOST_PREDICTIONS // (2 * DRAWS * (len(terms) + len(pairs))), 1))
+    new = ranked.judges.some(MOST_ROWS)
     column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
     rises = _rises(new, [np.flatnonzero(column_terms == term) for term in terms], pairs)
     deviates = NormalDist().inv_cdf(1.0 - CHANCE / len(pairs))

@@ -163,6 +163,18 @@ def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tupl
     finish(axes, [], titles)
 
 
+def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
+    """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
+    looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
+    series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
+    for line in series:
+        axes.plot(line.x, line.y, **line.style)
+    low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
+    axes.set(xlim=(0.0, 1.0), ylim=(low, high))
+    style.few_ticks(axes.yaxis, [low, high], 5)
+    finish(axes, series, titles)
+
+
 def draw_bound(axes: Any, x: Any, bound: Any, loss: float, titles: tuple[str, str]) -> None:
     """Draw a loss, and the area below a bound, where no linear model is."""
     axes.fill_between(x, 0.0, bound, facecolor=style.PALE, edgecolor=style.GREY, hatch="////", linewidth=0.0)

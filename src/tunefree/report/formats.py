@@ -59,7 +59,9 @@ class Format:
         if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
             return self(measure)
         spec = self._spec_of(measure.value)
-        return f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
+        return (
+            f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
+        )
 
 
 COUNT = Format(",.0f")

@@ -36,7 +36,9 @@ def guarantees(trained: Trained) -> Section:
         certified = certification.certified(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = [*certificates(trained, certified), _curve(trained, certified)]
+    blocks = certificates(trained, certified)
+    place = 1 + len(_bounds(trained, certified))
+    blocks.insert(place, _curve(trained, certified))
     blocks += _weights_at_the_end(trained, certified["loss"])
     return Section("guarantees", "What is guaranteed", blocks)
 
@@ -67,12 +69,14 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
     bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds")]
+    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
         gap_column = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
         columns = [gap_column, Column("up to radius", Format(".3g", unit=unit), "radius")]
-        blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
+        blocks.append(
+            Table("How much better a linear model can be", columns, largest, key="largest_radii", is_open=False)
+        )
     return blocks
 
 

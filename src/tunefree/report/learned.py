@@ -118,9 +118,11 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 
 def learned(trained: Trained) -> Section:
-    """What was learned, of which rows."""
+    """Of which rows and columns a model was learned."""
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
-    return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
+    tables = table_of_columns(trained, MOST)
+    facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
+    return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
@@ -304,7 +306,7 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
-    facts += known(Fact("checksum of the model (BLAKE2b)", digest, key="checksum"))
+    facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)

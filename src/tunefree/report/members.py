@@ -15,6 +15,7 @@ from tunefree.report.document import Block, Chart, Column, Data, Note, Section, 
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
 
 POINTS = 5  # of the stream that are listed
+MOST_NAMED = 3  # members, where they are folded
 JUDGED = (
     "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
     " judge the member; ±: its standard error. Members are judged by different rows, since not all were there from the"
@@ -41,8 +42,13 @@ TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 def members(trained: Trained) -> Section | None:
     """Who learned; None of a single learner."""
-    blocks = blocks_of_members(trained.model)
-    return Section("members", "Who learned", blocks) if len(trained.model.members) > 1 else None
+    model = trained.model
+    if len(model.members) < 2:
+        return None
+    shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
+    named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
+    folded = f"{len(shares)} members with their weights; the largest: {named}"
+    return Section("members", "Who learned", blocks_of_members(model), folded)
 
 
 def blocks_of_members(model: Any) -> list[Block]:

@@ -44,7 +44,7 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     ]
     if comparison.calibration is not None:
         facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
-        facts.append(Fact("in 5 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
     columns = [
         Column("model", key="name"),
         Column(loss, in_figures, "loss"),

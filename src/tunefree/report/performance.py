@@ -11,8 +11,19 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, RATIO, SHARE, TENTHS_OF_PERCENT, THREE, WEIGHT
-from tunefree.report.formats import Format, text, weight
+from tunefree.report.formats import (
+    COUNT,
+    FIGURES,
+    PERCENT,
+    RATIO,
+    SHARE,
+    TENTHS_OF_PERCENT,
+    THREE,
+    WEIGHT,
+    Format,
+    text,
+    weight,
+)
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, by_sureness, tenths_of
@@ -112,10 +123,11 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
     """How well the model predicts: test data, where there are some, come first."""
-    title = "On the test data" if tested is not None else ""
-    blocks = [] if tested is None else judged(trained, tested, title)
+    blocks = [] if tested is None else judged(trained, tested, "On the test data")
+    drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
+    blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
     blocks += [Facts([*losses(trained), *facts_of_drifts(trained)], "While it learned", PROGRESSIVE)]
-    return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained), *_stream(trained)])
+    return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
 
 def unsure(trained: Trained, tested: Evaluation | None) -> Section | None:
@@ -169,7 +181,7 @@ def _stream(trained: Trained) -> list[Block]:
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
     marks = [row for row in rises if row >= rows[0]]
     loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
-    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, True, marks)
+    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 

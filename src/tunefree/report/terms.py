@@ -15,23 +15,23 @@ from tunefree.explanation.importance import Importance, describe_importance, imp
 from tunefree.explanation.interactions import interactions
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
-from tunefree.report.document import PANEL, Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
-from tunefree.report.formats import COUNT, FIGURES, SIGNED, TWO, first
+from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
+from tunefree.report.formats import FIGURES, SIGNED, TWO, first
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed
 BARS = 15
-CURVES = 6
+CURVES = 5  # beside the importances, two in a row
 MOST_NAMED = 12  # columns in a sentence
 MOST_OUTPUTS = 8  # columns of weights
 FEATURES = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
 ABOVE = "rise of the mean loss where the column is permuted"
-LINE = "Whiskers: standard error. Vermillion: the line of noise, which a column without use hardly exceeds; grey: below it."
+LINE = "Whiskers: standard error. Orange: the line of noise, which a column without use hardly exceeds. Grey: below it."
 SHARED = "A column below may matter, too, where another one tells the same: what both tell is counted for neither."
 OF_PAIRS = (
-    "Rise: how much larger the mean loss is where the two columns may act only each on its own, on rows that the trees do"
-    " not know. Noise: the rise that a pair of columns which do not act together hardly exceeds."
+    "Rise: how much larger the mean loss is where each of the two columns may act on its own only, on rows that trees"
+    " do not know. Noise: the rise that columns which do not act together hardly exceed."
 )
 
 
@@ -63,14 +63,14 @@ def blocks_of_terms(
     )
     header = [Column("column"), Column("importance", FIGURES), Column("standard error", TWO), Column("noise", TWO)]
     note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
-    facts = [Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")]
+    facts = [Data("sampled_rows", columns.rows)]
     if columns.judges is None:
         header, listed = header[:-1], [row[:-1] for row in listed]
     else:
-        facts.append(Fact("columns beyond noise", columns.n_beyond, COUNT, "beyond_noise"))
+        facts.append(Data("beyond_noise", columns.n_beyond))
     table = Table("Columns by importance", header, listed, note, "terms", is_open=False)
-    blocks = [*_in_words(columns), *_bars(columns, margin_name(decomposition)), *_pairs(decomposition, columns)]
-    return [*blocks, table, Facts(facts)]
+    words = [*_in_words(columns), *_pairs(decomposition, columns)]
+    return [*words, *facts, table, *_bars(columns, margin_name(decomposition))]
 
 
 def _in_words(columns: Importance) -> list[Block]:
@@ -118,8 +118,8 @@ def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
         picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
     except ModelError:  # words and hashed features alone, or noise
         return []
-    note = f"What the {picture.goal} depends on, by the value of a column:"
-    return [Note(note), *(_panel(picture, panel) for panel in picture.curves), Note(picture.note, "fine")]
+    note = f"Curves: what the {picture.goal} depends on, by the value of a column. {picture.note}"
+    return [*(_panel(picture, panel) for panel in picture.curves), Note(note, "fine")]
 
 
 def _panel(picture: Picture, panel: Curve) -> Chart:

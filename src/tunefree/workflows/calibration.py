@@ -33,7 +33,7 @@ TENTHS, TWENTIETHS = 10, 20
 SURENESS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # probabilities from which on rows are counted together
 WIDTH_DIGITS = 2  # decimals of the first digit in which widths of intervals differ
 BAND = 1.96  # standard errors of 95 %
-ONE_SIDED = 1.645  # those that are exceeded in 5 %
+ONE_SIDED = 2.326  # those that are exceeded in 1 %
 TOLERATED = 0.01  # calibration error that does not matter
 COVERAGE, WIDTH, SCORE = "interval_coverage", "interval_width", "interval_score"  # names of metrics
 
@@ -220,7 +220,7 @@ class Calibration(NamedTuple):
     """How far probabilities are from the shares of rows that are right."""
 
     error: float  # expected calibration error
-    by_chance: float  # what that of calibrated probabilities exceeds in 5 % of samples of so many rows
+    by_chance: float  # what that of calibrated probabilities exceeds in 1 % of samples of so many rows
 
     @property
     def is_calibrated(self) -> bool:

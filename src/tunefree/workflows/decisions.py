@@ -243,18 +243,17 @@ def _cheapest(curve: list[Point], costs: Costs) -> float:
 
 def _decision(rows: _Rows, name: str, threshold: float, costs: Costs | None) -> Decision:
     acted_on, everywhere = rows.probability >= threshold, np.ones(len(rows.weight), bool)
-    shares = [
-        rows.share(flags, among)
-        for flags, among in (
-            (acted_on, everywhere),
-            (acted_on, rows.is_of_class),
-            (~acted_on, ~rows.is_of_class),
-            (rows.is_of_class, acted_on),
-            (~rows.is_of_class, ~acted_on),
-        )
-    ]
     cost = None
     if costs is not None:
         cost = mean_interval(rows.costs(threshold, costs), rows.weight, rows.groups)
         cost = cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
-    return Decision(name, threshold, *shares, cost=cost)
+    return Decision(
+        name,
+        threshold,
+        acted_on=rows.share(acted_on, everywhere),
+        sensitivity=rows.share(acted_on, rows.is_of_class),
+        specificity=rows.share(~acted_on, ~rows.is_of_class),
+        positive_predictive_value=rows.share(rows.is_of_class, acted_on),
+        negative_predictive_value=rows.share(~rows.is_of_class, ~acted_on),
+        cost=cost,
+    )

@@ -73,7 +73,9 @@ class Truth(NamedTuple):
         if self.task == "regression":
             loss = loss_of("regression", self.loss)
             if has_log_link(loss):  # which has no prediction for a mean of 0
-                predictions = np.maximum(predictions, LEAST_RATE * max(_mean(self.targets, self.weight), LEAST_RATE))
+                predictions = np.maximum(
+                    predictions, LEAST_RATE * max(mean_interval(self.targets, self.weight).value, LEAST_RATE)
+                )
             outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
             with np.errstate(over="ignore"):
                 errors = np.minimum(np.abs(self.targets - predictions), MOST)
@@ -136,7 +138,87 @@ class PairedComparison:
         return self.contenders[0]
 
     @property
-    def sentence(comparison: PairedComparison) -> str:
+    def sentence(self) -> str:
+        """The comparison in a sentence, see :func:`sentence`."""
+        return sentence(self)
+
+    def table(self) -> pa.Table:
+        """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
+        columns: dict[str, list[Any]] = {}
+        for contender in self.contenders:
+            for name, value in contender._asdict().items():
+                parts = ("", "_low", "_high") if name.endswith("_difference") else ("",)
+                values = (value or (None, None, None)) if len(parts) > 1 else (value,)
+                for part, one in zip(parts, values, strict=True):
+                    columns.setdefault(name + part, []).append(one)
+        types = dict.fromkeys(("name", "better"), pa.string())
+        return pa.table({name: pa.array(values, types.get(name, pa.float64())) for name, values in columns.items()})
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def compared(
+    truth: Truth, judged: Sequence[Judged], target: str, how: str, left_out: dict[str, str] | None = None
+) -> PairedComparison:
+    """A model, the first, beside others on the same rows.
+
+    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
+    >>> sure, even = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1)), np.full((100, 2), 0.5)
+    >>> comparison = compared(truth, [truth.judged("a", sure), truth.judged("b", even)], "rich", "test rows")
+    >>> comparison.table().select(["name", "error", "error_difference", "better"]).to_pylist()[1]
+    {'name': 'b', 'error': 0.5, 'error_difference': 0.5, 'better': 'a'}
+    >>> comparison.sentence.partition("; prob")[0]
+    'Predicts rich = yes with 0.0 % error; b 50.0 %; 95 % interval of the difference 39.6 to 60.4 points'
+    """
+    weight, first, is_class = truth.weight, judged[0], truth.task == "classification"
+    if not weight.sum() > 0.0:
+        raise ModelError("all rows have a weight of 0, so that nothing is compared; give rows with a weight above 0")
+    contenders = [_contender(first, weight)]
+    for one in judged[1:]:
+        losses, errors = (
+            mean_interval(theirs - ours, weight, truth.groups, len(judged) - 1, least)
+            for theirs, ours, least in (
+                (one.losses, first.losses, 0.0),
+                (one.errors, first.errors, float(is_class)),
+            )
+        )
+        better = {1: first.name, -1: one.name}.get(side(losses), "")
+        contender = _contender(one, weight)
+        contenders.append(contender._replace(loss_difference=losses, error_difference=errors, better=better))
+    counts = weight > 0.0
+    known = None
+    if first.probability is not None:
+        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts])
+    return PairedComparison(
+        target,
+        truth.task,
+        "log-loss" if is_class else f"{truth.loss or 'square'} loss",
+        contenders,
+        int(counts.sum()),
+        how,
+        groups=0 if truth.groups is None else len(np.unique(truth.groups[counts])),
+        unseen=int((truth.targets[counts] >= len(truth.classes)).sum()) if is_class else 0,
+        linear=linear_name(truth.task, truth.loss),
+        classes=truth.classes,
+        calibration=known,
+        left_out=left_out or {},
+    )
+
+
+def _contender(one: Judged, weight: np.ndarray) -> Contender:
+    loss, error = (mean_interval(values, weight).value for values in (one.losses, one.errors))
+    return Contender(one.name, loss, error, seconds=one.seconds)
+
+
+def side(difference: Measure | None) -> int:
+    """On which side of 0 an interval lies; 0 where it holds 0, or is unknown."""
+    if difference is None or difference.low is None or difference.high is None:
+        return 0
+    return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
+
+
+def sentence(comparison: PairedComparison) -> str:
     """A comparison as a colleague reads it aloud: the model, the linear peer, who else is better, and calibration.
 
     A model is called better only where an interval says so.
@@ -145,7 +227,7 @@ class PairedComparison:
     write = _Words(comparison)
     clauses = [f"Predicts {_goal(comparison)} with {write.mean(model)}"]
     linear = next((one for one in others if one.name == comparison.linear), None)
-    shown = linear or next((one for one in others if one.name != CONSTANT), None)
+    shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
     clauses += [] if shown is None else write.beside(shown, model)
     for other in others:
         if other is not shown and other.better == other.name:
@@ -202,7 +284,7 @@ class _Words:
         if by_loss and losses is not None and losses.low is not None and losses.high is not None:
             low, high = sorted(abs(end) for end in (losses.low, losses.high))
             better = "it is" if by_loss > 0 else f"{other.name} is"
-            clauses.append(f"{better} better by its {self.loss}, 95 % interval of the difference {low:.3g} to {high:.3g}")
+            clauses.append(f"{better} better by its {self.loss}, 95 % interval {low:.3g} to {high:.3g}")
         return clauses
 
 

@@ -92,13 +92,11 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
         raise no_rows(source)
     tables = [pa.Table.from_batches([batch.columns.replace_schema_metadata(None)]) for batch in batches]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
-    join = {name: np.concatenate([getattr(batch, name) for batch in batches]) for name in ("weight", "numbers")}
+    weight, numbers = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("weight", "numbers"))
     target = pa.chunked_array([decoded(batch.target) for batch in batches]).combine_chunks()
-    has_exposure = batches[0].exposure is not None
-    exposure = (
-        np.concatenate([batch.exposure for batch in batches if batch.exposure is not None]) if has_exposure else None
-    )
-    whole = Batch(batches[0].rows, target, **join, file=source.name, exposure=exposure)
+    exposures = [batch.exposure for batch in batches if batch.exposure is not None]
+    exposure = np.concatenate(exposures) if exposures else None
+    whole = Batch(batches[0].rows, target, weight, numbers, file=source.name, exposure=exposure)
     if known is None:
         looked_at = replace(source, files=(), format=None, delimiter=None, table=table, known=copy.deepcopy(encoder))
         task = begin(looked_at, plan, BadRows(classes=plan.classes, loss=plan.loss), is_look=True).task
@@ -143,7 +141,7 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
 
     Parts have rows of all classes, as far as groups let them.
 
-    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0] * 8 + [1] * 4), np.ones(12))
+    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 6), np.ones(12))
     >>> [(len(before), test.tolist()) for before, test in splits(truth, in_order=True)][:2]
     [(2, [2, 3]), (4, [4, 5])]
     """
