@@ -167,6 +167,23 @@ def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axi
     return [(part, axis) for part, axis in axes if axis is not None]
 
 
+def _beyond_noise(
+    decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
+) -> list[tuple[int, Axis]]:
+    """The parts that matter: of columns with several, as those of dates, each has to matter beyond noise."""
+    layout, new = decomposition.layout, ranked.judges
+    part_columns = [layout.parts[part].column for part, _ in axes]
+    if new is None or len(set(part_columns)) == len(axes):
+        return axes
+    keys = new.pool.members.growth.columns.keys
+    part_of = np.array([layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1] for key in keys])
+    several = [place for place, column in enumerate(part_columns) if part_columns.count(column) > 1]
+    rises = new.rises([np.flatnonzero(part_of == axes[place][0]) for place in several])
+    deviates = ranked.noise[0] / ranked.errors[0]
+    noise = {place for place, (size, error) in zip(several, rises, strict=True) if size <= deviates * error}
+    return [axis for place, axis in enumerate(axes) if place not in noise]
+
+
 def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     """The part that a column is, or that has this name, and its axis."""
     names = [part.name for part in decomposition.layout.parts]

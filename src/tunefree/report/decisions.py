@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tunefree.plotting.charts import LONGEST, draw_square, draw_thresholds
 from tunefree.plotting.style import shortened
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Table, on_axes
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, Format, in_figures
 from tunefree.workflows.decisions import Decisions
-from tunefree.workflows.metrics import Measure
 
 PICTURE = 5.0, 2.9  # inches of a chart
 OF_ROC = "Each point is a threshold. Grey: acting at random."
@@ -49,7 +50,10 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
     titles = [f"{one.name}, from {THRESHOLD(one.threshold)} on" for one in decided.decisions]
     columns = [
         Column("share"),
-        *(Column(title, _share, name.replace(" ", "_")) for title, name in zip(titles, names, strict=True)),
+        *(
+            Column(title, TENTHS_OF_PERCENT.with_ends, name.replace(" ", "_"))
+            for title, name in zip(titles, names, strict=True)
+        ),
     ]
     rows = [[name.replace("_", " "), *(getattr(one, name) for one in decided.decisions)] for name in SHARES]
     return [
@@ -65,15 +69,10 @@ def _curves(decided: Decisions) -> list[Block]:
     roc = [1.0 - point.specificity for point in points], [point.sensitivity for point in points]
     recall = [(point.sensitivity, point.precision) for point in points if point.precision == point.precision]
     share = decided.share.value
-    pictures = [
-        ("ROC curve", *roc, ("false alarms: share of the others", f"hits: share of {label}"), (0.0, 1.0), OF_ROC),
-        (
-            "Precision and recall",
-            *zip(*recall, strict=True),
-            ("share of the hits", "precision"),
-            (share, share),
-            OF_RECALL,
-        ),
+    false, hit = "false alarms: share of the others", f"hits: share of {label}"
+    pictures: list[Any] = [
+        ("ROC curve", *roc, (false, hit), (0.0, 1.0), OF_ROC),
+        ("Precision and recall", *zip(*recall, strict=True), (hit, "precision"), (share, share), OF_RECALL),
     ]
     charts_of_shares = [
         Chart(title, f"{len(x)} points.", on_axes(draw_square, x, y, titles, chance), caption, PICTURE)
@@ -111,9 +110,3 @@ def _chart_of_gains(decided: Decisions) -> Chart:
     )
     draw = on_axes(draw_thresholds, thresholds, lines, ("threshold", name))
     return Chart(title, f"{described}.", draw, caption, PICTURE)
-
-
-def _share(measure: Measure) -> str:
-    """A share and its interval."""
-    ends = TENTHS_OF_PERCENT.interval(measure)
-    return TENTHS_OF_PERCENT(measure) + (f" ({ends.removesuffix(' %')})" if ends else "")

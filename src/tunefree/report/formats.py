@@ -18,6 +18,7 @@ class Format:
     ``spec``: as of Python's ``format``; empty for as many significant digits as ``digits`` says.
     ``scale``: by what numbers are multiplied before.
     ``unit``: what follows the number.
+    ``sign``: "+" if positive numbers have their sign, too.
 
     The ends of an interval have as many decimals as the value.
 
@@ -33,6 +34,7 @@ class Format:
     scale: float = 1.0
     unit: str = ""
     digits: int = 4
+    sign: str = ""
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value
@@ -44,8 +46,8 @@ class Format:
         if self.spec or not math.isfinite(size):
             return self.spec
         if size and not 1e-4 <= size < 1e9:
-            return f".{self.digits - 1}e"
-        return f",.{max(self.digits - 1 - math.floor(math.log10(size)), 0) if size else self.digits}f"
+            return f"{self.sign}.{self.digits - 1}e"
+        return f"{self.sign},.{max(self.digits - 1 - math.floor(math.log10(size)), 0) if size else self.digits}f"
 
     def interval(self, measure: Any) -> str:
         """The interval of a measure, empty where it is unknown, and of other values."""
@@ -53,6 +55,15 @@ class Format:
             return ""
         spec = self._spec_of(measure.value)
         return f"{self.scale * measure.low:{spec}} to {self.scale * measure.high:{spec}}{self.unit}"
+
+    def with_ends(self, measure: Measure | None) -> str:
+        """The value of a measure and its interval in brackets, which have no unit of their own.
+
+        >>> PERCENT.with_ends(Measure(0.5, 0.4, 0.6)), PERCENT.with_ends(None)
+        ('50.00 % (40.00 to 60.00)', '-')
+        """
+        ends = self.interval(measure)
+        return self(measure) + (f" ({ends.removesuffix(self.unit) if self.unit else ends})" if ends else "")
 
     def with_half(self, measure: Measure | None) -> str:
         """The value of a measure and half the width of its interval."""
@@ -67,10 +78,10 @@ class Format:
 COUNT = Format(",.0f")
 WEIGHT = Format(",.6g")  # of rows
 PERCENT, TENTHS_OF_PERCENT = Format(".2f", 100.0, " %"), Format(".1f", 100.0, " %")
-SHARE = Format(".3g", 100.0, " %")
+SHARE = Format("", 100.0, " %", digits=3)
 FIGURES = Format()  # four significant digits
 TWO, THREE = Format(digits=2), Format(digits=3)
-SIGNED = Format("+.4g")
+SIGNED = Format(sign="+")
 DECIMALS = Format(".4f")
 RATIO = Format(".2f")
 

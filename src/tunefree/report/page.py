@@ -18,7 +18,7 @@ from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
-from tunefree.report.formats import COUNT, FIGURES
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
@@ -32,7 +32,7 @@ from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
-from tunefree.workflows.paired import PairedComparison
+from tunefree.workflows.paired import PairedComparison, goal_in_words
 from tunefree.workflows.peers import beside_constant
 
 NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
@@ -105,7 +105,7 @@ def report(
         f"Report of a model: {goal_of(trained)}",
         _summary(trained, tested),
         [section for section in sections if section is not None],
-        _progressively(trained) if comparison is None else comparison.sentence,
+        _sentence(trained, tested, comparison),
         f"{about}Report of {today()}, tunefree {version('tunefree')}.",
     )
 
@@ -121,13 +121,17 @@ def today() -> str:
     return f"{day:%-d %B %Y}"
 
 
-def _progressively(trained: Trained) -> str:
-    """How well a model predicts that is judged by the rows which it learned, as a sentence."""
+def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedComparison | None) -> str:
+    """How well a model predicts; without a comparison, by the rows that it learned."""
+    if comparison is not None:
+        held = None if tested is None else tested.measures.get("interval_coverage")
+        if held is None:
+            return comparison.sentence
+        coverage, share = (TENTHS_OF_PERCENT(part) for part in (INTERVAL, held.value))
+        return f"{comparison.sentence.removesuffix('.')}; intervals of {coverage} hold {share} of the rows."
     (loss, _), (_, error_format) = names_of_losses(trained.model)
     metrics, classes = trained.progress.progressive[0], trained.model.classes
-    what = trained.plan.target or "the label"
-    if len(classes) == 2:
-        what += f" {classes[1]}" if str(classes[1])[:1] in "<>=" else f" = {classes[1]}"
+    what = goal_in_words(trained.plan.target or "the label", classes)
     told = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
     if classes:
         told = f"{error_format(metrics.mean_error())} error"

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from tunefree.report.document import Block, Column, Fact, Facts, Table, known
-from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, in_figures
-from tunefree.workflows.metrics import Measure
+from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, SIGNED, Format
 from tunefree.workflows.paired import PairedComparison
 
 NOTE = (
     "Differences: the mean of the other less that of the first, on the same rows; intervals of 95 % for all differences"
     " together, if {} are independent (Student's t, clustered). Better: by the loss, where its interval leaves 0 out."
 )
+POINTS = Format("+.2f", 100.0)
 OF_CLIPPING = " No probability counts as less than half a row of those compared."
-
-
-def _points(measure: Measure | None) -> str:
-    return _difference(measure, 100.0, "+.2f")
-
-
-def _numbers(measure: Measure | None) -> str:
-    return _difference(measure, 1.0, "+.4g")
-
-
-def _difference(measure: Measure | None, scale: float, spec: str) -> str:
-    """A difference and its interval; that of the model itself is absent."""
-    if measure is None:
-        return ABSENT
-    value, *ends = (None if number is None else f"{scale * number:{spec}}" for number in measure)
-    return f"{value}" if None in ends else f"{value} ({ends[0]} to {ends[1]})"
 
 
 def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
@@ -45,14 +29,19 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     if comparison.calibration is not None:
         facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
         facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+    has_seconds = any(one.seconds is not None for one in comparison.contenders)
     columns = [
         Column("model", key="name"),
-        Column(loss, in_figures, "loss"),
-        Column("error" if is_class else "absolute error", PERCENT if is_class else in_figures, "error"),
-        Column(f"difference of {loss}", _numbers, "loss_difference"),
-        Column("of error, points" if is_class else "of error", _points if is_class else _numbers, "error_difference"),
+        Column(loss, FIGURES, "loss"),
+        Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
+        Column(f"difference of {loss}", SIGNED.with_ends, "loss_difference"),
+        Column(
+            "of error, points" if is_class else "of error",
+            POINTS.with_ends if is_class else SIGNED.with_ends,
+            "error_difference",
+        ),
         Column("better"),
-        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.2f}"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.2f}", is_shown=has_seconds),
     ]
     note = NOTE.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
     table = Table("Models on the same rows", columns, comparison.contenders, note, "models", is_wide=True)

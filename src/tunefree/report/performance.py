@@ -26,7 +26,7 @@ from tunefree.report.formats import (
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
-from tunefree.workflows.calibration import ClassReliability, by_sureness, tenths_of
+from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
@@ -94,10 +94,11 @@ TENTHS = [
     Column("covered", SHARE_OF_ONE),
     Column("95 % interval", lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}", "interval"),
 ]
-DRAWN = 3  # classes whose tenths are drawn
+OF_TENTHS = "Shares of rows of the class in the test data, by tenth of its probability."
+OF_PREDICTED = "Shares of the test data whose class is the predicted one, by its probability."
 ACTUAL_AND_EXPECTED = (
-    "Shares of rows of the class in the test data, by tenth of its probability: dots on the grey line are as expected."
-    " Whiskers: 95 % intervals, for independent rows. Below: how many rows have a probability."
+    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent rows. Below: how many rows have a"
+    " probability."
 )
 TENTHS_OF_CLASSES = [
     Column("class", is_shown=False),
@@ -173,7 +174,7 @@ def _stream(trained: Trained) -> list[Block]:
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
     top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
-    low, high = span([top, *(line.y[-1] for line in lines), *means[2:]], 0.06)
+    low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
     y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
@@ -295,7 +296,7 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(one) for one in classes[:DRAWN]]
+    blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else ()))
     return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
 
@@ -333,12 +334,26 @@ def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
 
 def _chart_of_tenths(one: ClassReliability) -> Chart:
     """The shares of rows of a class against its probability, with their intervals and the counts of rows."""
-    expected = [tenth.mean for tenth in one.tenths]
-    ends = [(tenth.share, tenth.low or 0.0, tenth.high or 0.0) for tenth in one.tenths]
-    described = "; ".join(f"expected {tenth.mean:.3g}, actual {tenth.share:.3g}" for tenth in one.tenths)
     titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
+    return _calibration(f"Class {one.label}: actual against expected", one.tenths, one.counts, titles, OF_TENTHS)
+
+
+def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
+    """How many rows are of the class that is predicted, against its probability; none where that is not known."""
+    probability, parts = tested.scored.probability, [part for *_, part in by_sureness(tested.scored)]
+    if probability is None:
+        return []
+    titles = "probability of the class that is predicted", "share that is right"
+    counts = counts_of(probability, tested.scored.weight)
+    return [_calibration("Right against expected", parts, counts, titles, OF_PREDICTED)]
+
+
+def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
+    expected = [part.mean for part in parts]
+    ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
+    described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)
 
     def draw(figure: Any) -> None:
-        charts.draw_calibration(figure, expected, ends, one.counts, titles)
+        charts.draw_calibration(figure, expected, ends, counts, titles)
 
-    return Chart(f"Class {one.label}: actual against expected", described, draw, ACTUAL_AND_EXPECTED)
+    return Chart(title, described, draw, f"{about} {ACTUAL_AND_EXPECTED}")

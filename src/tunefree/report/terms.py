@@ -78,7 +78,8 @@ def _in_words(columns: Importance) -> list[Block]:
     if columns.judges is None:
         return []
     n = columns.n_beyond
-    said = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {first(MOST_NAMED)(columns.names[:n])}."
+    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
+    said = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
     if not n:
         said = "No column matters beyond noise."
     return [Note(f"{said} {SHARED}" if 0 < n < len(columns.names) else said)]

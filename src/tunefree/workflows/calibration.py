@@ -149,6 +149,12 @@ def by_sureness(scored: Scored) -> list[tuple[float, float, Tenth]]:
     ]
 
 
+def counts_of(probability: np.ndarray, weight: np.ndarray) -> list[int]:
+    """How many rows that count have a probability, by its twentieths."""
+    counts: list[int] = np.histogram(probability[weight > 0.0], TWENTIETHS, (0.0, 1.0))[0].tolist()
+    return counts
+
+
 class ClassReliability(NamedTuple):
     """The probabilities of a class, and how many rows were of it."""
 
@@ -199,7 +205,7 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
         is_predicted = bool((scored.chosen == k).any())
         highest = float(probability.max())
-        counts = np.histogram(probability, TWENTIETHS, (0.0, 1.0))[0].tolist()
+        counts = counts_of(probability, weight)
         reliabilities.append(
             ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, counts, is_predicted)
         )
