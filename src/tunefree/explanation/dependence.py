@@ -97,10 +97,9 @@ def picture(
     ranked = ranked or importance(decomposition, outputs[0] if target is not None else None)
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
-        beyond = ranked.terms[: ranked.n_beyond][
-            ranked.sizes[: ranked.n_beyond] >= LEAST * max(ranked.sizes, default=0.0)
-        ]
-        axes = _axes(decomposition, beyond.tolist())[:max_curves]
+        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= LEAST * max(ranked.sizes, default=0.0))
+        axes = _parts_that_matter(decomposition, ranked, _axes(decomposition, ranked.terms[does_matter].tolist()))
+        axes = axes[:max_curves]
     else:
         axes = [_named(decomposition, wanted) for wanted in names_in(features)]
     if not axes:
@@ -167,10 +166,10 @@ def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axi
     return [(part, axis) for part, axis in axes if axis is not None]
 
 
-def _beyond_noise(
+def _parts_that_matter(
     decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
 ) -> list[tuple[int, Axis]]:
-    """The parts that matter: of columns with several, as those of dates, each has to matter beyond noise."""
+    """Of columns with several parts, as those of dates, the parts that matter by themselves; other columns whole."""
     layout, new = decomposition.layout, ranked.judges
     part_columns = [layout.parts[part].column for part, _ in axes]
     if new is None or len(set(part_columns)) == len(axes):
@@ -179,9 +178,11 @@ def _beyond_noise(
     part_of = np.array([layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1] for key in keys])
     several = [place for place, column in enumerate(part_columns) if part_columns.count(column) > 1]
     rises = new.rises([np.flatnonzero(part_of == axes[place][0]) for place in several])
-    deviates = ranked.noise[0] / ranked.errors[0]
-    noise = {place for place, (size, error) in zip(several, rises, strict=True) if size <= deviates * error}
-    return [axis for place, axis in enumerate(axes) if place not in noise]
+    deviates, least = ranked.noise[0] / ranked.errors[0], LEAST * ranked.sizes[0]
+    too_small = {
+        place for place, (size, error) in zip(several, rises, strict=True) if size <= max(deviates * error, least)
+    }
+    return [axis for place, axis in enumerate(axes) if place not in too_small]
 
 
 def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
