@@ -78,7 +78,7 @@ def test_the_picture_is_drawn(tmp_path, target, rows):
 
 def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "find_spec", lambda name: None)
-    status, out, err = run("compare", data, "-t", "rich", "--plot", tmp_path / "plot.png")
+    status, out, err = run("compare", data, "-t", "rich", "--learner", "all", "--plot", tmp_path / "plot.png")
     assert (status, out) == (2, "")
     assert "pip install 'tunefree[plot]'" in err
     assert not (tmp_path / "plot.png").exists()

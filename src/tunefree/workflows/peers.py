@@ -156,7 +156,10 @@ def _probabilities(truth: Truth, model: Any, X: Any) -> np.ndarray:
 
 
 def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
-    model.fit(X, truth.targets, sample_weight=truth.weight)
+    return _predicted(model.fit(X, truth.targets, sample_weight=truth.weight), truth, X_test)
+
+
+def _predicted(model: Any, truth: Truth, X_test: Any) -> np.ndarray:
     if truth.task == "classification":
         return _probabilities(truth, model, X_test)
     return np.asarray(model.predict(X_test), np.float64)
@@ -256,8 +259,10 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
 def _forest(train: Features, truth: Truth, test: Features, n_jobs: int | None) -> np.ndarray:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+    X, X_test = _as_one(train, test, math.inf)
     kind = RandomForestClassifier if truth.task == "classification" else RandomForestRegressor
-    return _fitted_and_predicted(kind(random_state=0, n_jobs=n_jobs), truth, *_as_one(train, test, math.inf))
+    model = kind(random_state=0, n_jobs=n_jobs).fit(X, truth.targets, sample_weight=truth.weight)
+    return _predicted(model.set_params(n_jobs=1), truth, X_test)  # several add the trees up in any order
 
 
 def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:

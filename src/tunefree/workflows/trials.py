@@ -45,6 +45,10 @@ OF_MODELS = "on the same rows"
 Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
 
 
+class PeerError(Exception):
+    """A peer does not take the numbers of these rows."""
+
+
 class Data(NamedTuple):
     """The rows of a source that can be used, in memory.
 
@@ -186,7 +190,7 @@ def run(
     """
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
-        threadpool_limits(effective_n_jobs(n_jobs or -1), "openmp"),
+        threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
         threadpool_limits(1, "blas"),
     ):
         return _run(truth, parts, entrants, target, how, dict(left_out or {}), tell)
@@ -210,7 +214,7 @@ def _run(
             tell(f"{name}, part {number} of {len(parts)}" if len(parts) > 1 else name)
             try:
                 predictions, taken = learn(learned, judged)
-            except ValueError as error:  # of numbers that scikit-learn does not take
+            except PeerError as error:
                 left_out[name] = f"it failed: {str(error).splitlines()[0]}"
                 continue
             outputs[name].append(predictions)
@@ -282,7 +286,14 @@ def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict
         left_out |= {"texts": "the trees of peers do not see them"}
 
     def entrant(peer: Any) -> Learn:
-        return lambda learned, judged: peer.timed(features.at(learned), truth.at(learned), features.at(judged))
+        def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
+            try:
+                predictions, seconds = peer.timed(features.at(learned), truth.at(learned), features.at(judged))
+            except ValueError as error:
+                raise PeerError(str(error) or type(error).__name__) from None
+            return predictions, seconds
+
+        return learn
 
     return {peer.name: entrant(peer) for peer in chosen}, left_out
 

@@ -1,0 +1,136 @@
+"""`tunefree compare` and decisions of `evaluate` and `report`: the same numbers at all doors, and what is refused."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import tunefree
+
+LEARN = ("--learner", "scinol2")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of people, and models of them."""
+    folder, random = tmp_path_factory.mktemp("compared"), np.random.default_rng(0)
+    age, n = random.normal(40, 10, 500).round(1), 500
+    job, who = random.choice(["cook", "clerk", ""], n), np.arange(n) // 2
+    rich = np.where(random.random(n) < 1 / (1 + np.exp(-(age - 42) / 4 - (job == "clerk"))), ">50K", "<=50K")
+    for name, rows in (("train", range(300)), ("test", range(300, n))):
+        lines = [f"{age[i]},{job[i]},p{who[i]},{'abc'[i % 3]},{rich[i]}\n" for i in rows]
+        (folder / f"{name}.csv").write_text("age,job,who,kind,rich\n" + "".join(lines))
+    for name, options in (
+        ("good", {"target": "rich", "ignore": ["who", "kind"]}),
+        ("bad", {"target": "rich", "ignore": ["who", "kind", "age"]}),
+        ("kind", {"target": "kind", "ignore": "who"}),
+        ("age", {"target": "age", "ignore": "who"}),
+    ):
+        tunefree.train(str(folder / "train.csv"), learner="scinol2", **options).save(folder / f"{name}.model")
+    return folder
+
+
+@pytest.fixture
+def at(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return run
+
+
+def without_seconds(text):
+    return re.sub(r'"seconds": [\d.e-]+', "", text)
+
+
+def test_models_and_peers_on_a_test_file(at, folder):
+    status, out, err = at("compare", "good.model", "test.csv", "--train", "train.csv", "--json", "-q", "--n-jobs", "1")
+    assert status == 0, err
+    compared = json.loads(out)
+    names = [model["name"] for model in compared["models"]]
+    assert names == [
+        "good.model",
+        "constant",
+        "logistic regression",
+        "random forest",
+        "histogram gradient boosting",
+    ]
+    assert compared["models"][1]["better"] == "good.model"
+    assert compared["sentence"].startswith("Predicts rich >50K with ")
+    told = json.loads(at("evaluate", "good.model", "test.csv", "--json")[1])
+    assert compared["models"][0]["error"] == told["error"]
+    assert compared["models"][0]["loss"] == pytest.approx(told["log_loss"])
+    again = at("compare", "good.model", "test.csv", "--train", "train.csv", "--json", "-q", "--n-jobs", "2")[1]
+    assert without_seconds(again) == without_seconds(out)
+
+
+def test_two_models_and_groups(at):
+    out = at("compare", "good.model", "bad.model", "test.csv", "--group", "who", "--json")[1]
+    grouped = json.loads(out)
+    assert (grouped["groups"], grouped["rows"], grouped["models"][1]["better"]) == (100, 200, "good.model")
+    shown = at("compare", "good.model", "bad.model", "test.csv")[1]
+    assert "bad.model" in shown and "Models on the same rows" in shown
+
+
+def test_a_model_that_learns_here(at):
+    options = ("--target", "rich", "--ignore", "kind", "--group", "who")
+    status, out, err = at("compare", "train.csv", *options, "--test", "test.csv", "--json", "--n-jobs", "1")
+    assert status == 0 and "random forest" in err
+    told = json.loads(out)
+    assert told["models"][0]["name"] == "tunefree" and told["rows"] == 200
+    assert told["models"][1]["better"] == "tunefree"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("good.model test.csv", "compared with nothing"),
+        ("good.model age.model test.csv", "differ in their target, rich and age"),
+        ("good.model good.model test.csv", "named twice"),
+        ("good.model bad.model", "there is no data"),
+        ("good.model bad.model test.csv -t rich", "--target has no effect on models"),
+        ("good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
+        ("good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
+        ("good.model bad.model test.csv --group nobody", "nobody"),
+        ("good.model test.csv --learner scinol2", "--learner is for data"),
+        ("none.model bad.model test.csv", "none.model"),
+        ("train.csv -t rich --train test.csv", "--train is for a model that there is"),
+        ("train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
+        ("train.csv -t rich --plot x.png", "--plot is for learners"),
+        ("train.csv -t rich --learner scinol2 --test test.csv", "--test has no effect on learners"),
+        ("train.csv -t rich --learner scinol2 --group who", "has no effect on learners"),
+        ("train.csv", "--target"),
+    ],
+)
+def test_what_cannot_be_compared(at, words, told):
+    status, out, err = at("compare", *words.split())
+    assert (status, out) == (2, "")
+    assert told in err
+
+
+def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
+    costs = ("--cost", "fp=1,fn=5")
+    told = json.loads(at("evaluate", "good.model", "test.csv", *costs, "--json")[1])
+    decided = told["decisions"]
+    assert decided["class"] == ">50K" and decided["cost_of_a_row_least_cost"] <= decided["cost_of_a_row_by_the_costs"]
+    assert {"acted on", "sensitivity"} < {row["share"] for row in told["decided_shares"]}
+    assert len(told["net_benefit"]) == 99 and told["thresholds"][0]["sensitivity"] == 0.0
+    assert "least cost" in at("evaluate", "good.model", "test.csv", *costs, "--group", "who")[1]
+    assert "decisions" not in json.loads(at("evaluate", "good.model", "test.csv", "--json")[1])
+    assert at("report", "good.model", "test.csv", *costs, "-o", "page.html")[0] == 0
+    assert f"{decided['cost_of_a_row_least_cost']:.4f}" in (folder / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("evaluate good.model test.csv --cost fp=1,fm=5", "there is no 'fm'"),
+        ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
+        ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
+        ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),
+        ("report good.model --cost fp=1,fn=5", "--cost is for data"),
+        ("report good.model --class x", "--class is for data"),
+        ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
+    ],
+)
+def test_what_has_no_decisions(at, words, told):
+    status, _, err = at(*words.split())
+    assert status == 2 and told in err

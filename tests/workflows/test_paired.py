@@ -1,0 +1,194 @@
+"""Paired differences: intervals by hand and by simulation, what is named better, and what is not."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.stream.source import open_source
+from tunefree.workflows import trials
+from tunefree.workflows.calibration import calibration
+from tunefree.workflows.metrics import mean_interval
+from tunefree.workflows.paired import Truth, compared
+from tunefree.workflows.peers import features_of, peers_of
+
+
+def truth_of(targets, classes=("no", "yes"), weight=None, groups=None, task="classification", loss=None):
+    targets = np.asarray(targets)
+    weight = np.ones(len(targets)) if weight is None else np.asarray(weight, float)
+    return Truth(task, loss, list(classes), targets, weight, groups)
+
+
+def probabilities(of_second):
+    of_second = np.asarray(of_second, float)
+    return np.column_stack([1.0 - of_second, of_second])
+
+
+def two(truth, first, second):
+    return compared(truth, [truth.judged("a", first), truth.judged("b", second)], "rich", "")
+
+
+def test_copies_in_groups_and_integer_weights_count_as_they_should():
+    values = np.random.default_rng(0).normal(0.1, 1.0, 200)
+    rows = np.repeat(np.arange(200), 5)
+    alone = mean_interval(values, np.ones(200))
+    assert mean_interval(values[rows], np.ones(1000), rows) == pytest.approx(alone)
+    assert mean_interval(np.append(values, 9.0), np.append(np.ones(200), 0.0)) == pytest.approx(alone)
+    assert mean_interval(np.append(values, math.nan), np.ones(201)) == pytest.approx(alone)
+    assert mean_interval(values, np.full(200, 1e-300)) == pytest.approx(alone)
+    ends = np.array(mean_interval(values * 1e200, np.ones(200)))
+    assert ends == pytest.approx(np.array(alone) * 1e200)
+
+
+@pytest.mark.parametrize("kind", ["few that differ", "heavy tails", "groups"])
+def test_intervals_hold_the_truth_in_95_per_cent_of_samples(kind):
+    inside = 0
+    for seed in range(400):
+        random, groups, truth = np.random.default_rng(seed), None, 0.0
+        if kind == "few that differ":
+            values, truth = random.choice([1.0, 0.0, -1.0], 60, p=[0.06, 0.9, 0.04]), 0.02
+        elif kind == "heavy tails":
+            values = random.standard_t(3, 60)
+        else:
+            groups = np.repeat(np.arange(30), 4)
+            values = random.normal(size=30)[groups] + random.normal(size=120)
+        interval = mean_interval(values, np.ones(len(values)), groups)
+        inside += interval.low <= truth <= interval.high
+    assert 0.93 <= inside / 400 <= 1.0
+
+
+def test_the_better_model_is_named_only_where_the_interval_says_so():
+    random = np.random.default_rng(0)
+    p = random.beta(1, 1, 2000)
+    truth = truth_of((random.random(2000) < p).astype(int))
+    good, bad = probabilities(p), probabilities(np.clip(p + 0.3 * random.normal(size=2000), 0.01, 0.99))
+    clear, turned = two(truth, good, bad), two(truth, bad, good)
+    assert [one.contenders[1].better for one in (clear, turned)] == ["a", "b"]
+    assert ", which is better;" in turned.sentence and "which is better" not in clear.sentence
+    assert clear.sentence.startswith("Predicts rich = yes with ") and clear.sentence.count("points") == 1
+    assert "probabilities are calibrated" in clear.sentence and "off by" in turned.sentence
+    few = truth.at(np.arange(30))
+    unclear = two(few, good[:30], bad[:30])
+    assert unclear.contenders[1].better == "" and "no clear difference of the errors" in unclear.sentence
+    same = two(truth, good, good).contenders[1]
+    assert same.loss_difference == (0.0, 0.0, 0.0) and same.better == ""
+
+
+def test_rare_classes_whose_errors_are_equal_are_told_by_the_loss():
+    random = np.random.default_rng(0)
+    p = np.exp(random.normal(-4, 1, 20_000))
+    truth = truth_of((random.random(20_000) < p).astype(int))
+    told = two(truth, probabilities(np.minimum(p, 0.49)), probabilities(np.full(20_000, p.mean())))
+    assert "no clear difference of the errors" in told.sentence
+    assert "it is better by its log-loss, 95 % interval" in told.sentence
+
+
+def test_more_comparisons_have_wider_intervals():
+    random = np.random.default_rng(0)
+    truth = truth_of(random.integers(0, 2, 300))
+    judged = [truth.judged(str(k), probabilities(random.random(300))) for k in range(5)]
+    of_one, of_four = (compared(truth, judged[:n], "y", "").contenders[1].loss_difference for n in (2, 5))
+    assert of_one.value == of_four.value and of_four.low < of_one.low < of_one.high < of_four.high
+
+
+def test_an_unseen_class_is_an_error_without_a_loss():
+    truth = truth_of([0, 1, 2] * 20)
+    told = two(truth, probabilities([0.1, 0.9, 0.9] * 20), probabilities([0.4, 0.6, 0.6] * 20))
+    assert told.unseen == 20
+    assert told.model.error == pytest.approx(1 / 3)
+    assert told.model.loss == pytest.approx(-math.log(0.9))
+
+
+def test_rows_of_one_class_and_one_row_are_told():
+    truth = truth_of([1] * 50)
+    assert two(truth, probabilities([0.9] * 50), probabilities([0.6] * 50)).contenders[1].better == "a"
+    alone = two(truth.at(np.array([0])), probabilities([0.9]), probabilities([0.6]))
+    assert alone.contenders[1].better == "" and "too few rows" in alone.sentence
+    one_group = truth._replace(groups=np.zeros(50, np.int64))
+    assert two(one_group, probabilities([0.9] * 50), probabilities([0.6] * 50)).contenders[1].better == ""
+
+
+def test_probabilities_of_0_cost_no_more_than_the_rows_can_tell():
+    truth = truth_of([1] * 10)
+    assert truth.judged("a", probabilities([0.0] * 10)).losses.tolist() == pytest.approx([math.log(20)] * 10)
+
+
+def test_weights_of_0_and_predictions_of_nothing_are_errors():
+    truth = truth_of([0, 1], weight=[0.0, 0.0])
+    with pytest.raises(ModelError, match="weight of 0"):
+        two(truth, probabilities([0.1, 0.9]), probabilities([0.1, 0.9]))
+    with pytest.raises(ModelError, match="a predicts NaN"):
+        truth.judged("a", probabilities([math.nan, 0.5]))
+
+
+def test_calibrated_probabilities_are_rarely_called_wrong_and_wrong_ones_often():
+    called = {0.0: 0, 0.15: 0}
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        p = random.uniform(0.5, 0.85, 300)
+        for shift in called:
+            right = random.random(300) < p - shift
+            called[shift] += not calibration(p, right, np.ones(300)).is_calibrated
+    assert called[0.0] <= 10 and called[0.15] >= 170
+
+
+@pytest.mark.parametrize(
+    ("loss", "left_out"),
+    [
+        (None, set()),
+        ("quantile:0.9", {"random forest"}),
+        ("absolute", {"random forest"}),
+        ("poisson", {"random forest"}),
+        ("tweedie:1.5", {"random forest", "histogram gradient boosting"}),
+        ("huber:1", {"constant", "ridge regression", "random forest", "histogram gradient boosting"}),
+    ],
+)
+def test_peers_learn_the_loss_or_are_left_out(loss, left_out):
+    random = np.random.default_rng(0)
+    table = pa.table({"a": random.normal(size=200), "b": random.choice(["x", "y", None], 200), "n": pa.nulls(200)})
+    y = random.poisson(np.exp(table["a"].to_numpy())).astype(float)
+    truth = truth_of(y, [], random.random(200), task="regression", loss=loss)
+    plan = Plan(target="y", task="regression", loss=loss)
+    encoder = trials.read(open_source(table.append_column("y", pa.array(y))), plan, plan.bad_rows()).encoder
+    features, _ = features_of(encoder.columns, [table])
+    peers, without = peers_of(truth, features, 1)
+    assert set(without) == left_out
+    rows = np.arange(100)
+    judged = {}
+    for peer in peers:
+        predictions, _ = peer.timed(features.at(rows), truth.at(rows), features.at(rows + 100))
+        judged[peer.name] = truth.at(rows + 100).judged(peer.name, predictions).losses.mean()
+    others = [value for name, value in judged.items() if name != "constant"]
+    assert all(map(math.isfinite, judged.values())) and (not others or min(others) < judged["constant"])
+
+
+def test_folds_hold_groups_whole_and_all_classes():
+    random = np.random.default_rng(0)
+    targets, groups = np.repeat([0, 1], [190, 10]), random.permutation(np.repeat(np.arange(50), 4))
+    for truth in (truth_of(targets), truth_of(targets, groups=groups)):
+        parts = trials.splits(truth)
+        assert sorted(np.concatenate([judged for _, judged in parts]).tolist()) == list(range(200))
+        for learned, judged in parts:
+            assert not set(learned.tolist()) & set(judged.tolist())
+            if truth.groups is not None:
+                assert not {*groups[learned]} & {*groups[judged]}
+            else:
+                assert (targets[judged] == 1).sum() == 2
+    in_order = trials.splits(truth_of(random.integers(0, 2, 60)), in_order=True)
+    assert all(learned.max() < judged.min() for learned, judged in in_order)
+
+
+def test_what_cannot_be_split_is_told():
+    for truth, in_order, words in (
+        (truth_of([0, 1, 1]), False, "fewer than 5 rows|one class"),
+        (truth_of([0] * 20), False, "one class"),
+        (truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20)), False, "fewer than 5 groups|one class"),
+        (truth_of([0, 1] * 20, groups=np.arange(40)), True, "parts groups"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            trials.splits(truth, in_order)
+    with pytest.raises(DataError, match="no target"):
+        trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows())
