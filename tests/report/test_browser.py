@@ -36,16 +36,11 @@ return [...document.querySelectorAll('svg')].filter(svg =>
   svg.getBoundingClientRect().width < 100 || svg.querySelectorAll('path, rect, circle').length < 1
 ).map(svg => svg.querySelector('title').textContent);
 """
-# On paper nothing can be scrolled or opened.
+# On paper nothing can be scrolled.
 BEYOND = """
 return [...document.querySelectorAll('main *, header *')].filter(own =>
   own.getBoundingClientRect().right > document.documentElement.clientWidth + 1
 ).map(own => own.tagName + ' ' + own.textContent.slice(0, 60));
-"""
-CLOSED = """
-return [...document.querySelectorAll('details table')].filter(own =>
-  !own.checkVisibility({contentVisibilityAuto: true}) || own.getBoundingClientRect().height < 20
-).map(own => own.textContent.slice(0, 60));
 """
 
 
@@ -75,17 +70,16 @@ def test_reports_are_valid_html(pages, run):
 
 @pytest.mark.parametrize("name", ["rich", "pay"])
 def test_a_report_is_printed_on_a4(browser, pages, tmp_path, name):  # noqa: F811
-    """A few pages of the right size, nothing beyond the margins, and the tables that are closed on a screen."""
+    """At most five pages of the right size, and nothing beyond the margins."""
     printed(pages / f"{name}.html", tmp_path / "p.pdf")
     data = (tmp_path / "p.pdf").read_bytes()
     boxes = [tuple(map(float, own.split())) for own in re.findall(rb"/MediaBox ?\[([^\]]+)\]", data)]
-    assert 3 <= len(boxes) <= 7
+    assert 3 <= len(boxes) <= 5
     assert all(abs(box[2] - 595.3) < 1 and abs(box[3] - 841.9) < 1 for box in boxes)
     show(browser, (pages / f"{name}.html").as_uri(), 695)  # a page of A4 between its margins, in pixels
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(BEYOND) == []
-        assert browser.execute_script(CLOSED) == []
         assert browser.execute_script("return getComputedStyle(document.querySelector('nav')).display") == "none"
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

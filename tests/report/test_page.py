@@ -16,7 +16,7 @@ from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
-from tunefree.report.formats import digits
+from tunefree.report.formats import FIGURES, digits
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
 from tunefree.stream.batch import Tally
@@ -109,7 +109,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
         measure = Measure(result[name], *result["intervals"][name])
         assert f"{format_of(name)(measure)} {format_of(name).interval(measure)}" in read.text
-    assert f"calibration error {result['calibration_error']:.6g}" in read.text
+    assert f"calibration error {FIGURES(result['calibration_error'])}" in read.text
     for row in result["confusion"]:
         counts = row["class"], *(f"{row[f'predicted_{label}']:,.0f}" for label in ("no", "yes"))
         assert " ".join(counts) in read.text
@@ -118,7 +118,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     assert f"progressive error {100 * known['progressive_error']:.2f} %" in read.text
     assert f"rows learned {known['rows']:,}" in read.text
     for own in known["terms"]:
-        assert f"{own['column']} {own['importance']:.4g}" in read.text
+        assert f"{own['column']} {FIGURES(own['importance'])}" in read.text
     for own in known["members"]:
         loss = f"{digits(4)(own['loss'])} {digits(2)(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
@@ -128,8 +128,8 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
         assert f"{kind} trees {Settings(**known[f'{kind}_trees']).in_words()}" in read.text
     proved = json.loads(run("certify", model, "--json")[1])
     for row in proved["lower_bounds"]:
-        assert f"{row['radius']:g} {row['bound']:.6g}" in read.text
-    assert f"theorem of mixing: mean loss at most {proved['mixing']['loss_at_most']:.6g}" in read.text
+        assert f"{row['radius']:g} {FIGURES(row['bound'])}" in read.text
+    assert f"theorem of mixing: mean loss at most {FIGURES(proved['mixing']['loss_at_most'])}" in read.text
     assert f"at most {100 * proved['risk']['error']:.2f} %" in read.text
     printed = run("certify", model)[1] + run("inspect", model, "--top", "20")[1]
     missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
@@ -143,7 +143,7 @@ def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     words = command[1].replace("DATA", str(folder / "people.csv")).split()
     assert run(*words, "-o", again, "-q")[0] == 0 and run("report", again, "-o", folder / "again.html")[0] == 0
     assert again.read_bytes() == model.read_bytes()
-    digest = re.search(r"checksum of the model \(BLAKE2b\) ([0-9a-f]{64})", read.text)[1]
+    digest = re.search(r"checksum of the model \(SHA-256\) ([0-9a-f]{64})", read.text)[1]
     assert digest in check_page((folder / "again.html").read_text()).text
 
 

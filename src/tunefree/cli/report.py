@@ -46,6 +46,7 @@ def report(
     """
     from tunefree.core import storage
     from tunefree.model_files.trained import Trained
+    from tunefree.plotting import files
     from tunefree.report import page
     from tunefree.workflows.decisions import Costs
 
@@ -63,4 +64,6 @@ def report(
     document = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
     tell_of_rows(bad)
     page.write(document, output)
+    if not files.is_installed():
+        typer.echo(page.NO_CHARTS, err=True)
     typer.echo(f"report in {output}", err=True)
