@@ -45,7 +45,7 @@ class Format:
         size = abs(self.scale * number)
         if self.spec or not math.isfinite(size):
             return self.spec
-        if size and not 1e-4 <= size < 1e9:
+        if size and not 1e-4 <= size < 1e6:
             return f"{self.sign}.{self.digits - 1}e"
         return f"{self.sign},.{max(self.digits - 1 - math.floor(math.log10(size)), 0) if size else self.digits}f"
 
