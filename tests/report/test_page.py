@@ -16,7 +16,7 @@ from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
-from tunefree.report.formats import FIGURES, digits
+from tunefree.report.formats import FIGURES, TWO
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
 from tunefree.stream.batch import Tally
@@ -120,7 +120,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     for own in known["terms"]:
         assert f"{own['column']} {FIGURES(own['importance'])}" in read.text
     for own in known["members"]:
-        loss = f"{digits(4)(own['loss'])} {digits(2)(own['standard_error'])}"
+        loss = f"{FIGURES(own['loss'])} {TWO(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
     assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
     assert f"earlier ones {known['known_rows']:,} of" in read.text

@@ -24,7 +24,7 @@ def demo(
     from tunefree.cli.display import show
     from tunefree.core.console import plain_console
     from tunefree.report.document import Fact, Facts
-    from tunefree.report.formats import DECIMALS, PERCENT
+    from tunefree.report.formats import FIGURES, PERCENT
 
     console = plain_console()
     train_file, test_file = map(str, write_data(output))
@@ -40,7 +40,7 @@ def demo(
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
     began = time.perf_counter()
     log_loss, error = _cross_validated(Path(train_file), Path(test_file))
-    facts = [Fact("log-loss", log_loss, DECIMALS), Fact("error", error, PERCENT)]
+    facts = [Fact("log-loss", log_loss, FIGURES), Fact("error", error, PERCENT)]
     show([Facts([*facts, Fact("seconds of 16 fits", time.perf_counter() - began, "{:.1f}".format)])])
 
 

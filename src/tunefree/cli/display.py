@@ -14,7 +14,7 @@ from tunefree.core.parameters import as_options
 from tunefree.report import rendering
 from tunefree.report.document import Block
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import in_figures, memory
+from tunefree.report.formats import FIGURES, memory
 from tunefree.report.words import describe
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import oddity_findings
@@ -109,7 +109,7 @@ class ComparisonDisplay(Callback):
 
     def step(self, comparison: Comparison, batch: Any) -> None:
         best = comparison.ranked[0]
-        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
+        line = f"{comparison.rows:,} rows, {best.name} leads with {FIGURES(best.metrics.mean_loss())}"
         self.progress.show(f"{line}, models take {memory(comparison.bytes)}", self.share(batch.position))
 
     def end(self, comparison: Comparison) -> None:

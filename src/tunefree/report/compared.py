@@ -11,7 +11,7 @@ from tunefree.plotting.charts import Series, draw_lines
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import COUNT, PERCENT, in_figures, memory
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, memory
 from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate
 from tunefree.workflows.findings import oddity_findings
@@ -36,20 +36,20 @@ def compared(comparison: Comparison) -> Document:
         Fact("rows", comparison.rows, COUNT),
         Fact("learners", len(comparison.ranked), COUNT),
         Fact("the best", best.name),
-        Fact(f"its {comparison.loss_name}", best.metrics.mean_loss(), in_figures),
+        Fact(f"its {comparison.loss_name}", best.metrics.mean_loss(), FIGURES),
     ]
     return Document(f"{goal}: tunefree comparison", f"Comparison of learners: {goal}", summary, sections)
 
 
 def losses(comparison: Comparison) -> list[Block]:
     """The learners by progressive loss, and their losses along the stream."""
-    error = Column("absolute error", in_figures, "mean_absolute_error")
+    error = Column("absolute error", FIGURES, "mean_absolute_error")
     if comparison.task == "classification":
         error = Column("error", PERCENT, "error")
     key = "log_loss" if comparison.loss == "logistic" else "loss"
     columns = [
         Column("learner"),
-        Column(f"progressive {comparison.loss_name}", in_figures, key),
+        Column(f"progressive {comparison.loss_name}", FIGURES, key),
         error,
         Column("seconds", "{:.3f}".format),
         Column("bytes", COUNT, is_shown=False),
@@ -95,7 +95,7 @@ def chart_of_losses(comparison: Comparison) -> Chart:
     """Progressive losses against rows."""
     leader = comparison.pool or comparison.ranked[0]
     labelled = [leader, *(one for one in named(comparison) if one is not leader)]
-    ends = [f"{one.name} {in_figures(one.curve[-1].loss)}" for one in labelled]
+    ends = [f"{one.name} {FIGURES(one.curve[-1].loss)}" for one in labelled]
     data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
     title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
     return Chart(title, described, on_axes(draw_losses, comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
@@ -111,7 +111,7 @@ def draw_losses(axes: Any, comparison: Comparison) -> None:
         Series(label, [point.rows for point in one.curve], [point.loss for point in one.curve], style)
         for one, style, label in [
             *((one, OTHERS, "") for one in others),
-            *((one, style, f"{one.name}  {in_figures(one.curve[-1].loss)}") for one, style in styles),
+            *((one, style, f"{one.name}  {FIGURES(one.curve[-1].loss)}") for one, style in styles),
         ]
     ]
     shown = [*(point.loss for point in leader.curve), *(one.curve[-1].loss for one, _ in styles)]

@@ -7,7 +7,7 @@ from typing import Any
 from tunefree.plotting.charts import LONGEST, draw_square, draw_thresholds
 from tunefree.plotting.style import shortened
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Table, on_axes
-from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, Format, in_figures
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, Format
 from tunefree.workflows.decisions import Decisions
 
 PICTURE = 5.0, 2.9  # inches of a chart
@@ -34,8 +34,8 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
         facts += [
             Fact("cost of a false alarm", decided.costs.fp, Format("g"), "cost_fp"),
             Fact("cost of a miss", decided.costs.fn, Format("g"), "cost_fn"),
-            Fact("cost of a row if all are acted on", decided.cost_of_all, in_figures, "cost_of_all"),
-            Fact("cost of a row if none is", decided.cost_of_none, in_figures, "cost_of_none"),
+            Fact("cost of a row if all are acted on", decided.cost_of_all, FIGURES, "cost_of_all"),
+            Fact("cost of a row if none is", decided.cost_of_none, FIGURES, "cost_of_none"),
         ]
     facts += [
         fact
@@ -58,7 +58,7 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
     rows = [[name.replace("_", " "), *(getattr(one, name) for one in decided.decisions)] for name in SHARES]
     return [
         Facts(facts, f"Decisions for {decided.label}", OF_COSTS if decided.costs else "", "decisions"),
-        Table("What thresholds hit and miss", columns, rows, NOTE, "decided_shares"),
+        Table("What thresholds hit and miss", columns, rows, NOTE, "decided_shares", is_wide=len(columns) > 2),
         *_curves(decided),
     ]
 
@@ -104,7 +104,7 @@ def _chart_of_gains(decided: Decisions) -> Chart:
             "all": [decided.cost_of_all or 0.0] * len(inside),
             "none": [decided.cost_of_none or 0.0] * len(inside),
         }
-        title, name, caption = "Expected cost", "cost of a row", OF_COSTS
+        title, name, caption = "Expected cost", "cost of a row", "Cost by the least probability that is acted on."
     described = f"At the threshold {thresholds[len(thresholds) // 2]:.2g}: " + "; ".join(
         f"{who} {values[len(values) // 2]:.3g}" for who, values in lines.items()
     )

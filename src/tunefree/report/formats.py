@@ -82,22 +82,12 @@ SHARE = Format("", 100.0, " %", digits=3)
 FIGURES = Format()  # four significant digits
 TWO, THREE = Format(digits=2), Format(digits=3)
 SIGNED = Format(sign="+")
-DECIMALS = Format(".4f")
 RATIO = Format(".2f")
 
 
 def is_absent(value: Any) -> bool:
     """Whether a value is None or no number."""
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def digits(n: int) -> Any:
-    """A format with so many significant digits, zeros at the end included.
-
-    >>> digits(4)(0.34), digits(2)(0.003), digits(4)(1234.5), digits(4)(None)
-    ('0.3400', '0.0030', '1234', '-')
-    """
-    return lambda number: ABSENT if is_absent(number) else f"{number:#.{n}g}".rstrip(".")
 
 
 def weight(total: Any) -> str:
@@ -133,15 +123,6 @@ def first(n: int) -> Any:
     ('a, b, ...', '1, 2')
     """
     return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
-
-
-def in_figures(value: float) -> str:
-    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
-
-    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
-    ('0.3215', '98,861', '7.000e+98')
-    """
-    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
 
 
 def memory(size: float) -> str:

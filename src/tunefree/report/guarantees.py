@@ -13,7 +13,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, DECIMALS, FIGURES, PERCENT, Format
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format
 from tunefree.report.words import sentence, weights_named
 from tunefree.workflows import certification
 from tunefree.workflows.certification import weight_bounds
@@ -37,10 +37,12 @@ def guarantees(trained: Trained) -> Section:
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
     blocks = certificates(trained, certified)
-    place = 1 + len(_bounds(trained, certified))
-    blocks.insert(place, _curve(trained, certified))
-    blocks += _weights_at_the_end(trained, certified["loss"])
-    return Section("guarantees", "What is guaranteed", blocks)
+    blocks.insert(1 + len(_bounds(trained, certified)), _curve(trained, certified))
+    facts = [block for block in blocks if isinstance(block, Facts)]
+    notes = " ".join(block.note for block in facts if block.note)
+    whole = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
+    blocks = [whole, *(block for block in blocks if not isinstance(block, Facts))]
+    return Section("guarantees", "What is guaranteed", [*blocks, *_weights_at_the_end(trained, certified["loss"])])
 
 
 def bounds(trained: Trained) -> list[Block]:
@@ -86,8 +88,8 @@ def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         return []
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
     title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
-    at_least = Column("at least, by theorem", DECIMALS, "at_least")
-    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", DECIMALS), at_least]
+    at_least = Column("at least, by theorem", FIGURES, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", FIGURES), at_least]
     note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
     return [Table(title, columns, rows, note, "coverage")]
 
@@ -123,7 +125,7 @@ def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         return []
     facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
     for name, bound in risk.items():
-        bound_format = PERCENT if name == "error" else DECIMALS
+        bound_format = PERCENT if name == "error" else FIGURES
         facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
     note = "For the models of the pass, if rows are independent and alike."
     return [Facts(facts, "Rows to come", note, "risk")]

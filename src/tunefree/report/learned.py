@@ -20,7 +20,7 @@ from tunefree.pool.estimated_loss import estimated_loss
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
-from tunefree.report.formats import COUNT, DECIMALS, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
@@ -219,9 +219,9 @@ def _estimated(model: Any) -> list[Fact]:
     estimate = None if model.pool is None else estimated_loss(model.pool)
     if estimate is None:
         return []
-    (name, in_figures), _ = names_of_losses(model)
+    (name, _), _ = names_of_losses(model)
     return [
-        Fact(f"estimated {name} on new rows", estimate.loss, in_figures, "estimated_loss"),
+        Fact(f"estimated {name} on new rows", estimate.loss, FIGURES, "estimated_loss"),
         Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
     ]
 
@@ -244,7 +244,7 @@ def _metric_facts(trained: Trained, kind: str, metrics: RunningMetrics) -> list[
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
     """What loss and error of a model are called, with their formats."""
     if model.task == "classification":
-        return ("log-loss" if model.loss_is_log_loss else "loss", DECIMALS), ("error", PERCENT)
+        return ("log-loss" if model.loss_is_log_loss else "loss", FIGURES), ("error", PERCENT)
     return ("loss", FIGURES), ("absolute error", FIGURES)
 
 

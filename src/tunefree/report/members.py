@@ -12,7 +12,7 @@ from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
-from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, TWO, with_error
 
 POINTS = 5  # of the stream that are listed
 MOST_NAMED = 3  # members, where they are folded
@@ -65,8 +65,8 @@ def _judged(pool: Pool) -> Table:
     columns = [
         Column("member"),
         Column("weight", TENTHS_OF_PERCENT),
-        Column("loss", digits(4)),
-        Column("±", digits(2), "standard_error"),
+        Column("loss", FIGURES),
+        Column("±", TWO, "standard_error"),
         Column("rows that judge", COUNT, "rows"),
     ]
     rows = [list(row) for row in zip(*pool.selection()[:5], strict=True)]

@@ -25,7 +25,7 @@ from tunefree.report.members import members
 from tunefree.report.paired import blocks_of_pairs
 from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
-from tunefree.report.words import goal_of
+from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import trials
@@ -39,7 +39,6 @@ NO_CHARTS = "The charts of this report need matplotlib, which is not installed: 
 MOST_TILES = 6  # numbers that come first
 INTERVAL = 0.9  # coverage of the intervals that are measured
 OF_TESTS = ("error", "log_loss", "auc", "r2", "root_mean_squared_error", "mean_absolute_error")  # metrics among them
-NAME = "this model"
 
 
 def report(
@@ -102,7 +101,7 @@ def report(
     ]
     return Document(
         f"{trained.plan.target or 'label'}: tunefree report",
-        f"Report of a model: {goal_of(trained)}",
+        sentence(goal_of(trained)),
         _summary(trained, tested),
         [section for section in sections if section is not None],
         _sentence(trained, tested, comparison),
@@ -127,8 +126,8 @@ def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedCom
         held = None if tested is None else tested.measures.get("interval_coverage")
         if held is None:
             return comparison.sentence
-        coverage, share = (TENTHS_OF_PERCENT(part) for part in (INTERVAL, held.value))
-        return f"{comparison.sentence.removesuffix('.')}; intervals of {coverage} hold {share} of the rows."
+        said = comparison.sentence.removesuffix(".")
+        return f"{said}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(held)} of the rows."
     (loss, _), (_, error_format) = names_of_losses(trained.model)
     metrics, classes = trained.progress.progressive[0], trained.model.classes
     what = goal_in_words(trained.plan.target or "the label", classes)
@@ -144,7 +143,7 @@ def _beside(trained: Trained, tested: Evaluation, test: Any, train: Any, bad: Ba
         again = BadRows(bad.skip, skip_unlabelled=None)
         data = trials.read(_source(train), trained.plan, again, trained)
         judged = trials.read(test, trained.plan, again, trained)
-        return trials.beside_peers(data, trained.plan, judged, trained, NAME)
+        return trials.beside_peers(data, trained.plan, judged, trained)
     return beside_constant(trained.model, trained.plan, tested.scored)
 
 
@@ -220,6 +219,7 @@ def _template() -> Any:
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
     environment.filters["options"] = as_options
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
     light, dark = files.style_of_pages()
     style = (folder / "style.css").read_text()
     environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)

@@ -297,7 +297,7 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
-    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else ()))
+    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
     return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
 
 

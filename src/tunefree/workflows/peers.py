@@ -101,7 +101,7 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
         return None
     truth = Truth(model.task, plan.loss, list(model.classes), targets, scored.weight, scored.groups)
     constant = np.repeat([constant_of(truth.at(np.flatnonzero(known)))], n, axis=0)
-    judged = [truth.judged("this model", predictions), truth.judged(CONSTANT, constant)]
+    judged = [truth.judged("tunefree", predictions), truth.judged(CONSTANT, constant)]
     return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
 
 
