@@ -51,7 +51,7 @@ def test_models_and_peers_on_a_test_file(at, folder):
         "constant",
         "logistic regression",
         "random forest",
-        "histogram gradient boosting",
+        "gradient boosting",
     ]
     assert compared["models"][1]["better"] == "good.model"
     assert compared["sentence"].startswith("Predicts rich >50K with ")
@@ -94,6 +94,8 @@ def test_a_model_that_learns_here(at):
         ("none.model bad.model test.csv", "none.model"),
         ("train.csv -t rich --train test.csv", "--train is for a model that there is"),
         ("train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
+        ("train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
+        ("good.model train.csv --train train.csv", "train.csv would be learned and be what"),
         ("train.csv -t rich --plot x.png", "--plot is for learners"),
         ("train.csv -t rich --learner scinol2 --test test.csv", "--test has no effect on learners"),
         ("train.csv -t rich --learner scinol2 --group who", "has no effect on learners"),
@@ -134,3 +136,13 @@ def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
 def test_what_has_no_decisions(at, words, told):
     status, _, err = at(*words.split())
     assert status == 2 and told in err
+
+
+def test_a_label_that_is_no_truth_value_is_a_bad_row(at, folder):
+    rows = [f"{k % 7},{'True' if k % 7 > 3 else 'False'}\n" for k in range(100)]
+    (folder / "flags.csv").write_text("x,flag\n" + "".join(rows))
+    tunefree.train(str(folder / "flags.csv"), target="flag", learner="scinol2").save(folder / "flag.model")
+    (folder / "maybe.csv").write_text("x,flag\n" + "".join(rows) + "3,maybe\n")
+    status, _, err = at("evaluate", "flag.model", "maybe.csv")
+    assert (status, "row 101, column 'flag': 'maybe' is neither true nor false" in err) == (2, True)
+    assert at("evaluate", "flag.model", "maybe.csv", "--on-bad-row", "skip")[0] == 0

@@ -1,16 +1,18 @@
 """Commands that end early: interrupted, or with an output that takes no more."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 from tests.workflows.test_training import people
 from tunefree.cli import app as cli
+from tunefree.model_files.trained import Trained
 from tunefree.training import training
 
 pytestmark = pytest.mark.usefixtures("heard")
@@ -66,6 +68,21 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_bytes() == whole
 
 
+def test_a_corrected_file_that_is_not_text_goes_on_by_its_rest(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 200)
+    ages = [float(k % 50) for k in range(2000)]
+    table = pa.table({"age": [*ages[:1900], float("inf"), *ages[1901:]], "rich": ["no", "no", "yes", "no"] * 500})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    command = ("train", tmp_path / "x.parquet", "-t", "rich", "--learner", "nag", "-o", tmp_path / "m")
+    status, _, err = run(*command, "--save-every", 200)
+    last = err.splitlines()[-1]
+    assert status == 2 and "row 1901" in last and "--resume" not in last
+    first = int(re.search(r"rows from number ([\d,]+) on by --from", last)[1].replace(",", ""))
+    parquet.write_table(pa.table({"age": ages, "rich": table["rich"]}).slice(first - 1), tmp_path / "rest.parquet")
+    assert run("train", tmp_path / "rest.parquet", "--from", tmp_path / "m.checkpoint", "-o", tmp_path / "m")[0] == 0
+    assert Trained.load(tmp_path / "m").progress.progressive[0].rows == 2000
+
+
 def is_told_of_a_full_device(status, err):
     return status == 2 and "No space left" in err and len(err.splitlines()) == 1
 
@@ -92,7 +109,7 @@ def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
 READING = """
 import io, sys, threading, time
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import csv, parquet
 from tunefree.__main__ import main
 
 begun = threading.Event()

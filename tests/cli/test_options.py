@@ -1,5 +1,6 @@
 """Options of the command line: they come from the records of parameters, as do docstrings, checks and headers."""
 
+import json
 import subprocess
 import sys
 
@@ -166,6 +167,8 @@ def models(tmp_path_factory):
         trained = tunefree.train(str(folder / f"{name}.csv"), target=target, learner="scinol2")
         trained.save(folder / f"{name}.model")
     parquet.write_table(table.drop_columns("pay"), folder / "classes.parquet")
+    lines = [json.dumps(row, default=str) for row in table.select(["age", "rich"]).slice(0, 20).to_pylist()]
+    (folder / "rows.jsonl").write_text("\n".join(lines))
     (folder / "rows.svm").write_text("1 1:2\n-1 2:3\n" * 20)
     return folder
 
@@ -195,6 +198,11 @@ WITHOUT_EFFECT = [
     ),
     ("predict classes.model classes.csv --id home", "classes.csv: there is no column 'home'"),
     ("train classes.csv -t rich --delimiter ; -o m", "; check --delimiter"),
+    ("train classes.csv numbers.csv --on-bad-row skip -t age --ignore rihc -o m", "no ignored column 'rihc'; did you"),
+    ("train classes.csv classes.csv -t rich --ignore nonsense -o m", "no ignored column 'nonsense'; the columns are"),
+    ("train rows.jsonl -t rich --ignore aeg -o m", "no ignored column 'aeg'; did you mean 'age'?"),
+    ("train classes.csv -t rich --save-every 0 -o m", "--save-every must be above 0, not '0'; leave it out"),
+    ("predict classes.model classes.csv --delimiter ;", "; check --delimiter"),
     ("explain classes.model classes.csv --top -1", "-1 is not in the range"),
     ("inspect classes.model --top -1", "-1 is not in the range"),
     ("report classes.model classes.csv -o x.pdf", "x.pdf: reports are written as .html"),
@@ -209,6 +217,17 @@ def test_what_has_no_effect_on_other_commands_is_an_error(run, models, monkeypat
     status, out, err = run(*words.split())
     assert (status, out) == (2, "") and problem in " ".join(err.split())
     assert sorted(models.iterdir()) == before
+
+
+def test_what_fits_no_value_is_told(run, models):
+    path, said = str(models / "classes.csv"), ("--na-values", "nothing", "--thousands", "'")
+    status, _, err = run("train", path, "-t", "rich", *said, "--learner", "nag", "-o", models / "told.model")
+    words = " ".join(err.split())
+    assert status == 0
+    assert "--na-values nothing fits none of the 300 rows looked at" in words
+    assert "--thousands ''\"'\"'' fits none of the" in words
+    status, _, err = run("predict", models / "told.model", path, "--na-values", "nowhere", "-o", models / "p.csv")
+    assert status == 0 and "--na-values nowhere fits none of the" in " ".join(err.split())
 
 
 def test_what_has_no_effect_in_python_is_an_error(models):

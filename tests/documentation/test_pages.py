@@ -34,7 +34,7 @@ EXECUTED = (
     "start.md",
     *(
         str(path.relative_to(DOCS))
-        for folder in ("guide", "papers")
+        for folder in ("guide", "migration", "papers")
         for path in sorted((DOCS / folder).glob("*.md"))
         if path.name != "cluster.md"
     ),

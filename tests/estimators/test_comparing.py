@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import tunefree
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import TunefreeError
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(300, 3))
@@ -42,6 +42,12 @@ def test_fitted_models_are_judged_as_they_are():
     assert compared.contenders[1].better == "LogisticRegression" and compared.contenders[1].seconds is None
     table = compared.table()
     assert table["loss_difference_low"].to_pylist()[1] > 0.0 and table["loss_difference"].null_count == 1
+
+
+def test_rows_of_one_class_are_judged():
+    one = np.flatnonzero(Y[TEST] == "yes")
+    compared = tunefree.compare(fitted(), X[TEST][one], Y[TEST][one], [fitted(C=1e-6)], train=(X[TRAIN], Y[TRAIN]))
+    assert compared.rows == len(one) and len(compared.contenders) == 6
 
 
 def test_peers_learn_the_training_rows():
@@ -93,5 +99,5 @@ def test_numbers_and_a_target_without_a_name():
     ],
 )
 def test_what_cannot_be_compared(call, words):
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(TunefreeError, match=words):
         call()

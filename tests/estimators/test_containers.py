@@ -70,3 +70,14 @@ def test_columns_that_come_later_are_learned(cls, begin, tmp_path):
     loaded = tunefree.load(tmp_path / "model")
     assert (loaded.predict(frame) == model.predict(frame)).all()
     model.partial_fit(first[:20], y[:20]).predict(first)  # without them again
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "bool[pyarrow]", "Int64", "int64[pyarrow]", "category", "string"])
+def test_labels_of_types_of_pandas_keep_their_type(dtype):
+    values = np.arange(40) > 20
+    labels = (
+        values if dtype.startswith("bool") else values.astype(int) if "nt64" in dtype else np.where(values, "b", "a")
+    )
+    model = TuneFreeClassifier().fit(np.arange(40.0)[:, None], pd.Series(labels, dtype=dtype))
+    assert model.classes_.tolist() == np.unique(labels).tolist()
+    assert type(model.classes_.tolist()[0]) is type(labels.tolist()[0])

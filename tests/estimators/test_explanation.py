@@ -1,6 +1,7 @@
 """Contributions to the predictions of estimators, and their picture."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tunefree import CurveDisplay, TuneFreeClassifier
@@ -31,6 +32,24 @@ def test_contributions_add_up(classifier):
     np.testing.assert_allclose(totals, margins, rtol=0, atol=1e-9 * np.abs(margins).max())
     importances = classifier.feature_importances_
     assert importances.sum() == pytest.approx(1.0) and importances[[0, 1, 3]].min() > importances[[2, 4]].max()
+
+
+def test_contributions_can_be_drawn_by_shap(classifier, plt):
+    shap = pytest.importorskip("shap")
+    X, _, y = data(50, seed=1)
+    explained = classifier.explain(X, as_shap=True)
+    assert explained.shape == (50, 5, 3) and explained.output_names == ["bad", "fair", "good"]
+    np.testing.assert_array_equal(explained.data, X)
+    shap.plots.beeswarm(explained[:, :, 1], show=False)
+    frame = pd.DataFrame({"size": X[:, 0], "town": np.array(["Bath", "Ely", "York"])[X[:, 3].astype(int)]})
+    model = TuneFreeClassifier().fit(frame, y == "good")
+    explained = model.explain(frame, as_shap=True)
+    margins = model.decision_function(frame)
+    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, margins, rtol=1e-9, atol=1e-9)
+    assert explained.data[0].tolist() == frame.iloc[0].tolist() and explained.feature_names == ["size", "town"]
+    plt.figure()
+    shap.plots.waterfall(explained[0], show=False)
+    assert any("town" in label.get_text() for label in plt.gca().get_yticklabels())
 
 
 @pytest.fixture

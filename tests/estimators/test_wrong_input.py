@@ -92,3 +92,30 @@ def test_a_memory_limit_that_is_far_off_is_not_told_of():
         warnings.simplefilter("always")
         tunefree.train({"job": ["cook", "clerk", "clerk", "cook"] * 10, "y": LABELS}, target="y", memory_limit="150M")
     assert not [warning for warning in caught if "memory_limit" in str(warning.message)]
+
+
+def test_parameters_and_scores_are_refused_in_words_that_name_them():
+    for options, problem in (({"n_jobs": 0}, "`n_jobs` must be"), ({"random_state": "a"}, "`random_state` must be")):
+        with pytest.raises(ValueError, match=problem):
+            TuneFreeClassifier(**options).fit(X, LABELS)
+    for model, y in ((TuneFreeClassifier(), np.array(LABELS)), (TuneFreeRegressor(), NUMBERS)):
+        model.fit(X, y)
+        with pytest.raises(ValueError, match="X has 40 rows, and y has 39; give one target for each row"):
+            model.score(X, y[1:])
+        with pytest.raises(ValueError, match="and sample_weight has 2; give one weight for each row"):
+            model.score(X, y, sample_weight=[1.0, 2.0])
+
+
+def test_a_column_that_gives_the_target_away_and_one_that_is_not_known_are_told():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=200), "paid": rng.normal(size=200).round(2)})
+    y = pd.Series(table["paid"] > 0.0, name="bought")
+    with pytest.warns(DataWarning, match="'paid': alone predicts 100.00 % of 200 rows .* leave it out of X"):
+        model = TuneFreeClassifier().fit(table, y)
+    with pytest.warns(DataWarning, match="^the model does not know 'height': left out$"):
+        model.predict(table.assign(height=1.0, bought=y))
+
+
+def test_docstrings_name_no_attribute_that_an_estimator_never_has():
+    assert "coef_" not in TuneFreeClassifier.__doc__ and "coef_" not in TuneFreeRegressor.__doc__
+    assert "coef_" in tunefree.OnlineClassifier.__doc__ and "intercept_" in tunefree.OnlineRegressor.__doc__

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from tunefree.model_files.plan import Plan
-from tunefree.serving.metrics import GAUGES, number_of
+from tunefree.serving.http import GAUGES, number_of
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train

@@ -10,7 +10,8 @@ import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.waiting import NEVER
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
 from tunefree.serving.predictor import Together
@@ -113,6 +114,19 @@ def test_a_number_and_its_text_are_one_id(service):
         with pytest.raises(DataError, match="an id is a string or a whole number"):
             one.predict([{**row, "id": id}])
     assert one.state()["learned"] == 1
+
+
+def test_truth_values_are_written_as_in_json(service):
+    sent = {"age": [20.0, 60.0] * 100, "rich": [False, True] * 100}
+    one = service(train(open_source(sent), Plan(target="rich", learner="scinol2")))
+    [answer] = one.predict([{"age": 25.0}])
+    assert isinstance(answer["prediction"], bool) and [*answer["probabilities"]] == ["false", "true"]
+    with pytest.raises(DataError, match=r"'age': \[true, null\] is not a number"):
+        one.predict([{"age": [True, None]}])
+    with pytest.raises(DataError, match="whole number, not true"):
+        one.predict([{"age": 25.0, "id": True}])
+    with pytest.raises(ModelError, match="the classes are 'false', 'true'"):
+        one.explain([{"age": 25.0}], "maybe")
 
 
 def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):

@@ -244,11 +244,11 @@ def test_an_incoming_model_is_taken(file, tmp_path):
         assert service.state()["rows"] == 500
         for name, message in (
             ("other.model", "another target or task"),
-            ("../people.model", "name a file of the store's folder"),
-            ("none.model", "cannot be read"),
-            ("", "name a file of the store's folder"),
-            ("a\0b", "name a file of the store's folder"),
-            ("\ud800", "name a file of the store's folder"),
+            ("../people.model", "the store's folder 'incoming' has no file"),
+            ("none.model", "no file 'none.model'; did you mean 'new.model'"),
+            ("", "the store's folder 'incoming' has no file"),
+            ("a\0b", "the store's folder 'incoming' has no file"),
+            ("\ud800", "the store's folder 'incoming' has no file"),
         ):
             with pytest.raises(ModelError, match=message):
                 service.take(name)

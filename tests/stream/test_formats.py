@@ -130,4 +130,4 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
 
 
 def test_the_page_on_adding_a_format_runs_as_it_stands(registry):
-    assert run_page("format.md")["trained"].trained_.kind == "libfm"
+    assert run_page("format.md")["LibfmEncoder"]().zero_based

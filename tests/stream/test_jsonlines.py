@@ -29,7 +29,7 @@ def test_json_values(tmp_path):
     ("line", "column", "problem"),
     [
         ('{"a": "x", "s": "t"}', "a", "'x' is not a number"),
-        ('{"a": true}', "a", "True is not a number"),
+        ('{"a": true}', "a", "true is not a number"),
         ('{"s": 5}', "s", "5 is not a string"),
         ('{"b": 1}', "b", "1 is not true or false"),
         ('{"a": 1', None, "not JSON"),

@@ -50,6 +50,15 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
     told = []
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
         train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
+    told.clear()
+    with pytest.raises(ModelError, match="more than the 1024 bytes of `memory_limit`"):
+        train(
+            open_source({"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}),
+            Plan(target="y"),
+            memory_limit="1K",
+            tell=told.append,
+        )
+    assert not any("goes on without" in line for line in told)  # nothing that is given up would be enough
 
 
 def test_room_for_one_more_feature_is_room_for_twice_as_many():

@@ -100,6 +100,13 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     return files.data[:n], replace(files, data=files.data[n:])
 
 
+def _check_apart(files: list[str], others: list[str] | None) -> None:
+    """Raise an error if rows would be judged by models that have learned them."""
+    for name in files:
+        if name != "-" and name in (others or ()):
+            raise ModelError(f"{name} would be learned and be what models are judged by; name other rows")
+
+
 def _teller(quiet: bool) -> Any:
     if quiet:
         return lambda line: None
@@ -113,6 +120,7 @@ def _of_data(
 
     if train:
         raise ModelError("`train` is for a model that there is; leave it out, or name the model before the data")
+    _check_apart(files.data, test)
     if test and in_order:
         raise ModelError("`in_order` is for cross-validation; leave `in_order` or `test` out")
     bad = plan.bad_rows()
@@ -147,6 +155,7 @@ def _of_models(
         if not train:
             problem = f"{names[0]} is compared with nothing"
             raise ModelError(f"{problem}; name the rows that it has learned by `train`, for peers, or a second model")
+        _check_apart(files.data, train)
         [(name, trained)] = models.items()
         data = trials.read(replace(files, data=train).source(plan, is_table=True), trained.plan, bad, trained)
         judged = trials.read(source, trained.plan, bad, trained)

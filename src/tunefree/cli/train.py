@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,10 +19,12 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
+from tunefree.stream import formats
 
 if TYPE_CHECKING:
     from tunefree.cli.display import TrainingDisplay
     from tunefree.model_files.trained import Trained
+    from tunefree.stream.source import Source
 
 
 def train(
@@ -127,7 +130,9 @@ def _client(run: Run) -> Iterator[Any]:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
     if workers.isdigit():
-        with local_cluster(int(workers), dashboard_address="127.0.0.1:0") as local, Client(local) as client:
+        # What fails in a worker is raised here, too.
+        how = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        with local_cluster(int(workers), **how) as local, Client(local) as client:
             yield client
         return
     try:
@@ -168,10 +173,10 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
-        left = _left(checkpoint, plan, files) or f"{learned}, and no model was written"
+        left = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
     except TunefreeError as error:
-        left = _left(checkpoint, plan, files) if stop.learns else ""
+        left = _left(checkpoint, plan, source, is_error=True) if stop.learns else ""
         if left:
             raise TunefreeError(f"{error}. {left}") from None
         raise
@@ -188,8 +193,9 @@ def _display() -> TrainingDisplay:
     return TrainingDisplay()
 
 
-def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
-    """What a training leaves that ended too soon, and how to go on; empty if it leaves nothing."""
+def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:
+    """What a training leaves that ended too soon, be it by an error of a row, and how to go on; empty if it leaves
+    nothing."""
     from tunefree.model_files.trained import Trained
 
     try:
@@ -200,6 +206,7 @@ def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
         return ""
     done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
     remedy = "Give the same command with --resume to go on from there"
-    if files.data == ["-"]:
+    # Of a file that is not text, a corrected row changes the bytes before it.
+    if not source.rewindable or (is_error and not formats.named(str(source.format)).text):
         remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
     return f"{checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"

@@ -1,4 +1,4 @@
-"""What compiled functions are declared to be: their arguments, the axes of these, and a digest of their sources.
+"""Declarations of compiled functions: their arguments, the axes of arrays, and a digest of their sources.
 
 The annotations of a compiled function declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows,
 columns]"]``, whose axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and
@@ -53,7 +53,7 @@ class Parameter(NamedTuple):
 
 
 class Declaration:
-    """A plain function that can be compiled, with what is declared of it.
+    """A plain function that can be compiled, with its declared arguments.
 
     No other compiled function has its name, by default that of the function with its module. ``states`` are parameters
     that are states, with their classes; and records whose class is no annotation, as of compiled functions that differ
@@ -77,7 +77,7 @@ class Declaration:
 
     @functools.cached_property
     def parameters(self) -> list[Parameter]:
-        """What the function takes."""
+        """The parameters of the function."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         hints.pop("return", None)
         names = inspect.signature(self.function).parameters
@@ -85,7 +85,7 @@ class Declaration:
 
     @functools.cached_property
     def result(self) -> str:
-        """The type of what the function returns, or nothing."""
+        """The type of the result; empty if there is none."""
         hint = typing.get_type_hints(self.function).get("return", type(None))
         return _NUMBERS.get(hint, "")
 
@@ -96,7 +96,7 @@ class Declaration:
 
     @property
     def arrays(self) -> list[Argument]:
-        """The arguments that are arrays, those of states first."""
+        """The arguments that are arrays, first the arrays of states."""
         parameters = sorted(self.parameters, key=lambda parameter: not parameter.is_state)
         return [argument for p in parameters for argument in p.arguments if argument.axes is not None]
 
@@ -121,13 +121,12 @@ class Declaration:
 
     @functools.cached_property
     def digest(self) -> str:
-        """What tells whether bitcode was made of the compiled function as it stands; the same with any version of
-        Python."""
+        """A digest of the source, by which bitcode is recognised; the same with any version of Python."""
         return self._digest_with(sources_of)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """What tells the same at a tenth of the cost, and differs as well where comments or other functions do."""
+        """A digest at a tenth of the cost, which also changes with comments and other functions of the file."""
         try:
             return self._digest_with(place_of_source)
         except OSError:  # what was written in a notebook has no file
@@ -162,7 +161,7 @@ def _argument(name: str, hint: Any) -> Argument:
 
 
 def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
-    """The blocks of a state; its features and further axes are those of this parameter alone."""
+    """The blocks of a state; its features and further axes belong to this parameter alone."""
     axis_names = {FEATURE: f"{name}_features", OUTPUT: "padded"}
     arguments = []
     for block, axes in BLOCKS.items():
@@ -177,7 +176,7 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
 
 
 def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a function refers to by name: the functions that it calls, and constants."""
+    """The objects that a function refers to by name: the functions that it calls, and constants."""
     code, scope = function.__code__, function.__globals__
     variables = {name: scope[name] for name in names_in(code) if name in scope}
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)

@@ -232,7 +232,7 @@ def packed(declaration: Declaration) -> ir.Module:
 
 
 def as_one_function(text: str, name: str) -> str:
-    """Text in which a function that C calls becomes one with that of Numba that it calls.
+    """Text in which a function for C and the function of Numba that it calls become one.
 
     It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
 

@@ -154,7 +154,7 @@ def _signed(number: Any) -> Any:
 def checked_lengths(
     declaration: Declaration, state_lengths: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
 ) -> list[int]:
-    """The lengths of axes, by those of the arrays of states and of others; an error tells what is not as declared."""
+    """The lengths of axes, from the arrays of states and the others; an error if arrays are not as declared."""
     lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(state_lengths)
     first = len(arrays) - len(shapes)
     shapes = *(tuple(islice(left, len(array.axes or ()))) for array in arrays[:first]), *shapes

@@ -46,7 +46,7 @@ def processor() -> tuple[str, str, str]:
 
 
 def host() -> Any:
-    """What writes machine code for this machine."""
+    """LLVM's target machine, which writes machine code for this machine."""
     triple, cpu, features = processor()
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
 
@@ -137,8 +137,7 @@ machine_code_of_part = functools.cache(machine_code_of)  # several compiled func
 
 
 def load(declaration: Declaration) -> Code | None:
-    """A compiled function in machine code, with that of the compiled functions which it calls; None where it cannot be
-    compiled."""
+    """Machine code of a compiled function and those that it calls; None where it cannot be compiled."""
     codes = [code for code in (machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)) if code]
     return linked(codes, exporting.packed_symbol_of(declaration)) if len(codes) > len(declaration.parts) else None
 

@@ -13,7 +13,7 @@ _reasons: set[str] = set()  # that were told
 
 
 def begins(line: str, reason: str, is_usual: bool = False) -> None:
-    """Tell those that listen that code is compiled, or is not; where nobody does, a warning tells what is unusual.
+    """Notify listeners that code is compiled, or is not; without listeners, warn of unusual cases.
 
     >>> listeners.append(print)
     >>> begins("compiling code", "it is new")

@@ -34,8 +34,7 @@ ABSENT = "the package has no bitcode of it"
 
 
 class Bitcode(NamedTuple):
-    """The bitcode of a compiled function, with two digests of what it was made of, either of which tells that it
-    fits."""
+    """The bitcode of a compiled function, with two digests of its source; it fits if either is equal."""
 
     fingerprint: str
     digest: str

@@ -24,7 +24,7 @@ def fetch_line(array, n_fields, j):
 
 @functools.cache
 def instruction() -> Any:
-    """What takes the place of ``prefetch`` in compiled code."""
+    """The instruction in the place of ``prefetch`` in compiled code."""
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic

@@ -1,4 +1,4 @@
-"""Docstrings in numpydoc's form, whose sections come from what they describe.
+"""Docstrings in numpydoc's form, with sections made from records of parameters.
 
 The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
 arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
@@ -100,7 +100,7 @@ def _joined(sections: dict[str, str]) -> str:
 
 
 def _of_field(entry: Field[Any]) -> str:
-    """What a section says of a parameter."""
+    """The entry of a parameter in a section."""
     record, usual = entry.metadata["parameter"], default_of(entry)
     usual = "" if usual is MISSING else ", optional" if usual is None else f", default={usual!r}"
     return _entry(entry.name, f"{_types(str(entry.type), record)}{usual}", record.meaning)
@@ -117,14 +117,14 @@ def _types(annotation: str, record: Parameter) -> str:
 
 
 def _entry(name: str, types: str, meaning: str) -> str:
-    """What a section says of a name."""
+    """The entry of a name in a section."""
     indent = {"initial_indent": "    ", "subsequent_indent": "    "}
     lines = textwrap.fill(meaning, WIDTH - 4, break_long_words=False, break_on_hyphens=False, **indent)  # type: ignore
     return f"{name} : {types}\n{lines}"
 
 
 def _attributes(group: type) -> dict[str, str]:
-    """What a section says of the attributes of a class, by their names."""
+    """The entries of the attributes of a class, by their names."""
     entries: dict[str, str] = {}
     for kind in group.__mro__:
         for entry in re.split(r"\n(?=\S)", sections_of(kind.__doc__).get("Attributes", "")):

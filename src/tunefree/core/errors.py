@@ -51,7 +51,7 @@ class DataError(TunefreeError):
 
 
 class ModelError(TunefreeError):
-    """A model file that cannot be read, or that does not fit what is asked of it."""
+    """A model file that cannot be read, or a request that a model does not support."""
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
@@ -66,7 +66,7 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
 
 
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
-    """The one of some names that is spelt most like another, whatever their case and white space; None if none is.
+    """The name that is spelt most like another, ignoring case and white space; None if none is similar.
 
     >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("gas", ["Petrol"])
     ('Diesel', 'amount', None)

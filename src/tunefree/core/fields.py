@@ -84,7 +84,7 @@ class Field:
 
 
 def per_feature(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each feature; properties are those of :class:`Field`."""
+    """A field with a number for each feature; keywords are properties of :class:`Field`."""
     return Field((FEATURE,), meaning, **properties)
 
 
@@ -246,7 +246,7 @@ class State:
                 np.moveaxis(getattr(self, field.name), field.axes.index(FEATURE), 0)[features] = field.start
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
-        """What is saved: a view of each field, without padding, of the first so many features."""
+        """Views of the saved fields, without padding, of the first features."""
         n = self.n_features if n_features is None else min(n_features, self.n_features)
         lengths = {FEATURE: n, OUTPUT: self.n_outputs, **self.lengths(n, self.n_outputs)}
         saved = [field for field in self.fields if field.is_saved]

@@ -1,4 +1,4 @@
-"""What this machine has."""
+"""The memory and processors of this machine."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def clipped(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
 
 
 def scaled(numbers: np.ndarray, unit: float, centre: float = 0.0) -> np.ndarray:
-    """Numbers times a unit, plus a centre; the largest finite one of its sign in place of what is beyond it.
+    """Numbers times a unit, plus a centre; the largest finite number of the same sign in case of overflow.
 
     >>> scaled(np.array([1.0, 4.0]), 1e308).tolist()
     [1e+308, 1.7976931348623157e+308]
@@ -91,7 +91,7 @@ def power_below(number):
 
 
 def unit_below(size):
-    """The power of two next below a size above 0, at least SMALLEST_UNIT: its bits without those of the mantissa."""
+    """The largest power of two up to a size above 0, at least SMALLEST_UNIT: the bits without the mantissa."""
     bits = np.float64(min(max(size, SMALLEST_UNIT), LARGEST)).view(np.int64)
     return np.int64(bits & EXPONENT_BITS).view(np.float64)
 

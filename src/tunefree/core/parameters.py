@@ -1,4 +1,4 @@
-"""Parameters: one record says what a parameter means, what it may be and where it holds.
+"""Parameters: one record has the meaning of a parameter, its limits, and where it has an effect.
 
 A group of parameters is a dataclass with fields made by :func:`parameter`: the name, the type and the default are those
 of the field. Options of the command line and plans inherit :class:`Parameters`; estimators are groups, too
@@ -68,7 +68,7 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter means, may be, and where it holds."""
+    """The meaning of a parameter, its limits, and where it has an effect."""
 
     meaning: str  # its first sentence is the help of an option
     panel: str = ""  # of the help; without one the command line has no option for it
@@ -83,7 +83,7 @@ class Parameter:
     types: str = ""  # in docstrings, where the type of the field does not say it
 
     def problem(self, kind: Any, value: Any) -> str:
-        """What is wrong with a value of a field of this type; empty if nothing is.
+        """The error in a value of a field of this type; empty if the value is valid.
 
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
@@ -114,7 +114,7 @@ class Parameter:
         return " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
 
     def _expected(self, kinds: list[Any]) -> str:
-        """What a value may be in words; limits are named where they are not the only thing that is asked."""
+        """The valid values in words, with limits if there are several types."""
         parts = [*map(repr, self.choices)] if str in kinds else []
         for kind in [kind for kind in kinds if kind is not str or not self.choices]:
             limits = self._limits() if kind in (int, float) and len(kinds) > 1 else ""
@@ -148,7 +148,7 @@ def field_of(record: Parameter, default: Any, **options: Any) -> Any:
 
 
 def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
-    """Raise an error unless a parameter has this type and lies within limits, which are those of a record.
+    """Raise an error unless a parameter has this type and lies within limits, given as for :class:`Parameter`.
 
     >>> require("repeats", int, 0, low=1)
     Traceback (most recent call last):
@@ -181,7 +181,7 @@ def refuse(group: Any, names: Collection[str], why: str) -> None:
 
 @dataclass(frozen=True)
 class Parameters:
-    """A group of parameters; what is passed as a sequence of names may be one name.
+    """A group of parameters; a single name may be passed for a sequence of names.
 
     >>> @dataclass(frozen=True)
     ... class Cutting(Parameters):
@@ -215,7 +215,7 @@ class Parameters:
 
 
 def texts_in(names: Any) -> tuple[str, ...]:
-    """Names as texts; a string is one name, and what is said of names by a dict follows them.
+    """Names as texts; a string is one name, and the values of a dict follow its names.
 
     >>> texts_in("id"), texts_in({"yes": 5, "day": "%d.%m.%Y"})
     (('id',), ('yes=5.0', 'day=%d.%m.%Y'))

@@ -39,7 +39,7 @@ Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, 
 
 
 class Declared:
-    """A field of a part with a role; those of the classes below are in files.
+    """A field of a part with a role; the classes below declare fields that are in files.
 
     These ``save`` a field to arrays, under a key, and to the header of the part, ``declare`` which arrays a file has,
     and ``restore`` the field. ``blank`` takes the part to the value before the first row; of a record to that in a
@@ -183,7 +183,7 @@ class _Child(Declared):
         return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
 
     def _blank_of(self, part: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
-        """What is written into; a class of NamedTuples is made."""
+        """The object that is filled from a file; a class of NamedTuples is instantiated."""
         if self.make is not None:
             return self.make(part, child_header)
         before = vars(part).get(self.name)
@@ -240,7 +240,7 @@ class Part:
 
     @classmethod
     def bare(cls, **arguments: Any) -> Self:
-        """One without state, with the arguments that are handed in; what was saved is written into it."""
+        """A part without state, with its arguments, to be filled from a file."""
         part = object.__new__(cls)
         vars(part).update(arguments)
         for name, declared in cls.fields_of_part.items():
@@ -269,7 +269,7 @@ class Part:
         """Compute what no file has, and copies do not take over."""
 
     def check(self) -> None:
-        """Raise a ModelError unless what was restored fits together."""
+        """Raise a ModelError unless the restored fields are consistent."""
 
     def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
         """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
@@ -305,7 +305,7 @@ class Part:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its arrays, and of those of its parts."""
+        """Bytes of its arrays, including its parts."""
         return sum(size_of(declared.read(self)) for declared in self.saved_fields())
 
     def check_declared(self) -> None:
@@ -315,7 +315,7 @@ class Part:
 
 
 def _parts_in(value: Any) -> Iterator[Part]:
-    """The parts among a value, the values of a mapping, or those of lists."""
+    """The parts in a value, in a mapping, or in lists."""
     if isinstance(value, Part):
         yield value
     elif isinstance(value, dict | list):
@@ -380,7 +380,7 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
-    """A value with what was saved of it; ``blank`` is one that was made for it, or a class of NamedTuples.
+    """A value filled from a file; ``blank`` is an empty value, or a class of NamedTuples.
 
     Arrays of other shapes than those of the blank one raise a ModelError.
     """
@@ -431,7 +431,7 @@ def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, A
 
 
 def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> dict[str, Array]:
-    """The arrays of a part, a learner or a NamedTuple; ``axes`` are names or lengths for those of the latter two."""
+    """The arrays of a part, a learner or a NamedTuple; ``axes`` has names or lengths of axes for the latter two."""
     if issubclass(kind, Part):
         return declared_arrays(kind, header, key)
     arrays: dict[str, Array] = {}

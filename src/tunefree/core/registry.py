@@ -100,7 +100,7 @@ class Registry(Mapping[str, Any]):
         return name in self._of_others
 
     def search(self) -> list[str]:
-        """All names, those of the group included."""
+        """All names, including the group."""
         if self._group is not None:
             from importlib.metadata import entry_points
 

@@ -23,7 +23,7 @@ _NO_FEATURES.flags.writeable = _NO_VALUES.flags.writeable = False
 
 
 class Block(NamedTuple):
-    """Some rows; what they have none of has the width 0."""
+    """Rows: numbers, codes and words; a kind that they do not have has the width 0."""
 
     numbers: Annotated[np.ndarray, "float64[n, p]"]
     columns: Annotated[np.ndarray, "int32[p]", FEATURES]  # the feature of each number

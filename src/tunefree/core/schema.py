@@ -1,4 +1,4 @@
-"""What a file may hold, as a declaration: kinds and ranges of values, shapes and types of arrays, and their relations.
+"""The declared contents of a file: kinds and ranges of values, shapes and types of arrays, and their relations.
 
 Files come from strangers. A checksum that matches only says that nobody changed a file by accident, so everything in
 it is checked against its declaration before anything is made of it.
@@ -6,7 +6,9 @@ it is checked against its declaration before anything is made of it.
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections import abc
 from collections.abc import Collection
 from dataclasses import fields
 from functools import cache
@@ -68,7 +70,7 @@ class Optional(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The fields of a dataclass, or the list of those of a NamedTuple, or None where it may be.
+    """The fields of a dataclass as an object, or of a NamedTuple as a list; None where allowed.
 
     Annotations declare the fields: whole numbers from 0, finite numbers, strings, truth values, lists and records, or
     ``Annotated`` with another kind.
@@ -79,7 +81,7 @@ class Record(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What the numbers of an array may be; see :class:`Array`."""
+    """Limits of the numbers of an array; see :class:`Array`."""
 
     low: float = -MOST
     below: float | str = math.inf
@@ -107,7 +109,11 @@ INFINITE, ANY = Limits(may_be_infinite=True), Limits(may_be_infinite=True, may_b
 FROM_ZERO = Limits(0)
 COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 Size = Annotated[float, SIZE]  # of a record
-_OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag()}
+Length = Annotated[int, Number(0, 2**31 - 1, whole=True)]
+HashBits = Annotated[int, Number(0, 30, whole=True)]
+DecimalMark = Annotated[str | None, Text((".", ","), may_be_none=True)]
+Moment = Annotated[int | None, Number(-(2**62), 2**62, whole=True, may_be_none=True)]
+_OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(), Any: Anything()}
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> None:
@@ -154,14 +160,36 @@ def fields_of(record: Any) -> dict[str, Any]:
     return {name: _kind_of(hints[name]) for name in names}
 
 
+@cache
+def parameters_of(kind: Any) -> dict[str, Any]:
+    """The kinds of the parameters of a class by name, for a header that has them; those with defaults it may lack.
+
+    >>> class Column:
+    ...     def __init__(self, name: str, width: int = 0) -> None: ...
+    >>> check_header({"name": 7}, parameters_of(Column), "column")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: column.name is 7, not a string
+    """
+    hints, signature = get_type_hints(kind.__init__, include_extras=True), inspect.signature(kind)
+    kinds = {name: _kind_of(hints[name]) for name in signature.parameters}
+    has_default = {name: parameter.default is not parameter.empty for name, parameter in signature.parameters.items()}
+    return {name: Optional(kinds[name]) if has_default[name] else kinds[name] for name in kinds}
+
+
 def _kind_of(hint: Any) -> Any:
     if hasattr(hint, "__metadata__"):
         return hint.__metadata__[0]
     if hint in _OF_TYPES:
         return _OF_TYPES[hint]
-    if get_origin(hint) is list:
-        return Sequence(_kind_of(get_args(hint)[0]))
-    return _kind_of(get_args(hint)[0])._replace(may_be_none=True) if get_args(hint) else Record(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (list, abc.Sequence):
+        return Sequence(_kind_of(arguments[0]))
+    if origin in (dict, abc.Mapping):
+        return Mapping(_kind_of(arguments[1]))
+    if not arguments:
+        return Record(hint)
+    kind = _kind_of(arguments[0])
+    return kind._replace(may_be_none=True) if hasattr(kind, "may_be_none") else kind
 
 
 def restored(kind: Any, value: Any) -> Any:
@@ -253,7 +281,7 @@ def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int
 
 
 def _length(name: str, length: str, known: dict[str, int]) -> int:
-    """What the name of a length stands for at an array; -1 if no array has it."""
+    """The length that a name has at an array; -1 if no array has it."""
     return known.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
 
 

@@ -1,4 +1,4 @@
-"""Signals wait until what is being learned is whole: Ctrl-C then leaves a model that can go on."""
+"""Signals are deferred until a row is learned completely: after Ctrl-C the model can go on."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], str, Any]:
-    """The JSON header, the checksum, and that of the bytes so far: a newer format can be told from damage."""
+    """The JSON header, its checksum, and the running checksum: a newer format is no damage."""
     size = os.fstat(file.fileno()).st_size
     length = file.read(8)
     try:

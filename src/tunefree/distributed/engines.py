@@ -1,4 +1,4 @@
-"""Engines: who calls functions for each shard, and adds up what they return; in this process or on a Dask cluster.
+"""Engines: they call functions for each shard and add up the results, in this process or on a Dask cluster.
 
 On Dask each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to
 a worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
@@ -33,7 +33,7 @@ class Engine:
         return [function(*item) for item in items]
 
     def one(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The handle of what a function returns for some arguments, which may be handles."""
+        """The handle of the result of a function; its arguments may be handles."""
         return self.each(stage, function, [arguments])[0]
 
     def hold(self, stage: str, value: Any) -> Any:
@@ -41,11 +41,11 @@ class Engine:
         return value
 
     def values(self, handles: Sequence[Any]) -> list[Any]:
-        """What several handles stand for."""
+        """The values of several handles."""
         return list(handles)
 
     def value(self, handle: Any) -> Any:
-        """What a handle stands for."""
+        """The value of a handle."""
         return self.values([handle])[0]
 
     def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
@@ -66,7 +66,7 @@ MOST_DEATHS = 20  # of workers on the same task, before it is given up
 
 
 def bytes_sent(dask_worker: Any) -> int:
-    """What a worker has sent to others and to the client."""
+    """Bytes that a worker has sent to others and to the client."""
     return int(dask_worker.transfer_outgoing_bytes_total)
 
 
@@ -85,7 +85,7 @@ class OnDask(Engine):
         client.run_on_scheduler(allow_deaths, most=MOST_DEATHS)
 
     def sent(self) -> int:
-        """Bytes that workers sent; of one that died, what it had sent when this was last asked for."""
+        """Bytes that workers sent; for a dead worker, as of the last call of this method."""
         self.sent_by |= self.client.run(bytes_sent, on_error="ignore")
         return sum(self.sent_by.values())
 

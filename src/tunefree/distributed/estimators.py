@@ -13,7 +13,7 @@ from tunefree.distributed.training import TARGET, train
 
 
 class _DaskEstimator(BaseEstimator):
-    """What both estimators share: a client, and rows of a shard."""
+    """The base class of both estimators: a client, and rows of a shard."""
 
     _task: str
 
@@ -141,7 +141,7 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
 
 def _called_on_frame(frame: Any, local: Any, method: str, columns: Any = None) -> Any:
-    """What a method returns for a partition, with its index."""
+    """The result of a method for a partition, with its index."""
     import pandas
 
     if columns is None:

@@ -80,7 +80,7 @@ def _units(statistics: Statistics) -> np.ndarray:
 
 
 def _largest_unit_masks(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
-    """Of which coordinates (d,) each has the larger unit, or the same; None where all units are 1."""
+    """Masks (d,) of the coordinates in which each has the larger unit, or the same; None if all units are 1."""
     if one.units is None and other.units is None:
         return None
     inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (one, other)]
@@ -117,7 +117,7 @@ def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
 
 
 def learned(model: Model, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
-    """What the learners of a shard of so many rows learned, which had the statistics ``before``."""
+    """The statistics that the learners of a shard of ``rows`` rows added to the statistics ``before``."""
     statistics = {}
     for name, state, holder in learners(model):
         if isinstance(state, Newton):
@@ -163,7 +163,7 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -
 
 
 def _numbers(state: Any) -> dict[str, np.ndarray]:
-    """What a learner or a view has, as views of it by name; single numbers have no axis."""
+    """The arrays of a learner or a view by name, not copied; single numbers have no axis."""
     if type(state) in VIEWS.values():
         fields = state._asdict().items()
         return {name: array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
@@ -236,7 +236,7 @@ def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Gradients are in units of each feature, powers of two, of which the larger one is kept."""
+    """Gradients are in units of each feature, powers of two; the larger unit is kept."""
     both = one, other
     inverses = [arrays["inverse"] for arrays in both]
     known = [inverse > 0.0 for inverse in inverses]

@@ -84,7 +84,7 @@ def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
 
 
 def unpacked(name: str, rest: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """What was :func:`packed`, with lists for tuples."""
+    """The inverse of :func:`packed`; tuples become lists."""
     if name in arrays:
         return arrays[name]
     if isinstance(rest, dict):

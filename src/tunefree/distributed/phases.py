@@ -1,4 +1,4 @@
-"""Learning over shards, from the first rows to a model: what is done where, in which order.
+"""Learning over shards, from the first rows to a model: the phases, and where each is computed.
 
 An engine (:mod:`tunefree.distributed.engines`) calls functions for each shard and adds up what they return by a fixed
 tree over the shards' numbers. Everything here depends on the shards alone, not on who computed what, when or how often.
@@ -104,7 +104,7 @@ def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
 
 
 def check(plan: Plan) -> None:
-    """Raise a ModelError if a plan asks for what is not learned over shards."""
+    """Raise a ModelError if a plan has parameters that are not supported over shards."""
     plan.check_scopes(plan.scopes - {ONE_MACHINE})
     if has_rates(plan.loss):
         raise ModelError(f"`loss` {plan.loss} {ONE_MACHINE.says}; {ONE_MACHINE.remedy}")
@@ -112,7 +112,7 @@ def check(plan: Plan) -> None:
 
 
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
-    """Let workers read their shards, and unite what they know."""
+    """Let workers read their shards, and unite their dictionaries and classes."""
     beginning = None
     for shard, frames in zip(parts.shards, parts.frames, strict=True):
         beginning = engine.value(engine.one("begin", begun, shard, plan, frames))

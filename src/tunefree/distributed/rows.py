@@ -38,7 +38,7 @@ class Beginning(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Rows as models take them; those of a shard as it was read have the features and classes of this shard alone."""
+    """Rows as models take them. As they are read, they have the features and classes of their shard alone."""
 
     X: Any  # block of rows, or None if there are none
     y: np.ndarray  # (n,) numbers of classes, or numbers
@@ -61,7 +61,7 @@ NOTHING = Encoded(None, np.zeros(0), np.zeros(0))
 
 
 class Survey(NamedTuple):
-    """What has to be united with other shards."""
+    """The description of the rows of a shard, which is united with other shards."""
 
     n_rows: int
     labels: list[Any]  # in the order of their first rows; none in regression
@@ -115,9 +115,8 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
         arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns have the types of the first rows
         if "further" in header:
             header["further"]["rows"] = 0
-        first = BadRows()
-        note_roles(reading, first)
-        oddities = tuple(first.tally.oddities())
+        note_roles(reading, bad)
+        oddities = tuple(oddity for oddity in bad.tally.oddities() if not oddity.rows)
         return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes, oddities)
     return None
 
@@ -175,7 +174,7 @@ def _codes(y: Labels, known: dict[Any, int]) -> np.ndarray:
 
 
 class United(NamedTuple):
-    """What is known of all shards together."""
+    """The description of the rows of all shards."""
 
     encoder: Any
     classes: list[Any]

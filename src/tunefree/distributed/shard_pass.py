@@ -1,4 +1,4 @@
-"""What workers learn: the common start, of a sample of all shards; then each shard, from that start on; then the end.
+"""The passes of workers: the common start on a sample of all shards, then each shard from that start on, then the end.
 
 The start is a pool like any other, whose rows are in random order: it has no windows of latest rows. A part of the
 sample comes after the last generation was born, so that learners on its leaves have begun when shards go on. In shards
@@ -102,7 +102,7 @@ def started(
 
 
 def following(start: Start) -> ModelState:
-    """What shards go on from: the members of the start that learn, without what was recorded of rows so far."""
+    """The state that shards go on from: the members of the start, without records of the rows so far."""
     model = Model.restore(*start.model)
     targets = model.record.targets
     model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
@@ -116,7 +116,7 @@ def following(start: Start) -> ModelState:
 
 
 def learned(shard: Prepared, state: ModelState) -> Passed:
-    """Let a shard go on from what is :func:`following` the common start."""
+    """Let a shard learn from the state :func:`following` the common start."""
     rows = shard.rest
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
@@ -175,12 +175,12 @@ def shuffled(rows: Encoded) -> Encoded:
 
 
 def _growths(model: Model) -> list[Growth]:
-    """What grows the generations of a model; none where rows are too wide for these."""
+    """The growth of the generations of a model in a list; empty if rows are too wide for trees."""
     return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
 def _learn(model: Model, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
-    """Let a model learn rows, whose numbers are those of some classes, and add how it predicted each before."""
+    """Let a model learn rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
     trained = blank(model)
     trained.progress.progressive = [metrics]
     one_pass(trained, _batches(model, rows, classes))

@@ -58,7 +58,7 @@ class Shard(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         files = ", ".join(dict.fromkeys(str(piece.file) for piece in self.pieces)) or "the table"
         return f"shard {self.number} of {files}"
 
@@ -71,7 +71,7 @@ class Shard(NamedTuple):
         return self._replace(pieces=tuple(pieces))
 
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
-        """What is to be read: a source, where to begin, and how many rows; None for all that follow."""
+        """Sources to read, each with the place to begin and the number of rows; None for all rows to the end."""
         for piece in self.pieces:
             typed = formats.named(str(self.format)).typed
             source = Source((piece.file,), self.format, None, self.delimiter, typed=typed)
@@ -82,7 +82,7 @@ class Shard(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What a range of bytes of a text holds, if it begins outside quotes, and if it begins inside."""
+    """Counts of a range of bytes of a text, if it begins outside quotes, and if it begins inside."""
 
     ends_inside: tuple[bool, bool]  # whether its end lies inside quotes
     lines: tuple[int, int]  # line ends outside quotes

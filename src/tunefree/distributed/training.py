@@ -107,7 +107,7 @@ def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
 
 
 def _absolute(file: str) -> str:
-    """The same file by its whole name: workers have folders of their own."""
+    """The file with its absolute path: workers have other working directories."""
     named = os.path.abspath(file)
     if not isinstance(file, TextFile):
         return named

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
@@ -48,7 +47,7 @@ class _Rounds(Callback):
 
 @estimator
 class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
-    """What classifiers and regressors that learn row by row share.
+    """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
     subclasses name a learner.
@@ -89,7 +88,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config)
 
     def _config(self) -> Any:
-        """What a learner that is not linear needs beside its settings."""
+        """The configuration of a learner that is not linear, beside its settings."""
         return None
 
     def _view(self) -> str:
@@ -116,11 +115,13 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
             model.reserve(encoder.n_features)
-        return one_pass(self._learned, self._batches(X, y, rounds), (_Rounds(self), *callbacks))
+        before = self._learned.progress.rows
+        cuts = sorted({point - before for callback in callbacks for point in callback.points})
+        return one_pass(self._learned, self._batches(X, y, rounds, cuts), (_Rounds(self), *callbacks))
 
-    def _batches(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Batch]:
-        """The rounds' rows, some thousand at a time."""
-        for place, block in validation.blocks(X, rounds):
+    def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
+        """The rounds' rows, some thousand at a time, and cut after so many."""
+        for place, block in validation.blocks(X, rounds, cuts):
             here = rounds.at(place)
             others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
             yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
@@ -135,7 +136,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return getattr(self, "fit_intercept", True)
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
-        random = check_random_state(self.random_state)
+        random = validation.generator(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
             rounds = validation.spread(self._digests(X) + validation.target_digests(y), weight)
@@ -173,12 +174,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Use the model while no other thread does, by as many threads as ``n_jobs`` asks for, or processors."""
-        n_threads = partial(effective_n_jobs, getattr(self, "n_jobs", None))  # reads files of the system when called
-        is_named = hasattr(self, "n_jobs")
-        with (
-            self._alone(),
-            threads.at_most(n_threads if self.n_jobs != 0 else n_threads()) if is_named else nullcontext(),
-        ):
+        n_jobs = getattr(self, "n_jobs", None)
+        if n_jobs == 0:
+            raise ValueError("`n_jobs` must be a number of threads, -1 for as many as there are processors, not 0")
+        n_threads = partial(effective_n_jobs, n_jobs)  # reads files of the system when called
+        with self._alone(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -199,14 +199,16 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
 
     @contextmanager
     def _fitting(self, callbacks: Any) -> Iterator[bool]:
-        """Learn in turn; whether ``fit`` goes on with the present model. An error before a new one begins leaves none:
-        the columns would be those of the rows that were refused."""
+        """Learn while no other thread does; the value tells whether ``fit`` goes on with the present model.
+
+        An error before a new model learns leaves none: its columns would belong to the refused rows."""
         with self._learning(callbacks):
             again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
             try:
                 yield again
-            except BaseException:
-                if not again and self.__dict__.get("_learned") is before:
+            except BaseException as error:
+                is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
+                if not again and (is_refused or self.__dict__.get("_learned") is before):
                     self.__dict__.pop("_learned", None)
                 raise
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 
 from tunefree.core.errors import warn
@@ -36,7 +37,7 @@ class Classifying(ClassifierMixin):
         return columns
 
     def _weighted(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """Sample weights times those of the classes; see :meth:`_class_weight`."""
+        """Sample weights times class weights; see :meth:`_class_weight`."""
         with np.errstate(over="ignore"):
             weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
         if not weighted.any():
@@ -58,7 +59,9 @@ class Classifying(ClassifierMixin):
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The part of the rows whose class is predicted right."""
-        return float(super().score(X, validation.plain(y), sample_weight))
+        predicted = self.predict(X)
+        validation.check_lengths(len(predicted), y, sample_weight)
+        return float(accuracy_score(validation.plain(y), predicted, sample_weight=sample_weight))
 
     @documented
     def decision_function(self, X: Any) -> np.ndarray:
@@ -230,19 +233,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         if len(self.classes_) == 1:
             return np.ones((len(margins), 1))
         return self._sorted(self._learned.model.probabilities(margins))
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows.
-
-        (1, n_features) with two classes, else (n_classes, n_features).
-        """
-        return self._column_weights()[1:].T.copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
-        return self._column_weights()[0].copy()
 
 
 def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -21,6 +21,12 @@ from tunefree.workflows import trials
 from tunefree.workflows.paired import PairedComparison, Truth
 
 
+class _BadRows(BadRows):
+    """Rows in memory, for which there are no parameters that decide it otherwise."""
+
+    has_options = False
+
+
 class _Rows(NamedTuple):
     """Rows as a user passes them."""
 
@@ -45,7 +51,7 @@ def compare(
 ) -> PairedComparison:
     """Put a model beside others on the same rows.
 
-    The others are a constant, a logistic or ridge regression, a random forest and histogram gradient boosting of
+    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of
     scikit-learn, and any further estimators. Models that are fitted are judged as they are. Others learn the rows of
     ``train``; without these, all are judged by 5-fold cross-validation, and none may be fitted.
 
@@ -95,6 +101,9 @@ def compare(
     if n_jobs == 0:
         raise ModelError("`n_jobs` must not be 0; pass -1 for all processors")
     estimators = _named(model, others)
+    for name, estimator in estimators.items():
+        if not hasattr(estimator, "fit"):
+            raise ModelError(f"{name} is no estimator; pass one, as tunefree.load(path) returns it")
     is_class = is_classifier(model)
     for name, estimator in estimators.items():
         if is_classifier(estimator) != is_class:
@@ -115,6 +124,8 @@ def compare(
     for one in parts[1:]:
         if one.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
+    if train is not None or not fitted:
+        parts[0].check_several()
     truth = _truth(parts, rows, estimators, fitted)
     if train is not None:
         n = len(parts[0].weight)
@@ -172,7 +183,7 @@ def _data(rows: _Rows, plan: Plan) -> trials.Data:
     if len(target) != table.num_rows or target.ndim != 1:
         raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
     table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
-    data = trials.read(open_source(table), plan, BadRows())
+    data = trials.read(open_source(table), plan, _BadRows())
     if rows.weight is None:
         return data
     weight = np.asarray(rows.weight, np.float64)

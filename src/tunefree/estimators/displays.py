@@ -135,7 +135,7 @@ class CurveDisplay:
         return math.ceil(len(self.picture.curves) / self._across)
 
     def _describe(self, figure: Any) -> None:
-        """What is drawn above the panels, what it means below, and which line is which class."""
+        """Draw the title above the panels, the caption below, and the legend of classes."""
         title = f"What the {escaped(self.picture.goal)} depends on"
         if len(self.picture.labels) > 1:
             legend = figure.legend(

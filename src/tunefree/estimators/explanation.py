@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
@@ -15,6 +16,8 @@ from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
 from tunefree.explanation.importance import importance
 from tunefree.explanation.members import evenly_spaced
+from tunefree.stream.columns import family
+from tunefree.stream.frames import read_frame
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**28  # that are returned
@@ -31,7 +34,7 @@ class Explaining:
     n_features_in_: int
 
     @documented
-    def explain(self, X: Any) -> pa.Table:
+    def explain(self, X: Any, as_shap: bool = False) -> Any:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
         A classifier's predictions are explained as log-odds, a regressor's as numbers, and
@@ -40,9 +43,15 @@ class Explaining:
         all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
         learners, contributions are relative to a row of which nothing is known.
 
+        Parameters
+        ----------
+        as_shap : bool, default=False
+            Whether to return an object for the plots of shap, with the constant as base values. The contributions are
+            the same: they add up as Shapley values do, and are computed otherwise.
+
         Returns
         -------
-        pyarrow.Table
+        pyarrow.Table, or shap.Explanation of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
             ``(constant)`` and the columns, with a row for each row of X; with two classes contributions are to the
             log-odds of the second. With more than two there is a first column ``(class)``, and X has a row for each
             class, in the order of ``classes_``: contributions are to its log-probability minus the mean over all.
@@ -68,7 +77,7 @@ class Explaining:
         """
         check_is_fitted(self)
         with self._alone():  # type: ignore[attr-defined]
-            decomposition = decomposition_of(self)
+            decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
@@ -78,6 +87,8 @@ class Explaining:
             contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
+        if as_shap:
+            return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
         by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
         if n_outputs == 1:
             return pa.table(by_term, names)
@@ -121,19 +132,6 @@ class Explaining:
         ordered: Any = getattr(self, "_sorted", lambda columns: columns)
         return Weights(names, ordered(weights))
 
-    def _column_weights(self) -> np.ndarray:
-        """Weights (d, K), the constant first, where each column is one feature."""
-        check_is_fitted(self)
-        try:
-            weights = self.feature_weights().weights
-        except ModelError as error:
-            raise AttributeError(str(error)) from None
-        if len(weights) != self.n_features_in_ + 1:
-            raise AttributeError(
-                "columns of the table are several features each; see feature_weights(), or feature_importances_"
-            )
-        return weights
-
     @property
     def feature_importances_(self) -> np.ndarray:
         """How much each column contributes to predictions, (n_features_in_,); they add up to 1.
@@ -162,6 +160,29 @@ class Explaining:
             raise AttributeError(str(error)) from None
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
+
+
+def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:
+    """Contributions (n, 1 + d, K) to predictions of rows as shap has them, with the values of these columns."""
+    try:
+        from shap import Explanation
+    except ImportError:
+        raise ImportError("as_shap needs shap, which is not installed; pip install shap") from None
+    data: Any = None  # of lines of text
+    if tables.has_columns(X):
+        table = pa.concat_tables([pa.table(chunk.data) for chunk in read_frame(X)])
+        columns = [table[name] if name in table.column_names else pa.nulls(len(table), pa.float64()) for name in names]
+        are_numbers = all(family(column.type) == "number" for column in columns)
+        values = [column.to_numpy() if family(column.type) == "number" else column.to_pylist() for column in columns]
+        data = np.array(values, np.float64 if are_numbers else object).T
+    elif sparse.issparse(X):
+        data = X.toarray()
+    elif np.ndim(X) == 2:
+        data = np.asarray(X)
+    if contributions.shape[2] == 1:
+        return Explanation(contributions[:, 1:, 0], contributions[:, 0, 0], data, feature_names=names)
+    outputs = list(map(str, classes))
+    return Explanation(contributions[:, 1:], contributions[:, 0], data, feature_names=names, output_names=outputs)
 
 
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:

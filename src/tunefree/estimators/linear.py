@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.errors import ModelError
 from tunefree.core.parameters import Parameter, field_of, parameter, require
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase
@@ -39,6 +40,20 @@ class SingleLearner(OnlineEstimator):
     average: bool = parameter(
         False, "Whether to predict with the average of the weights over the rounds instead of the last weights."
     )
+
+
+def _column_weights(estimator: Any) -> np.ndarray:
+    """Weights (d, K), the constant first, where each column is one feature."""
+    check_is_fitted(estimator)
+    try:
+        weights: np.ndarray = estimator.feature_weights().weights
+    except ModelError as error:
+        raise AttributeError(str(error)) from None
+    if len(weights) != estimator.n_features_in_ + 1:
+        raise AttributeError(
+            "columns of the table are several features each; see feature_weights(), or feature_importances_"
+        )
+    return weights
 
 
 @estimator
@@ -74,12 +89,35 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
         weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
         return theorem_of(self._learned, weights)
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, in their units, of a single linear learner on raw rows.
+
+        (1, n_features) with two classes, else (n_classes, n_features).
+        """
+        return _column_weights(self)[1:].T.copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
+        return _column_weights(self)[0].copy()
+
 
 @estimator
 class LinearRegressor(SingleLearner, OnlineRegressorBase):
     """Regressors with a linear learner. Targets are learned relative to their running mean."""
 
     loss: str = loss_of_task("regression", "square")
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, in their units, of a single linear learner on raw rows, (n_features,)."""
+        return _column_weights(self)[1:, 0].copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Prediction of a row of zeros by a single linear learner, (1,)."""
+        return _column_weights(self)[0].copy()
 
 
 @estimator

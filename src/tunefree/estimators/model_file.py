@@ -1,4 +1,4 @@
-"""Fitted estimators in model files: what is saved of an estimator beside its model, and the estimator of a file.
+"""Fitted estimators in model files: the state of an estimator beside its model, and the estimator of a file.
 
 A file of a training by a plan (`tunefree train`, :func:`tunefree.train`) says nothing of an estimator: it becomes the
 one with the parameters of the plan.
@@ -134,7 +134,7 @@ class Saving:
 
     @property
     def trained_(self) -> Trained:
-        """What a file holds: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
+        """The contents of a file: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
         return self._trained()
 
     def _trained(self, target: str | None = None) -> Trained:
@@ -145,7 +145,7 @@ class Saving:
         ) is not None:
             problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
-        kind, encoder = _source(self, trained)
+        kind, encoder = source_of(self, trained)
         if kind == TABLE:
             encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
@@ -257,7 +257,7 @@ def _restored(value: Any) -> Any:
     return [_restored(part) for part in value] if isinstance(value, list) else value
 
 
-def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
+def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     """The kind of rows that the model reads, and their encoder."""
     encoder = estimator._encoder or trained.encoder
     if encoder is not None:

@@ -82,6 +82,13 @@ ARGUMENTS = {
     "callbacks": "callbacks : sequence of tunefree.training.callbacks.Callback, optional\n"
     "    Told of the beginning, of each piece of rows that was learned with the losses of its rows, and of the end. A\n"
     "    ``step`` that returns True ends the pass; what was learned stays.",
+    "eval_set": "eval_set : pair (X, y) or list of pairs, optional\n"
+    "    Rows that are predicted twice in each doubling of the rows learned, and by the finished model, but never\n"
+    "    learned: :meth:`history` has their losses. The model is the same without them.",
+    "eval_names": "eval_names : list of str, optional\n    Names of the sets, by default valid_0, valid_1, ...",
+    "eval_sample_weight": "eval_sample_weight : list of array-like, optional\n"
+    "    Weights of the rows of each set; of a pair also an array. ``class_weight`` does not weight them.",
+    "eval_exposure": "eval_exposure : list of array-like, optional\n    Exposures of the rows of each set, likewise.",
     "groups": "groups : array-like of shape (n_samples,), optional\n"
     "    Labels of groups of rows that belong together, as those of one patient: no row of a group is evidence for\n"
     "    what was learned from another of it. ``fit`` passes the groups in turn. Pass all rows of a group to\n"
@@ -101,7 +108,7 @@ def documented(method: Any) -> Any:
 
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
-    """A field for a parameter that several estimators have, with a remark on what it does here."""
+    """A field for a parameter that several estimators have, with a remark on its effect here."""
     return field_of(replace(RECORDS[name], meaning=f"{RECORDS[name].meaning} {remark}".strip()), default)
 
 

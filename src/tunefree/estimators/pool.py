@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tunefree.compiled import notices
 from tunefree.core.errors import warn
-from tunefree.core.parameters import check, require
+from tunefree.core.parameters import require
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
-from tunefree.estimators.classifier import OnlineClassifierBase
-from tunefree.estimators.model_file import WholeOnly
+from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
+from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
+from tunefree.estimators.model_file import WholeOnly, source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
-from tunefree.losses import loss_of
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
+from tunefree.workflows.findings import kept_rows, leaks_of
 
 
 class FitDisplay(Callback):
@@ -72,7 +74,7 @@ class FitDisplay(Callback):
 
 @estimator
 class Pooled(OnlineEstimator):
-    """What the two estimators share.
+    """The base class of the two estimators.
 
     Members predict each row together, and then learn it. There are two kinds of them:
 
@@ -110,32 +112,40 @@ class Pooled(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _check_parameters(self) -> None:
-        check(self)
-        loss_of(self._task, self.loss)
-
-    def _pass_of(self, groups: Any, y: Any) -> Any:
-        """The function that learns the rows of a ``fit``, which are of these groups."""
+    def _pass_of(self, groups: Any, y: Any, *sets: Any) -> Any:
+        """The function that learns the rows of a ``fit``, which are of these groups, and evaluates sets."""
         group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
         tables.name_columns(self, True, group=groups)
-        return partial(self._one_pass, group)
+        return partial(self._one_pass, group, sets)
 
     def _one_pass(
-        self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+        self, group: np.ndarray | None, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
     ) -> None:
         """A pass over the rows, and its end."""
+        evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
             rounds = validation.ordered(self._digests(X), y, weight, group)
-            rounds = validation.drawn(rounds, check_random_state(self.random_state))
+            rounds = validation.drawn(rounds, validation.generator(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
         with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            self._pass(X, y, rounds, display, *callbacks)
+            evaluating = Evaluating(self, evaluated, display.say)
+            self._pass(X, y, rounds, display, evaluating, *callbacks)
             self._learned.progress.end_pass()
             self._end(1)
+            evaluating.evaluate(self._learned)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warn(line)
+        self._warn_of_leaks()
+
+    def _warn_of_leaks(self) -> None:
+        """Warn of each column of a table or an array that alone predicts nearly all rows."""
+        kind, encoder = source_of(self, self._learned)
+        trained = replace(self._learned, encoder=encoder)
+        if kind == TABLE and (sample := kept_rows(trained)) is not None:
+            for finding in leaks_of(trained, sample):
+                warn(str(finding._replace(remedy="leave it out of X")))
 
     def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
         """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
@@ -180,7 +190,7 @@ class Pooled(OnlineEstimator):
 
     @property
     def selection_(self) -> pa.Table:
-        """The members that predict, those with the largest weights first, and what they were judged by.
+        """The members that predict, in the order of their weights, and the losses that decided them.
 
         A table as :meth:`history` returns it, with a row for each member: ``member``, its name; ``weight`` in the mean
         that the mixture corrects, of sum 1; ``loss``, the mean of the rows that were evidence, each predicted before it
@@ -217,7 +227,17 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     @documented
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Any = None,
+        groups: Any = None,
+        callbacks: Any = None,
+        *,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
@@ -225,7 +245,14 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y), callbacks)
+        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight)
+        return self._fit(X, y, sample_weight, classes, learn, callbacks)
+
+    def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
+        """Targets and weights of rows that are evaluated, as the model takes them."""
+        validation.class_labels(y)
+        check_closed(y, self.classes_)
+        return self._targets(np.searchsorted(self.classes_, y), np.arange(len(y))), weight
 
     @WholeOnly
     @documented
@@ -307,14 +334,33 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
     @documented
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        exposure: Any = None,
+        callbacks: Any = None,
+        *,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_exposure: Any = None,
     ) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y), callbacks, exposure)
+        if exposure is not None and eval_set is not None and eval_exposure is None:
+            raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
+        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight, eval_exposure)
+        return self._fit(X, y, sample_weight, learn, callbacks, exposure)
+
+    def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
+        """Targets and weights of rows that are evaluated, as the model takes them."""
+        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
+        return y.astype(np.float64), weight
 
     @WholeOnly
     @documented

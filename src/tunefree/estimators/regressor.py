@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples
 
 from tunefree.core.numbers import MOST
 from tunefree.estimators import tables, validation
@@ -140,25 +139,15 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         1 is best, and 0 is what the mean of the targets has, with exposures that of the rates. It is the coefficient of
         determination, R^2, or D^2 as that of scikit-learn's ``PoissonRegressor``.
         """
-        objective = loss_of("regression", str(self.loss))
+        objective, predicted = loss_of("regression", str(self.loss)), self.predict(X)
+        validation.check_lengths(len(predicted), y, sample_weight)
         if not has_log_link(objective):
-            self._checked_exposures(exposure, _num_samples(y))
-            return float(super().score(X, y, sample_weight))
-        predicted = self.predict(X)
+            self._checked_exposures(exposure, len(predicted))
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         weight = validation.weights(sample_weight, len(targets), may_vanish=False)
         rates, weight = self._learnable(targets, weight, exposure, may_be_zero=True)
         return float(d2_tweedie_score(rates, predicted, sample_weight=weight, power=objective.power))
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows, (n_features,)."""
-        return self._column_weights()[1:, 0].copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Prediction of a row of zeros by a single linear learner, (1,)."""
-        return self._column_weights()[0].copy()
 
 
 def _refuse(fault: Fault | None, name: str) -> None:

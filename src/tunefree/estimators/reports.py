@@ -1,4 +1,4 @@
-"""What estimators that learn row by row show: reports, and in notebooks what was learned."""
+"""Reports of estimators that learn row by row, and their display in notebooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reported:
     _learned: Any
 
     def report(self, test: Any = None) -> Any:
-        """What is known of the model as a page of HTML, as `tunefree report` writes it.
+        """The report of the model as a page of HTML, as `tunefree report` writes it.
 
         Parameters
         ----------
@@ -90,7 +90,9 @@ class Reported:
         Returns
         -------
         pyarrow.Table
-            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Of each
+            ``eval_set`` of ``fit`` ``valid_0_loss`` and ``valid_0_error``: means over the set of the model at that
+            point, and in the last row of the finished one.
 
         Examples
         --------

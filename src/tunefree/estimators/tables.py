@@ -28,7 +28,7 @@ from tunefree.learners import family_of
 from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
-from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.encoder import TableEncoder, unknown
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
@@ -200,11 +200,9 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
-    bad.compare()
-    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
-    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
-    if lines:
-        warn("\n".join(lines))
+    if not learning and is_table:
+        _note_unknown(estimator, encoder, first, bad)
+    _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
@@ -286,7 +284,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
 
 
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
-    """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
+    """An encoder for the columns of a table; columns without any value may come later, like new ones."""
     names = unique_names(first)
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
@@ -324,6 +322,22 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
             if pa.types.is_floating(array.type):
                 gaps[column.name] += int(np.isnan(to_numpy(array.cast(pa.float64()), 0.0)).sum())
     return rows
+
+
+def _note_unknown(estimator: Any, encoder: TableEncoder, first: Chunk, bad: BadRows) -> None:
+    """Note the columns of a table that are neither known nor those of targets, groups or exposures."""
+    roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
+    if names := unknown(encoder, first.data.schema.names, roles):
+        bad.note(f"the model does not know {listed(names)}: left out", NAME, 0, "", 0)
+
+
+def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
+    """Warn of what is odd about rows, in one warning with a line for each."""
+    bad.compare()
+    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
+    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
+    if lines:
+        warn("\n".join(lines))
 
 
 def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
@@ -40,9 +41,13 @@ def quiet() -> Any:
 def plain(labels: Any) -> Any:
     """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
 
+    Of a Series whose type is not NumPy's, such as pandas' boolean, scikit-learn would make floats.
+
     >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
     (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
     """
+    if not isinstance(getattr(labels, "dtype", np.dtype(int)), np.dtype) and np.ndim(labels) == 1:
+        labels = np.asarray(labels)
     if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
         return labels
     types = set(map(type, labels))
@@ -105,7 +110,7 @@ def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
+    """The result of scikit-learn's ``validate_data``; errors about strings and missing numbers name a remedy."""
     try:
         return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
     except ValueError as error:
@@ -120,7 +125,13 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def labelled(
-    estimator: Any, X: Any, y: Any, reset: bool, y_numeric: bool = False, stream: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    reset: bool,
+    y_numeric: bool = False,
+    stream: bool = False,
+    learning: bool = True,
 ) -> tuple[Block, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
@@ -129,11 +140,9 @@ def labelled(
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
     y = plain(unmasked(y))
     _check_known(y, y_numeric)
-    X = features(estimator, X, True, reset, stream)
+    X = features(estimator, X, learning, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
-        shape = np.asarray(y).shape
-        if len(shape) == 1 and shape[0] != n_rows(X):
-            raise ValueError(f"X has {n_rows(X)} rows, and y has {shape[0]}; give one target for each row")
+        check_lengths(n_rows(X), y)
         with quiet():
             y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
         if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
@@ -211,6 +220,24 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
         problem = "Sample weights must contain at least one non-zero number: all of sample_weight are zero"
         raise ValueError(f"{problem}; leave it out for equal weights")
     return weight
+
+
+def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
+    """Raise a ValueError unless there is one target for each row of X, and one weight if there are any."""
+    for name, item, values in (("y", "target", y), ("sample_weight", "weight", sample_weight)):
+        shape = np.asarray(values).shape
+        if len(shape) == 1 and shape[0] != n_rows:
+            raise ValueError(f"X has {n_rows} rows, and {name} has {shape[0]}; give one {item} for each row")
+
+
+def generator(random_state: Any) -> np.random.RandomState:
+    """What draws at random; a ValueError if the parameter cannot say it."""
+    try:
+        random: np.random.RandomState = check_random_state(random_state)
+    except ValueError:
+        expected = "a whole number from 0 to 4294967295, a RandomState or None"
+        raise ValueError(f"`random_state` must be {expected}, not {random_state!r}") from None
+    return random
 
 
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
@@ -316,7 +343,7 @@ def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: n
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
-    """The same rounds in random order; those of a group stay together.
+    """The rounds in random order; rounds of a group stay together.
 
     >>> rounds = rounds_in_order(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
     >>> drawn(rounds, np.random.RandomState(0)).group
@@ -348,7 +375,7 @@ def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomS
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
-    """The same rounds in random order."""
+    """The rounds in random order."""
     order = random.permutation(len(rounds.row))
     row, counts = rounds.row[order], np.zeros(len(order))
     seen, first = np.unique(row, return_index=True)
@@ -385,24 +412,26 @@ def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
 
 
-def blocks(X: Block, rounds: Rounds) -> Iterator[tuple[slice, Block]]:
+def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple[slice, Block]]:
     """The rounds' rows, some thousand at a time, and where they stand among the rounds.
 
-    A block ends where a run of rounds of one group does.
+    A block ends after as many rounds as one of ``cuts``, in ascending order, and where a run of rounds of one group
+    does.
     """
     n = len(rounds.row)
     in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
     ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
     start = 0
     while start < n:
-        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, n))])
+        cut = next((cut for cut in cuts if cut > start), n)
+        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, cut, n))])
         place = slice(start, stop)
         yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
         start = stop
 
 
 def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
-    """Rows for a learner, with an intercept or not; those of arrays are dense or sparse as asked for."""
+    """Rows for a learner, with or without an intercept, from arrays as dense or as sparse rows."""
     is_array = bool(X.numbers.shape[1])
     if is_sparse is not None and not X.is_table and is_sparse == is_array:
         if is_array:

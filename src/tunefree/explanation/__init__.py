@@ -1,1 +1,1 @@
-"""What a model has learned, in terms: a constant, functions of single columns, functions of pairs of columns."""
+"""A model as a sum of terms: a constant, functions of single columns, functions of pairs of columns."""

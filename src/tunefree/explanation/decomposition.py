@@ -101,7 +101,7 @@ class Decomposition:
         return self._in_pieces(X, PIECE, 1, partial(self._of_pool, self._margins))[:, 0]
 
     def contributions(self, X: Any) -> np.ndarray:
-        """What each term contributes to the margins of rows, (n, terms, K)."""
+        """The contribution of each term to the margins of rows, (n, terms, K)."""
         n_parts = 1 if self.pool is None else len(self._pool_terms.used)
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
@@ -212,7 +212,7 @@ class Line:
         return self._exact(totals, ends[1] - ends[0])
 
     def _sums(self, derivatives: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
-        """What derivatives (m, Q, k) along the lines of rows (m,) add up to, (m, Q)."""
+        """Sums (m, Q) of derivatives (m, Q, k) along the lines of rows (m,)."""
         changes = (change[rows] for change in self.changes)
         return sum(np.einsum("nqk,nk->nq", *both) for both in zip(derivatives, changes, strict=True))
 
@@ -260,7 +260,7 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
 
 
 def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
-    """Margins (..., K) as far as the objective distinguishes them: those of a softmax without their mean."""
+    """Margins (..., K) up to differences that do not change predictions: a softmax ignores their mean."""
     return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins
 
 

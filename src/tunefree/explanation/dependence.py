@@ -67,7 +67,7 @@ class Curve(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What is drawn of a model."""
+    """The curves of a model that are drawn."""
 
     curves: list[Curve]
     labels: list[str]  # of the classes; none in regression
@@ -84,7 +84,7 @@ def picture(
     name: str | None = None,
     ranked: Importance | None = None,
 ) -> Picture:
-    """What to draw of a model.
+    """The curves of a model to draw.
 
     ``features``: names or numbers (from 0) of columns; by default those that matter most, and beyond noise.
     ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
@@ -198,7 +198,7 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
 
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
-    """What is drawn, in words."""
+    """The caption of the curves."""
     measure = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
     low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
     return (

@@ -1,4 +1,4 @@
-"""What the margins of a pool's members are made of: parts that are sums over columns.
+"""The margins of a pool's members as parts that are sums over columns.
 
 A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.paths`); what learners
 added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
@@ -113,7 +113,7 @@ def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, is_table: bool
 
 
 class Part(NamedTuple):
-    """A part of a member's margins: what it is at the reference, and what terms add."""
+    """A part of a member's margins: its value at the reference, and the contributions of terms."""
 
     start: np.ndarray  # (k,)
     terms: np.ndarray  # (n, t, k)
@@ -169,7 +169,7 @@ class Terms:
         self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
-        """The term of the column that generations know under a key; of a bundle that of its first feature."""
+        """The term of the column that generations know under a key; for a bundle, of its first feature."""
         if key > 0 or is_bundle(key):
             return int(self.feature_terms[features_of(key)[0]])
         return int(self.part_terms[self.layout.code_source(-1 - key)[1]])
@@ -256,7 +256,7 @@ class TreeTerms:
 
 
 def _share_out(contributions: np.ndarray, category: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
-    """Add what a bundle contributes (n, k) to the terms (n, t, k): to that of the feature which a row has in it.
+    """Add the contributions (n, k) of a bundle to the terms (n, t, k) of the features that the rows have in it.
 
     Where a row has none, NaN, all features of the bundle share it.
     """

@@ -1,4 +1,4 @@
-"""Boosted trees: each is grown on the gradients and second derivatives that the ones before it leave.
+"""Boosted trees: each is grown on the gradients and second derivatives at the predictions of the earlier ones.
 
 Friedman: Greedy function approximation: a gradient boosting machine (Annals of Statistics 2001), with trees of
 :mod:`tunefree.generations.gradient_trees`. Of many columns, those that the trees before gained by are drawn more often
@@ -76,7 +76,7 @@ def sizes_of(n: int, n_classes: int) -> Sizes:
 
 
 def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
-    """Trees are as large as those of so many rows as there are events, such as claims: 1 / dispersion in a row.
+    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each.
 
     >>> sizes_of_logarithms(50_000, 20.0)
     Sizes(most_leaves=16, least_rows=400, rate=0.05)
@@ -124,7 +124,7 @@ def add_values(
 
 
 def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
-    """What has to be added to logarithms so that their means are as large in total as the targets."""
+    """The number to add to logarithms so that the sum of their means equals the sum of the targets."""
     with np.errstate(over="ignore"):
         total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
     return float(np.log(total / predicted)) if 0.0 < total < math.inf and 0.0 < predicted < math.inf else 0.0
@@ -266,7 +266,7 @@ def coarseness(problem: Problem) -> float:
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
-    """What grows trees at a larger rate, which are enough to compare settings."""
+    """A grower of trees at a larger rate, which are enough to compare settings."""
     return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 

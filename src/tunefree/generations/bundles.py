@@ -1,4 +1,4 @@
-"""Indicators in bundles: neighbours of which no row has two, as encoders write the categories of a column.
+"""Indicators in bundles: neighbouring features, at most one of them in a row, like the categories of a column.
 
 Ke et al.: LightGBM (NIPS 2017), section 4, exclusive feature bundling, without conflicts. A bundle is a run of
 neighbours here, the fewest runs there are; a column with other values than 0 and 1 is a run of its own. The rows of a
@@ -74,7 +74,7 @@ class Runs(NamedTuple):
 
 
 class Bundles(Part):
-    """What tells bundles of features, of the rows so far.
+    """Statistics of the rows so far from which bundles of features follow.
 
     A run that has a feature, or begins behind it, ends at its limit at the latest.
 
@@ -97,7 +97,7 @@ class Bundles(Part):
             raise ModelError("a bundle ends before its first feature")
 
     def add(self, n: int, row: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Add n rows by their entries, which are not 0; those of a row lie behind each other."""
+        """Add n rows by their non-zero entries, which are sorted by row."""
         self.rows += n
         missing = int(features.max(initial=-1)) + 1 - len(self.counts)
         if missing > 0:
@@ -118,7 +118,7 @@ class Bundles(Part):
         self.limits[features], self.counts[features] = UNLIMITED, 0
 
     def runs(self) -> Runs:
-        """The fewest runs of which no row so far has two features; without those that no row has."""
+        """The fewest runs of features such that no row so far has two of a run; unused features are left out."""
         ends = np.minimum.accumulate(self.limits[::-1])[::-1].tolist()
         starts = [1]
         while starts[-1] < len(ends) and ends[starts[-1]] < UNLIMITED:

@@ -187,7 +187,7 @@ class Columns(Part):
             matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
 
     def grown_on(self) -> list[int] | None:
-        """The keys of the columns that trees to be born see; None where rows are those of texts.
+        """The keys of the columns that trees to be born see; None for texts.
 
         Features of sparse rows are columns, as numbers of dense ones are. Few rows that have more features than there
         are rows may be those of texts, so that trees wait. Of many features, bundles that many rows have are one column
@@ -295,7 +295,7 @@ def _key_of(start: int, stop: int) -> int:
 
 
 def is_bundle(key: int) -> bool:
-    """Whether a key is that of a bundle."""
+    """Whether a key belongs to a bundle."""
     return key < -BUNDLE
 
 

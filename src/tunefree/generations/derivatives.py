@@ -1,4 +1,4 @@
-"""What boosted trees ask of a loss: gradients and second derivatives in rows, and the values of leaves."""
+"""Derivatives of losses for boosted trees: gradients and second derivatives in rows, and values of leaves."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def write_derivatives_of_classes(
     gradients: Annotated[np.ndarray, "float32[rows, outputs]"],
     curvatures: Annotated[np.ndarray, "float32[rows, outputs]"],
 ) -> None:
-    """Write gradients and second derivatives of several classes, by powers of e, of which probabilities are shares."""
+    """Write gradients and second derivatives of several classes, from powers of e; their shares are probabilities."""
     n_outputs = powers.shape[1]
     for i in range(len(powers)):
         total, weight = 0.0, weights[i]

@@ -30,7 +30,7 @@ REST = 0.25  # of a target's distance from the median, which is expected to be l
 
 @dataclass(frozen=True, eq=False)
 class Birth:
-    """What generations of some kinds are grown on."""
+    """The rows, targets and settings on which generations of some kinds are grown."""
 
     rows: int  # learned before, which is also the seed
     clock: int  # see tunefree.pool.slots.Slot
@@ -51,7 +51,7 @@ class Birth:
 
 
 class Generation(Part):
-    """A batch model that goes on learning, of which one like :class:`Birth` knows the rows.
+    """A batch model that goes on learning; its :class:`Birth` has the rows on which it was grown.
 
     The ``model`` is what the kind's grower made of them. What is ``inherited`` are the settings that it was grown with,
     and what the next one inherits.
@@ -102,8 +102,8 @@ class Generation(Part):
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
-        """One of a birth, which tries other settings than those before if ``has_trials``; None where there is nothing
-        to learn.
+        """A generation of a birth, which tries other settings than the one before if ``has_trials``; None if there is
+        nothing to learn.
         """
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
@@ -133,7 +133,7 @@ class Generation(Part):
         return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
 
     def predict_as_born(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The leaves (n, trees) of rows, as the model takes them, and what it predicts of them, (versions, n, K)."""
+        """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K)."""
         leaves, born = self.model.apply_to(entries)
         if self.n_late:
             born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])

@@ -1,4 +1,4 @@
-"""What a generation of trees inherits from the one before it, and what later rows change of it.
+"""Settings that a generation of trees inherits from the one before it, and that later rows change.
 
 The kept rows are cut in their order. Trees are grown on the first three quarters, with the settings inherited and with
 neighbours of these, and the last quarter judges. A neighbour takes over if it loses less by SURE standard errors of the
@@ -44,12 +44,12 @@ class Grower(NamedTuple):
     work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
 
     def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
-        """The work of growing what is judged."""
+        """The work of growing the trees of a trial."""
         return self.judged(problem) * self.work(settings, problem, n)
 
 
 class Inherited(NamedTuple):
-    """What a generation leaves to the next one."""
+    """Settings that a generation passes on to the next one."""
 
     settings: Settings = Settings()
     rows: int = 0  # that they are for
@@ -57,7 +57,7 @@ class Inherited(NamedTuple):
     turn: int = 0  # neighbours that were tried in vain: the next one has its turn
 
     def for_rows(self, n: int) -> Inherited:
-        """The same for another number of rows.
+        """The settings for another number of rows.
 
         Trees beyond the fewest are as many more as the square root of the rows: so long is it until they fit noise
         (Yao, Rosasco, Caponnetto: On early stopping in gradient descent learning, Constructive Approximation 2007).
@@ -109,7 +109,7 @@ class Trial:
         return self.grower.work_of_trial(settings, self.earlier, len(self.earlier.targets))
 
     def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
-        """What the later rows lose by their margins (n, K)."""
+        """The losses of the later rows at margins (n, K)."""
         problem, imagined = self.later, 0.0
         if problem.n_classes:
             logs = log_probabilities(margins, problem.n_classes, 1)
@@ -176,7 +176,7 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
 
 
 def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
-    """What a generation has of the one before it, where later rows do not say otherwise.
+    """The settings inherited from the generation before, after changes that later rows decided.
 
     Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """

@@ -23,7 +23,7 @@ TREES = tuple(name for name in KINDS if name != LINEAR)  # of this package
 
 
 class Kind(NamedTuple):
-    """What is to be known of a kind of generations."""
+    """A kind of generations."""
 
     # Of a problem, a seed and settings: trees; None where the kind is not for such rows. The kind LINEAR alone has
     # linear models.
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 
 
 def registered() -> tuple[str, ...]:
-    """The kinds beside those of this package that were registered in this process; pools that are made have them."""
+    """The kinds registered in this process beside those of this package; new pools have them."""
     return tuple(name for name in KINDS if name not in (*TREES, LINEAR))
 
 

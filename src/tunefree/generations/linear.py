@@ -93,7 +93,7 @@ def write_features(
     scales: Annotated[np.ndarray, "float64[weights]"],
     features: Annotated[np.ndarray, "float64[rows, features]"],
 ) -> None:
-    """Write the standardised features of rows, whose columns are those of the weights, behind the constant."""
+    """Write the constant and the standardised features of rows, whose columns are in the order of the weights."""
     for i in range(len(columns)):
         for j in range(columns.shape[1]):
             x, is_missing = columns[i, j], math.isnan(columns[i, j])

@@ -1,4 +1,4 @@
-"""What growing any tree does with its rows: some are drawn, sums are of whole numbers, and nodes are divided.
+"""Rows while any tree grows: some are drawn, sums are of whole numbers, and nodes are divided.
 
 Whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS 2022) have several fields of
 bits side by side, so that one addition sums up all of them: the number of rows is in the lowest ones. Units are such
@@ -36,7 +36,7 @@ def next_random(state):
 
 
 def bits_of(number, start):
-    """64 random bits of a whole number, which do not wait for those of the one before it."""
+    """64 random bits of a whole number, without a state."""
     bits = np.uint64(number) * GOLDEN + start
     bits = (bits ^ (bits >> HALF)) * ODD
     return bits ^ (bits >> HALF)
@@ -73,7 +73,7 @@ def unit_of(total, bits, n):
 
 
 def partition(work, node, of_column, left, right):
-    """Move the rows of a node whose codes go left before the others, in their order; these are those of its children.
+    """Move the rows of a node whose codes go left before the others, keeping their order.
 
     Returns how many rows have no code. Rows are written to both places, to have no branch.
     """

@@ -1,4 +1,4 @@
-"""What each column adds to the values of trees, by the paths of rows.
+"""The contribution of each column to the values of trees, along the paths of rows.
 
 The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
 those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that

@@ -1,4 +1,4 @@
-"""What a generation is grown on: columns, targets and weights of some rows, and settings."""
+"""The problem of growing a generation: columns, targets and weights of some rows, and settings."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
 
 
 class ScaledTargets(NamedTuple):
-    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
+    """Targets as trees are grown on them: in spreads from a centre, or relative to their mean."""
 
     centre: float
     spread: float
@@ -213,11 +213,11 @@ class Settings(NamedTuple):
 
     @property
     def fewest_trees(self) -> float:
-        """The multiple at which the trees come as far, by their shrinkage rate, as those of a first generation."""
+        """The multiple of trees that compensates for a shrinkage rate below the rate of a first generation."""
         return 1.0 / self.rate
 
     def in_words(self) -> str:
-        """What differs from the settings of a first generation."""
+        """The settings that differ from a first generation, in words."""
         nouns = {"rate": "shrinkage rate", "least": "rows of the smallest node"}
         parts = [
             f"{multiple:.3g} times the {nouns.get(name, name)}"

@@ -46,7 +46,7 @@ MOST_VALUES = 2**15  # leaves of a tree times outputs
 
 
 class Work(NamedTuple):
-    """Arrays in which one tree after another is grown; what is said of the rows of a node lies behind each other."""
+    """Arrays in which one tree after another is grown; the rows of a node are contiguous."""
 
     drawn: Annotated[np.ndarray, "uint32[rows]"]  # for the tree, and then the others
     drawn_codes: Annotated[np.ndarray, "uint8[columns, rows]"]  # of these, so that they are near each other
@@ -66,7 +66,7 @@ class Work(NamedTuple):
 
 
 def fields_of_rows(n, has_classes):
-    """Bits below the weight and below what is in front of it."""
+    """Numbers of bits below the weight, and below the field before it."""
     low, high = fields_of(n)
     return low, CLASS if has_classes else high
 
@@ -117,7 +117,7 @@ def differs(work, targets, node):
 
 
 def sum_sides(work, node, of_column, cut):
-    """Write the sums of the rows of a node with codes beyond a cut, and of those up to it; return that of the latter.
+    """Write the sums of the rows of a node with codes above a cut and up to it; return the sum up to it.
 
     No branch, as in trees: sums of one output are taken of several rows at a time, others where they belong.
     """
@@ -141,7 +141,7 @@ def sum_sides(work, node, of_column, cut):
 
 
 def gain_of(total, sides, whole, part, low, high):
-    """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers.
+    """The score of a cut: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers.
 
     Of these sums, all rows have ``whole`` together, and those on the left ``part``; -1 where one side has none.
     """
@@ -367,7 +367,7 @@ def grow_randomised(
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
-    """What grows as many times the usual number of trees as it is told."""
+    """A grower of a multiple of the usual number of trees."""
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 

@@ -23,7 +23,7 @@ def _add(
     table: Annotated[np.ndarray, "uint64[places]"],
     is_known: Annotated[np.ndarray, "bool[rows]"],
 ) -> None:
-    """Mark the rows whose observation is in the table, and add those of a weight above 0, one row after the other."""
+    """Mark the rows whose observation is in the table, and add rows of weight above 0, one after the other."""
     for i in range(len(digests)):
         place = digests[i] & np.uint64(len(table) - 1)
         is_known[i] = table[place] == digests[i]
@@ -45,7 +45,7 @@ class Seen(Part):
         self.table = np.zeros(0, np.uint64)
 
     def add(self, digests: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Which rows (n,) have an observation that was learned before; those of a weight above 0 are learned now."""
+        """A mask (n,) of the rows whose observation was learned before; rows of weight above 0 are added."""
         if not len(self.table):
             self.table = np.zeros(PLACES, np.uint64)
         is_known = np.empty(len(digests), bool)

@@ -220,7 +220,7 @@ def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarr
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Margins (n, K) of means over trees like these, for each of which there is a number that it is at least."""
+    """Margins (n, K) of means over trees like these; each mean has a lower bound."""
     if trees.n_classes == 0:
         return np.log(np.maximum(means, least)) if trees.least > 0.0 else means
     if means.shape[1] == 1:

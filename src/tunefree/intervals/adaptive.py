@@ -55,7 +55,7 @@ class Adaptive(NamedTuple):
 
     @classmethod
     def create(cls, targets: tuple[float, ...]) -> Self:
-        """What knows no score.
+        """Quantiles at these levels, before any score.
 
         >>> adaptive = Adaptive.create((0.1, 0.9))
         >>> follow(adaptive, np.tile(np.arange(10.0), 100))
@@ -72,7 +72,7 @@ class Adaptive(NamedTuple):
         return int(min(self.rows[0], LATEST))
 
     def quantile(self, target: float) -> float:
-        """What the next score is expected to lie below with this probability; levels between two are interpolated."""
+        """The number below which the next score lies with this probability; levels between two are interpolated."""
         mixed = [level_of(self, j) for j in range(len(self.targets))]
         places, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
         level = float(np.interp(target, places, levels))

@@ -80,7 +80,7 @@ def evidence_for(level: float) -> float:
 
 
 def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
-    """The weighted conformal quantile of scores; below a level of 1/2 it is that of the negative scores, negated.
+    """The weighted conformal quantile of scores; below a level of 1/2, minus the quantile of the negative scores.
 
     Weights are above 0, and a new row counts 1. It is infinite where there are too few scores for the level.
 

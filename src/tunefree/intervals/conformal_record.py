@@ -1,4 +1,4 @@
-"""What is kept of a pass so that intervals and sets can be told: scores of rows, each predicted before it was learned.
+"""The record of a pass for intervals and sets: scores of rows, each predicted before it was learned.
 
 A row counts if it is evidence: no member can know its observation, and of rows of one group one counts (see
 :mod:`tunefree.pool.members`). Its score is that of the mixture's prediction. Weights are relative, so a row of weight 2

@@ -61,7 +61,7 @@ class LearningCurve(NamedTuple):
         return cls((slope + error) / mean if abs(slope) > error else 0.0, middle, rows)
 
     def factors(self, numbers: np.ndarray) -> np.ndarray:
-        """How much larger (n,) residuals of rows to come are expected to be than those of rows by their numbers."""
+        """Ratios (n,) of the expected residuals of rows to come to the residuals of rows with these numbers."""
         at_end = 0.5 * np.log(max(float(min(self.rows, MOST_ROWS)) * self.rows, 1.0))
         logs = np.log(rows_learned(numbers))
         factors: np.ndarray = (self._expected(at_end) / self._expected(logs)) ** 2

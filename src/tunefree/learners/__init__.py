@@ -22,7 +22,7 @@ register = ALL.register  # in this process: models, estimators and comparisons t
 
 
 def family_of(name: str) -> Any:
-    """What models have to know of a learner that is not linear in features; None for linear ones.
+    """The family of a learner that is not linear in features; None for linear learners.
 
     Its class names its family, a :class:`tunefree.pool.rows.Family`, in ``family``.
     """

@@ -1,4 +1,4 @@
-"""What every learner obeys: a class that declares its fields, and a few plain functions.
+"""The contract of learners: a class that declares its fields, and a few plain functions.
 
 A learner sees a row before it predicts, then the gradient of the round's loss in its margins. Its margins must be
 linear in the row, up to what it learns from the row itself before it predicts. Its weight for feature j and output k is
@@ -26,9 +26,9 @@ from tunefree.core.fields import FEATURE, OUTPUT, State
 
 
 class Traits(NamedTuple):
-    """What is special about a learner; nothing is, unless its class says so in ``traits``.
+    """Properties of a learner, with the defaults that hold unless its class sets ``traits``.
 
-    What is promised of invariances is exact, and holds to the last bit for powers of two.
+    Invariances are exact, and hold to the last bit for powers of two.
     """
 
     classifies_only: bool = False  # it is for classes only: it uses no more of a slope than its sign
@@ -51,7 +51,7 @@ class Traits(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What is known of a round before its target."""
+    """Scales of a round that are known before its target."""
 
     slope: float  # bound on the absolute weighted slope of the round
     margin: float  # natural size of a margin, which never shrinks: 1, or for regression the spread of the target
@@ -130,14 +130,14 @@ class Learner(State):
         raise NotImplementedError
 
     def leave_out(state, scale, n_features):
-        """Take into account that of the row to come ``n_features`` are left out, of each of which nothing is known yet.
+        """Take into account ``n_features`` features of the next row that are left out because they are new.
 
-        Their weights are 0, so the margins are those of the whole row. By default nothing is known of all features
-        together that they would change.
+        Their weights are 0, so that the margins do not change. By default no statistic of all features together
+        exists that they would change.
         """
 
     def shared(state):
-        """What an update takes from all features of a row together, between predicting and updating.
+        """The number that an update takes from all features of a row together, between predicting and updating.
 
         By default 0: each feature is updated by itself.
         """
@@ -147,11 +147,11 @@ class Learner(State):
         """Have memory of a feature fetched, which is in a row to come; by default none is."""
 
     def replay(state, row, scale, past, margins, gradient, curvature):
-        """Learn the one entry of a row, of a feature of which nothing is known, which was left out of an earlier row.
+        """Learn one entry of a new feature, which was left out of an earlier row.
 
-        ``scale``, ``gradient`` and ``curvature`` are those of that row, and ``past`` was then ``shared(state)``;
-        ``margins`` may be written. What is known of all features together stays as it is, or each prediction writes it
-        anew. By default the entry is predicted, and learned.
+        ``scale``, ``gradient`` and ``curvature`` belong to that row, and ``past`` was ``shared(state)`` then;
+        ``margins`` may be written. Statistics of all features together do not change, or each prediction writes them
+        anew. By default the entry is predicted and learned.
         """
         raise NotImplementedError
 
@@ -174,7 +174,7 @@ class Learner(State):
         return wider
 
     def prepare_outputs(self, outputs: list[int]) -> None:
-        """Give outputs that come late what they need to learn; by default that with which all fields start."""
+        """Prepare outputs that come late for learning; by default their fields keep the values of a new learner."""
 
 
 def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> None:

@@ -77,7 +77,7 @@ def averaged(learner: type[Learner]) -> Any:
 
 
 def with_averages(learners: Iterable[Any]) -> list[Any]:
-    """Classes of learners, and those of their averages; each once, as some are averages of others."""
+    """Classes of learners and of their averages, each once: some are averages of others."""
     classes = list(learners)
     return list(dict.fromkeys([*classes, *(averaged(cls) for cls in classes if cls.traits.can_be_averaged)]))
 

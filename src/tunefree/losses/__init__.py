@@ -20,7 +20,7 @@ LOSSES = Registry("loss", {})
 
 
 class Usage(NamedTuple):
-    """What is known of a loss before it is loaded."""
+    """A loss as it is known before its file is imported."""
 
     tasks: tuple[str, ...]  # for which it serves
     parameters: tuple[str, ...]  # their names, in the order in which they stand behind colons

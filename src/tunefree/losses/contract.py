@@ -1,4 +1,4 @@
-"""What a loss has: functions of a target and a prediction, and the constants that theory asks for.
+"""The contract of losses: functions of a target and a prediction, and the constants that theory needs.
 
 A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants: ``lipschitz`` bounds the absolute
 slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Loss:
-    """What a loss has by default; ``value``, ``slope`` and ``curvature`` it defines itself.
+    """Defaults of a loss, which defines ``value``, ``slope`` and ``curvature`` itself.
 
     >>> from tunefree.losses import Absolute, Hinge, Square, huber, poisson
     >>> Hinge().value(1.0, 0.25), Square().slope(1.0, 0.25), Square().curvature(1.0, 0.25)
@@ -61,7 +61,7 @@ class Loss:
 
 
 def loss_class(cls: Any) -> Any:
-    """Let a NamedTuple class, which cannot have a base, have what it does not define itself from :class:`Loss`."""
+    """Give a NamedTuple class, which cannot have a base, the defaults of :class:`Loss`."""
     for name, default in vars(Loss).items():
         if not hasattr(cls, name):
             setattr(cls, name, default)

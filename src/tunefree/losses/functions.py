@@ -114,7 +114,7 @@ def case(number: int, cls: Any, body: Callable[..., float], others: Callable[...
 
 
 def no_loss(loss, numbers, y, prediction):
-    """What is after the last case: no loss has such a number."""
+    """The branch after the last case: no loss has such a number."""
     return math.nan
 
 

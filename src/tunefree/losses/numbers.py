@@ -1,4 +1,4 @@
-"""What an objective knows, as compiled loops take it: two arrays, and how targets change them.
+"""The state of an objective for compiled loops: two arrays, and how targets change them.
 
 ``codes`` are whether numbers are predicted and which loss it is. ``numbers`` begin with those listed here, which change
 in place (but for two that the loss has: its Lipschitz constant, and whether its link is the logarithm); then come the

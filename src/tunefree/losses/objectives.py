@@ -1,4 +1,4 @@
-"""An objective: what is minimised over K margins of a row, for one target.
+"""An objective: a function of K margins of a row and its target, which is minimised.
 
 Classes have one margin for two of them (targets -1 and +1) and else a margin each (targets 0 .. K - 1): with the
 log-loss of their softmax, or with a loss of single margins, of which each class is held against all others. Numbers
@@ -70,7 +70,7 @@ def _numbers_of(objective: Objective) -> np.ndarray:
 
 
 class Objective(Part):
-    """What is minimised over the margins of a row, and what has to be known of the targets so far.
+    """A loss of the margins of a row, and the statistics of the targets so far that it needs.
 
     Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place. The loss is that of a
     single margin, or of the number that it stands for; without one it is the log-loss of the softmax of margins of
@@ -110,11 +110,11 @@ class Objective(Part):
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the gradient in the Euclidean norm: that of each slope, or of the softmax."""
+        """The Lipschitz constant of the gradient in the Euclidean norm, of each slope or of the softmax."""
         return 0.5 if self.loss is None else float(self.loss.smoothness)
 
     def predictions_of(self, margins: np.ndarray) -> np.ndarray:
-        """The predictions (n, K) that margins (n, K) stand for: those of classes are the margins."""
+        """Predictions (n, K) from margins (n, K); for classes they are the margins."""
         if self.task == "classification":
             return margins
         unit = self.unit

@@ -36,7 +36,7 @@ def has_rates(name: str | None) -> bool:
 
 
 def logarithm_of_few(events: Any, total: Any) -> Any:
-    """The logarithm of the rate of rows of which nothing is known but the sum of their events, and their total weight.
+    """The logarithm of the rate of rows, from the sum of their events and their total weight.
 
     It is the mean (k + 1/2) / (n + 1/2) of the rate under a prior near that of Jeffreys (An invariant form for the
     prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946), in whose denominator 1/2 is

@@ -52,7 +52,7 @@ class Weights(NamedTuple):
 
 
 class CandidateWeights(NamedTuple):
-    """Likewise of the candidates."""
+    """Weights of the candidates, and their losses."""
 
     weights: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
     means: Annotated[np.ndarray, "float64[3]", FROM_ZERO]

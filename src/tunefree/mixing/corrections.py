@@ -57,7 +57,7 @@ def resized(state: Learner, n_features: int) -> Any:
 
 
 class Scratch(NamedTuple):
-    """What a round is computed in, for F features of the corrections."""
+    """Arrays for the computation of a round, for F features of the corrections."""
 
     indices: Annotated[np.ndarray, "uint32[features]"]  # of the features: 0, 1, ..
     ranges: Annotated[np.ndarray, "float64[features]"]
@@ -80,7 +80,7 @@ class Scratch(NamedTuple):
 
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
-    """What writes the weights of a correction before a round."""
+    """The function that writes the weights of a correction before a round."""
     predict, coordinate, factor, magnitude = cls.predict, cls.coordinate, cls.factor, cls.magnitude
 
     def write_weights(state, c, scratch, slope, weight):
@@ -96,7 +96,7 @@ def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
 
 
 def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
-    """What lets a correction learn a round."""
+    """The function by which a correction learns a round."""
     update = cls.update
 
     def learn_gradient(state, scratch, second_derivative, weight):

@@ -1,4 +1,4 @@
-"""How the prediction of a mixture changes with those of its members, in closed form.
+"""Derivatives of the prediction of a mixture in the predictions of its members, in closed form.
 
 Margins are the log-odds of the second of two classes, the log-probabilities of more classes minus their mean over the
 classes, or the number. They are continuous in the members' predictions, and smooth but where something is clipped.
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
     def restricted(self, awake: list[int]) -> Rule:
-        """The same rule of those members alone that are awake, by their places."""
+        """The rule restricted to the members that are awake, by their places."""
         corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
         return self._replace(base=self.base[awake], corrections=corrections)
 

@@ -48,7 +48,7 @@ LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; l
 
 
 class Range(NamedTuple):
-    """What is known of the targets so far, and of the losses of the base (0) and of the mixture (1); in place."""
+    """Statistics of the targets so far, and of the losses of the base (0) and of the mixture (1); changed in place."""
 
     lowest: Sum  # least target
     highest: Sum  # greatest target
@@ -64,7 +64,7 @@ class Range(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Plain functions of what is known that depend on the link between predictions and targets."""
+    """Plain functions of a range that depend on the link between predictions and targets."""
 
     within: Any  # (known, number): a prediction within the range of the targets so far
     centre_of: Any  # (known): the prediction of one who knows the targets alone
@@ -124,7 +124,7 @@ def in_residuals(known, slope, curvature):
 
 
 def learn_target(known, numbers, y, base, rate):
-    """Let what is known of the targets follow a target; the part of an outlier that is too far off does not count."""
+    """Update the statistics of the targets with a target; the part of an outlier that is too far off does not count."""
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
     residual, widest = known.residual[0], widest_of(numbers)
     near = base + clip(y - base, widest * residual) if residual > 0.0 else y
@@ -133,7 +133,7 @@ def learn_target(known, numbers, y, base, rate):
 
 
 def learn_losses(known, numbers, base, mixed, rate):
-    """Let the typical losses follow those of the base and of the mixture."""
+    """Update the typical losses with the losses of the base and of the mixture."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))

@@ -42,7 +42,7 @@ def unit_of(known):
 
 
 def mean_of(weights, members, known):
-    """The logarithm of the mean of the means that members awake predict; that of the mean target where all sleep."""
+    """The logarithm of the mean of the means that members awake predict; of the mean target if all sleep."""
     total, peak, mean = total_awake(weights, members), -math.inf, 0.0
     if total <= 0.0:
         return within(known, centre_of(known))
@@ -77,7 +77,7 @@ def in_dispersions(known, slope, curvature):
 
 
 def learn_target(known, numbers, y, base, rate):
-    """Let what is known of the targets follow a target; the residual is the root of the dispersion."""
+    """Update the statistics of the targets with a target; the residual is the root of the dispersion."""
     q, r = numbers[N_NUMBERS] - 1.0, 2.0 - numbers[N_NUMBERS]
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
     known.mean[0] += rate * (y - known.mean[0])

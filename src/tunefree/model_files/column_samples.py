@@ -135,7 +135,7 @@ class ColumnSamples(Part):
         return one.stop <= self.rows
 
     def comparison(self, one: Compared, but: frozenset[int] = frozenset()) -> Comparison:
-        """What changed at a rise, by the rows so far, but for columns with some keys.
+        """The changes of columns at a rise, by the rows so far, except for some keys.
 
         Columns of which nothing is known in these rows are left out.
         """
@@ -149,12 +149,12 @@ class ColumnSamples(Part):
         return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
 
     def _fills(self) -> np.ndarray:
-        """What rows that are held have where nothing was named: MISSING, or 0 of words."""
+        """Values of the sampled rows in columns that they do not have: MISSING, or 0 for words."""
         fills = np.array([np.nan, *self.columns.fills[:MOST_COLUMNS]], np.float32)[: self.values.shape[1]]
         return np.where(np.isnan(fills), np.float32(MISSING), fills)
 
     def _widen(self, width: int) -> None:
-        """Have columns that came later, of which rows before have the fill."""
+        """Add columns that came later; earlier rows have their fill."""
         narrow = self.values
         if width > narrow.shape[1]:
             self.values = np.empty((len(narrow), width), np.float32)
@@ -162,7 +162,7 @@ class ColumnSamples(Part):
             self.values[:, : narrow.shape[1]] = narrow
 
     def _known(self) -> tuple[Columns, np.ndarray]:
-        """The columns of which rows that are held know something, in the order of their keys, and the values of these.
+        """The columns with values in the sampled rows, in the order of their keys, and these values.
 
         The order in which columns came depends on batches. The others come again when they are named.
         """
@@ -191,7 +191,7 @@ class ColumnSamples(Part):
 
 
 def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """The SAMPLE numbers of least keys among those of a sample and of the rows from start up to stop, ascending."""
+    """The SAMPLE row numbers with the least keys, among a sample and the rows from start up to stop, ascending."""
     numbers = np.arange(start, stop)
     keys, sample_keys = (rows.astype(np.uint64) * np.uint64(GOLDEN) for rows in (numbers, sample))
     if len(sample) == SAMPLE:

@@ -1,4 +1,4 @@
-"""The plan of a training: what is to be learned, from which columns, and by which learner."""
+"""The plan of a training: the target, the columns, and the learner."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ class Plan(Parameters):
 
     @property
     def column_types(self) -> ColumnTypes:
-        """What is said of columns instead of being guessed; groups are names."""
+        """Declared types of columns, which are not guessed; groups are names."""
         from tunefree.stream.notation import ColumnTypes
 
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
@@ -284,7 +284,7 @@ class Plan(Parameters):
         return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
 
     def bad_rows(self) -> BadRows:
-        """What happens to rows that cannot be used, with a count of them."""
+        """The handling of rows that cannot be used, with their tally."""
         from tunefree.stream.batch import BadRows
 
         skip, unlabelled = self.on_bad_row == SKIP, self.unlabelled == SKIP

@@ -36,6 +36,15 @@ class Occurrences:
     predicted: Size = 0.0  # weighted sum of the probabilities that it had, before each row was learned
 
 
+class Evaluated(NamedTuple):
+    """The mean loss and error of rows that are not learned, after so many rows of the first pass."""
+
+    name: str
+    rows: int
+    loss: float
+    error: float
+
+
 Reasons = Annotated[list[Reason], Sequence(Record(Reason), MOST_REASONS + 1)]
 
 
@@ -57,6 +66,7 @@ class Progress:
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
+    evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
     occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
 
     @property
@@ -118,16 +128,24 @@ class Progress:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
         A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
+        Of each set that was evaluated on the way it has the means ``{name}_loss`` and ``{name}_error``, where it was.
 
         >>> progress = Progress(progressive=[RunningMetrics()])
         >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
-        >>> progress.history().column("rows").to_pylist()
+        >>> progress.evaluated.append(Evaluated("valid_0", 91, 0.5, 0.25))
+        >>> table = progress.history()
+        >>> table.column("rows").to_pylist()
         [64, 70, 76, 83, 91, 99, 100]
+        >>> table.column("valid_0_loss").to_pylist()
+        [None, None, None, None, 0.5, None, None]
         """
-        points = self.points()
-        columns = {
-            "rows": [point.rows for point in points],
-            "loss": [point.mean_loss() for point in points],
-            "error": [point.mean_error() for point in points],
+        columns: dict[str, dict[int, float]] = {
+            "loss": {point.rows: point.mean_loss() for point in self.points()},
+            "error": {point.rows: point.mean_error() for point in self.points()},
         }
-        return pa.table(columns)
+        for name, rows, loss, error in self.evaluated:  # the last is of the finished model
+            columns.setdefault(f"{name}_loss", {})[rows] = loss
+            columns.setdefault(f"{name}_error", {})[rows] = error
+        all_rows = sorted(set().union(*columns.values()))
+        by_row = {name: [column.get(rows) for rows in all_rows] for name, column in columns.items()}
+        return pa.table({"rows": all_rows, **by_row})

@@ -30,6 +30,7 @@ from tunefree.core.schema import (
     Text,
     check_arrays,
     check_header,
+    parameters_of,
 )
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
@@ -51,6 +52,8 @@ from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.pool.views import ALL as VIEWS
 from tunefree.pool.windows import LENGTHS
+from tunefree.stream.formats import TABLE
+from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -60,61 +63,6 @@ TASK = Text(("classification", "regression"))
 SEEN = ("raw", *VIEWS)
 CLASSES = Sequence(Label(), MANY_CLASSES)
 SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
-
-
-COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
-    "number": {
-        "decimal": Optional(Text((".", ","))),
-        "thousands": Optional(Text()),
-        "unit": Optional(Text()),
-        "na_values": Optional(NAMES),
-    },
-    "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
-    "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
-    "moment": {
-        "zone": Optional(NAME),
-        "hours": Optional(Flag()),
-        "origin": Optional(Number(-(2**62), 2**62, whole=True, may_be_none=True)),
-        "format": Optional(Text()),
-        "na_values": Optional(NAMES),
-    },
-    "time": {"na_values": Optional(NAMES)},
-    "text": {},
-    "bag": {},
-    "vector": {"width": Number(0, MOST_FEATURES, whole=True)},
-}
-LATE = {"since": Optional(COUNT)}  # of a column of any kind that came later
-
-ENCODERS: dict[str, Any] = {  # formats of others check what they read
-    "table": {
-        "columns": Sequence({"name": Text(), "kind": Text(tuple(COLUMNS))}),
-        "target": NAME,
-        "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
-        "weight": NAME,
-        "group": Optional(Text()),
-        "exposure": Optional(Text()),
-        "hash_bits": Number(0, 30, whole=True),
-        "na_values": Optional(NAMES),
-        "typed": Optional(Flag()),
-        "kept": Optional(NAMES),
-        "labels": Optional(NAMES),
-        "notations": Optional(Mapping(NAMES)),
-        "notes": Optional(Sequence(NAMES)),
-        "forgotten": Optional(COUNT),
-        "most": Optional(COUNT),
-        "further": Optional(
-            {
-                "ignored": NAMES,
-                "decimal": Text((".", ","), may_be_none=True),
-                "thousands": NAME,
-                "left_out": Mapping(Text()),
-                "rows": COUNT,
-            }
-        ),
-    },
-    "svmlight": {"hash_bits": Number(0, 30, whole=True), "zero_based": Optional(Flag())},
-    "vw": {"hash_bits": Number(0, 30, whole=True)},
-}
 
 MODEL = {
     "task": TASK,
@@ -381,11 +329,25 @@ KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
 
 
+def _check_encoder(source: str, header: Any) -> None:
+    """Headers of encoders, and of columns in them, have the parameters that make them again; formats of others check
+    what they read."""
+    if source not in (TABLE, "svmlight", "vw"):
+        return
+    kinds = parameters_of(encoder_of(source))
+    if source == TABLE:
+        kinds = kinds | {"notes": Optional(Sequence(NAMES)), "forgotten": Optional(COUNT), "most": Optional(COUNT)}
+    check_header(header, kinds, "encoder")
+    for number, column in enumerate(header.get("columns", ())):
+        from tunefree.stream.encoder import COLUMN_KINDS
+
+        where = f"encoder.columns.{number}"
+        check_header(column, {"kind": Text(tuple(COLUMN_KINDS)), "since": Optional(COUNT)}, where)
+        check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
+
+
 def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Raise a ModelError unless a file holds what files of its kind do."""
     check_header(header, kind.header)
-    check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
-    if header["source"] == "table":
-        for number, column in enumerate(header["encoder"]["columns"]):
-            check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
+    _check_encoder(header["source"], header["encoder"])
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

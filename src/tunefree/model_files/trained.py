@@ -61,7 +61,7 @@ class Trained:
     estimator: dict[str, Any] | None = None
 
     def saved(self, encoder: Saved | None = None) -> Saved:
-        """What a file holds: parts, which have arrays and a header each, and what else the header says."""
+        """The contents of a file: parts with arrays and a header each, and the rest of the header."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         for name in schemas.OF_STREAM:
             if getattr(self, name) is not None:

@@ -30,7 +30,7 @@ class Played(NamedTuple):
     functions: list[tuple[np.ndarray, np.ndarray]]  # weights after some of the rounds, and their average so far
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What :func:`play` returns.
 
@@ -76,6 +76,9 @@ class Result:
     slopes: np.ndarray
     weights: np.ndarray
     average: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<{self.name} on {len(self.y):,} rows, total loss {self.losses.sum():.6g}>"
 
     @property
     def rounds(self) -> int:

@@ -150,7 +150,7 @@ def _few_ticks(low: float, high: float, characters: float) -> np.ndarray:
 
 
 def _frame(axes: Any, panel: Curve) -> None:
-    """Leave of the frame what is read off; the name of the column and its importance above."""
+    """Keep the axes at which values are read, with the name of the column and its importance above."""
     style.simplify(axes, "both", 0.4)
     axes.set_title(
         style.escaped(style.shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3

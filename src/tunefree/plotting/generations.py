@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 def groups_of(pool: Pool) -> list[Group]:
-    """Members that are one area: those of generations of all rows below, online linear members on top."""
+    """Members that are drawn as one area: generations on all rows below, online linear members on top."""
     slots, areas, growth = pool.members.slots, [], pool.members.growth
     settings = growth.settings() if growth else {}
     for kind in kinds_in(slots):

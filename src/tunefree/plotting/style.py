@@ -64,7 +64,7 @@ def pyplot(who: str) -> Any:
 
 
 def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
-    """Leave the lines of the frame at which values are read, and a pale grid behind what is drawn."""
+    """Keep the axes at which values are read, and a pale grid in the background."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=PALE, linewidth=width)
     axes.set_axisbelow(True)
@@ -150,5 +150,5 @@ def shortened(text: str, most: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text with its dollars escaped: matplotlib takes what is between two of them for mathematics."""
+    """A text with its dollars escaped: matplotlib reads text between two dollars as mathematics."""
     return text.replace("$", r"\$")

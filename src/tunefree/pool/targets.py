@@ -137,7 +137,8 @@ def place_of(label: Any, labels: Sequence[Any]) -> int:
     ):
         if (place := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
             return place
-    raise ModelError(f"there is no class {label!r}; {nearest(label, labels, 'classes')}")
+    known = [written(other) if isinstance(other, bool) and isinstance(label, str) else other for other in labels]
+    raise ModelError(f"there is no class {label!r}; {nearest(label, known, 'classes')}")
 
 
 @dataclass

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tunefree.report.document import Block, Column, Fact, Facts, Table, known
-from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, SIGNED, Format
+from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, Format
 from tunefree.workflows.paired import PairedComparison
 
 NOTE = (
-    "Differences: the mean of the other less that of the first, on the same rows; intervals of 95 % for all differences"
-    " together, if {} are independent (Student's t, clustered). Better: by the loss, where its interval leaves 0 out."
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
+    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
 )
-POINTS = Format("+.2f", 100.0)
+POINTS, MORE = Format("+.1f", 100.0), Format(digits=3, sign="+")
 OF_CLIPPING = " No probability counts as less than half a row of those compared."
 
 
@@ -33,18 +33,23 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     columns = [
         Column("model", key="name"),
         Column(loss, FIGURES, "loss"),
+        Column("more, 95 %", MORE.interval, "loss_difference"),
         Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
-        Column(f"difference of {loss}", SIGNED.with_ends, "loss_difference"),
-        Column(
-            "of error, points" if is_class else "of error",
-            POINTS.with_ends if is_class else SIGNED.with_ends,
-            "error_difference",
-        ),
+        Column("points more" if is_class else "more", (POINTS if is_class else MORE).interval, "error_difference"),
         Column("better"),
-        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.2f}", is_shown=has_seconds),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
+    ]
+    contenders = [
+        [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
+        for one in comparison.contenders
     ]
     note = NOTE.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
-    table = Table("Models on the same rows", columns, comparison.contenders, note, "models", is_wide=True)
-    left_out = Table("Left out", [Column("what"), Column("because")], list(comparison.left_out.items()), key="left_out")
+    table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
+    left_out = Table(
+        "Left out, or unlike the model",
+        [Column("what"), Column("because")],
+        list(comparison.left_out.items()),
+        key="left_out",
+    )
     sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
     return [sentence, Facts(facts), table, left_out]

@@ -1,4 +1,4 @@
-"""What happens in a server: counted, and logged as JSON lines on standard error."""
+"""Events of a server: counted, and logged as JSON lines on standard error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _count(metric: str, meaning: str) -> int:
 
 @dataclass
 class Counts:
-    """What happened since the start."""
+    """Counts of events since the start."""
 
     predicted: int = _count("rows_predicted", "Rows predicted since the start.")
     learned: int = _count("rows_learned", "Rows learned since the start.")
@@ -58,5 +58,5 @@ def log_json() -> None:
 
 
 def tell(event: str, **said: Any) -> None:
-    """Log an event, and what is to be said of it."""
+    """Log an event with details."""
     LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"said": said})

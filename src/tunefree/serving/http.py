@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
+import os
 import secrets
 import signal
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -23,9 +30,8 @@ from starlette.responses import Response
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import learner
-from tunefree.serving.events import log_json, tell
+from tunefree.serving.events import Counts, log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
-from tunefree.serving.metrics import Metrics
 from tunefree.serving.predictor import Together
 from tunefree.serving.routes import ALWAYS, NAME, ROUTES, SURENESS, description
 from tunefree.serving.rows import MOST_LETTERS
@@ -42,6 +48,25 @@ MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point nu
 OF_METRICS = "text/plain; version=0.0.4"
 PARAMETERS = {(route.method, route.path): tuple(route.query) for route in ROUTES}  # of the query
 NEED_TOKEN = {(route.method, route.path) for route in ROUTES if route.token == ALWAYS}
+SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+# What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
+GAUGES = {
+    "rows": "rows",
+    "rows_published": "rows_published",
+    "rows_unsaved": "unsaved",
+    "version": "version",
+    "waiting": "waiting",
+    "queued_to_learn": "learn_queue",
+    "queued_to_predict": "predict_queue",
+    "progressive_loss": "progressive_loss",
+    "recent_loss": "recent_loss",
+    "loss_rises": "drift_count",
+    "loss_rose_seconds": "drift_time",
+    "loss_rose_row": "drift_row",
+    "can_learn": "learn_failure",
+    "can_save": "save_failure",
+}
 Answer = tuple[int, Any]
 Endpoint = Callable[[Request], Awaitable[Answer]]
 
@@ -52,6 +77,50 @@ class _RequestError(Exception):
     def __init__(self, status: int, problem: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(problem)
         self.status, self.headers = status, headers or {}
+
+
+def number_of(metric: str, state: Any) -> float:
+    """The number of a metric, of what :meth:`Service.state` has for it; NaN of None."""
+    if metric in ("can_learn", "can_save"):
+        return float(state is None)
+    return math.nan if state is None else float(state)
+
+
+class Metrics:
+    """Numbers of a service as text; the names begin with ``tunefree_``."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._registry = service, CollectorRegistry()
+        self._registry.register(self)
+        described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
+        self._latency = Histogram(*described, buckets=SECONDS, registry=self._registry)
+
+    def observe(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._latency.labels(path, status).observe(seconds)
+
+    def text(self) -> bytes:
+        """All numbers."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Any]:
+        """The metrics for the registry."""
+        for of in fields(Counts):
+            number = getattr(self._service.counts, of.name)
+            yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)
+        state = self._service.state()
+        for name, key in GAUGES.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", f"{key!r} of /model.", number_of(name, state[key]))
+        ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
+        for column, count in Counter[str](state["ignored_columns"]).most_common(100):
+            ignored.add_metric([column], count)
+        yield ignored
+        path = Path("/proc/self/statm")
+        size = float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else math.nan
+        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", size)
+        model = InfoMetricFamily("tunefree_model", "What is served.")
+        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
+        yield model
 
 
 class Application:
@@ -163,7 +232,7 @@ class Application:
         return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
 
     async def _change(self, request: Request) -> Answer:
-        """Change what is served, or save it now."""
+        """Change the served model, or save it now."""
         service, (wanted, is_one) = self._service, await self._rows_of(request)
         changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
             "roll_back_to": (int, "NUMBER", service.roll_back),
@@ -229,7 +298,7 @@ def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> No
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """What the parameters of a request ask for; a ModelError if a value makes no sense.
+    """The options in the parameters of a request; a ModelError if a value is invalid.
 
     >>> asked_for({"interval": "0.5,0.9"}).interval
     (0.5, 0.9)
@@ -244,7 +313,7 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
 
 
 def _http_words(error: TunefreeError) -> str:
-    """What an error says, with the parameters of a query, or else the options of the server, by their names."""
+    """The message of an error, with the names of query parameters, or else of options of the server."""
 
     def written(name: str, words: str) -> str:
         return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words

@@ -1,4 +1,4 @@
-"""The journal of a model in operation: what was sent to it, in a database of SQLite.
+"""The journal of a model in operation: rows and targets sent to it, in a database of SQLite.
 
 A transaction is durable once it is committed: when the process is killed at any moment, what was committed is there and
 nothing else. SQLite's write-ahead log is written at each commit; it is also flushed to the disk unless only the end of
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS versions (
 
 
 class StoreError(TunefreeError):
-    """What was sent cannot be kept, and was not learned."""
+    """A request cannot be written to the store, and was not learned."""
 
 
 class Waiting(NamedTuple):
@@ -147,7 +147,7 @@ class Journal:
             return self._database.execute(statement, values).fetchall()
 
     def fact(self, name: str, usual: Any) -> Any:
-        """A number or text by its name, or what it usually is."""
+        """A number or text by its name, or its default."""
         values = self._all("SELECT value FROM facts WHERE name = ?", name)
         return values[0][0] if values else usual
 
@@ -162,7 +162,7 @@ class Journal:
         return int(self._all(statement, as_text(rows), packed)[0][0])
 
     def remove(self, sequences: Iterable[int]) -> None:
-        """Take back events that could not be learned, and what was to be answered to their requests."""
+        """Remove events that could not be learned, and the answers to their requests."""
         for sequence in sequences:
             self._all("DELETE FROM events WHERE sequence = ?", sequence)
             answers = self._all("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
@@ -207,13 +207,13 @@ class Journal:
         return self._n["waiting"]
 
     def drop_before(self, table: str, seconds: float) -> int:
-        """Drop what is older, by table ``"waiting"`` or ``"requests"``; returns how many."""
+        """Delete older rows of the table ``"waiting"`` or ``"requests"``; returns how many."""
         dropped = len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", self.now - seconds))
         self._n[table] -= dropped
         return dropped
 
     def waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
-        """Those of some rows that wait, by id."""
+        """The waiting rows among some ids, by id."""
         kept = {}
         for id in ids:
             for row, remembered in self._all("SELECT row, remembered FROM waiting WHERE id = ?", id):
@@ -227,12 +227,12 @@ class Journal:
             self._n["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
 
     def answered(self, request: str) -> tuple[str, Row] | None:
-        """The digest of a request and what was answered to it; None if it is new."""
+        """The digest of a request and its answer; None if it is new."""
         answers = self._all("SELECT digest, answer FROM requests WHERE name = ?", request)
         return (answers[0][0], json.loads(answers[0][1])) if answers else None
 
     def keep_answer(self, request: str, digest: str, answer: Row, sequence: int, most: int) -> None:
-        """Remember what is answered to a request with an event, or 0 for none, of the latest ``most``."""
+        """Keep the answer to a request with an event, or 0 for none, among the latest ``most``."""
         values = request, digest, json.dumps(answer), sequence, self.now
         self._all("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
         self._n["requests"] += 1
@@ -240,7 +240,7 @@ class Journal:
 
     @property
     def versions(self) -> list[Version]:
-        """What was saved, the oldest first."""
+        """The saved versions, the oldest first."""
         columns = "number, sequence, n_rows, loss, created, reason"
         return [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
 
@@ -267,7 +267,7 @@ def as_text(rows: Iterable[Row]) -> str:
 
 
 def _packed(remembered: Remembered) -> bytes:
-    """What was predicted of a row as bytes: a digest, a shape, numbers."""
+    """The predictions for a row as bytes: a digest, a shape, numbers."""
     numbers = np.ascontiguousarray(remembered.predictions, "<f8")
     return np.array([remembered.digest, *numbers.shape], "<u8").tobytes() + numbers.tobytes()
 

@@ -1,4 +1,4 @@
-"""Learning of a model in operation: one thread, which writes down what is to be learned before it learns it.
+"""Learning of a model in operation: one thread, which writes rows to the journal before it learns them.
 
 Requests that come while others are learned are learned together. Each is checked, written to the journal in one
 transaction with the others, learned, and only then answered. A model that is started again learns the events that
@@ -57,7 +57,7 @@ class Published(NamedTuple):
 
 
 def begun() -> Future[Any]:
-    """A future that nobody can cancel: those who asked may go away, and what they asked is done all the same."""
+    """A future that cannot be cancelled: the request is completed even if the client goes away."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
@@ -74,7 +74,7 @@ def without_frames(error: Exception) -> Exception:
 
 
 class Due(NamedTuple):
-    """What a thread is asked to do: a function, and where its value goes."""
+    """A task of a thread: a function, and the future of its value."""
 
     function: Callable[[], Any]
     answer: Future[Any]
@@ -104,11 +104,11 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Of what was sent."""
+        """The digest of the request."""
         return hashlib.sha256(json.dumps([self.are_labels, self.sent], sort_keys=True).encode()).hexdigest()
 
     def outcome(self) -> Row:
-        """What is answered once it is learned."""
+        """The answer once the rows are learned."""
         learned: Row = {"learned": len(self.rows)}
         return learned | {"unknown": self.unknown} if self.are_labels else learned
 
@@ -170,7 +170,7 @@ class Learner:
         return 0 if self.trained.rises is None else self.trained.rises.count
 
     def close(self) -> None:
-        """Learn what was submitted, save it, and end; what came too late is answered with an error."""
+        """Learn the submitted rows, save, and end; later requests are answered with an error."""
         self._queue.put(None)
         self._thread.join()
         while not self._queue.empty():
@@ -222,7 +222,7 @@ class Learner:
             tell("replayed", rows=self.unsaved)
 
     def _fetch(self) -> None:
-        """Take what was submitted; if that is nothing, wait until there is something or it is time to publish."""
+        """Take the submitted requests; if there are none, wait for one or until it is time to publish."""
         patience = TICK
         if self._is_stale and self.broken is None:
             patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
@@ -282,7 +282,7 @@ class Learner:
         return requests
 
     def _answered(self, request: Request) -> Row | None:
-        """What was answered to a request that came before; None if it did not."""
+        """The answer to a request that is repeated; None if it is new."""
         if request.name is None or (before := self._journal.answered(request.name)) is None:
             return None
         self._counts.repeated += 1
@@ -343,7 +343,7 @@ class Learner:
             request.answer.set_result(request.outcome())
 
     def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
-        """Those that can be learned, and what their rows were converted to together; others are answered."""
+        """The requests that can be learned, and the batch of their rows; others are answered."""
         try:
             rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
         except Exception as error:  # whatever it is, it is of one request
@@ -357,7 +357,7 @@ class Learner:
         return requests, converted
 
     def _written(self, requests: list[Request]) -> list[Event]:
-        """The events of what is to be learned, once they are in the journal."""
+        """The events of rows to be learned, after they are written to the journal."""
         if not requests:
             return []
         with self._journal.transaction():
@@ -403,7 +403,7 @@ class Learner:
         self.sequence = events[-1].sequence
 
     def _break(self, error: Exception, requests: list[Request]) -> None:
-        """Learning failed halfway: the model in memory is of no use any more, that of the store is whole."""
+        """Learning failed halfway: the model in memory is unusable, the model in the store is complete."""
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
         tell("broken", problem=self.broken)
         target = self.trained.encoder.target
@@ -420,7 +420,7 @@ class Learner:
             request.answer.set_exception(StoreError(self.broken))
 
     def _publish(self) -> None:
-        """Let predictions know what was learned, and rest much longer than that takes."""
+        """Publish the learned model for predictions, and pause much longer than that takes."""
         start, trained = time.thread_time(), self.trained
         model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
         latest = Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
@@ -433,7 +433,7 @@ class Learner:
         self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
 
     def settle(self) -> None:
-        """Publish what was learned; to be called :meth:`between` learning."""
+        """Publish the learned model; to be called :meth:`between` learning."""
         if self._is_stale:
             self._publish()
 

@@ -8,6 +8,7 @@ are answered once they are in the journal, where all that have come meanwhile ar
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import threading
 from collections.abc import Callable
@@ -35,7 +36,7 @@ FEW = 8  # rows that are predicted before another thread could be reached
 
 @dataclass(eq=False)
 class Asked:
-    """Rows to predict, and what is answered so far."""
+    """Rows to predict, and their answers so far."""
 
     rows: list[Row]
     ids: list[str | None]
@@ -57,7 +58,7 @@ class Asked:
 
 
 class Predictor:
-    """Predicts with the model that was published last; ``odd`` counts what is odd about rows, ``n_queued`` requests."""
+    """Predicts with the model published last; ``odd`` counts oddities of rows, ``n_queued`` requests."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class Predictor:
                 answer["waits_for_label"] = False
 
     def oddities(self) -> list[Row]:
-        """What was odd about rows."""
+        """Oddities of rows."""
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()
@@ -147,7 +148,7 @@ class Together:
         self._predicting, self._keeping = asyncio.Lock(), asyncio.Lock()
 
     async def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The answers to rows; errors are those of :class:`Predictor`."""
+        """The answers to rows; raises the errors of :class:`Predictor`."""
         asked = self._predictor.asked(rows, layout)
         self._unpredicted.append(asked)
         self._predictor.n_queued += 1
@@ -190,7 +191,7 @@ def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
         return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
     values = model.probabilities(predictions).tolist()
     classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
-    names = list(map(str, classes))
+    names = [label if isinstance(label, str) else json.dumps(label) for label in classes]
     return [
         {"prediction": classes[k], "probabilities": dict(zip(names, probabilities, strict=True))}
         for k, probabilities in zip(chosen(predictions).tolist(), values, strict=True)

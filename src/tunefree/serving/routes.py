@@ -32,7 +32,7 @@ _CONFORMAL = {
 
 
 class Route(NamedTuple):
-    """What is answered to a method and a path; what is posted has a body."""
+    """A route: a method, a path and its handler; a POST has a body."""
 
     method: str
     path: str

@@ -21,7 +21,7 @@ from tunefree.serving.journal import Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
-from tunefree.stream.jsonlines import flattened, read_objects
+from tunefree.stream.jsonlines import flattened, read_objects, shown
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
@@ -54,7 +54,7 @@ class Reader:
             if id is None and needed:
                 problem, remedy = "there is no id", f"send {self.id_name!r}, too"
             elif id is not None and not isinstance(id, str):
-                problem = f"an id is a string or a whole number, not {id!r}"
+                problem = f"an id is a string or a whole number, not {shown(id)}"
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
             elif id in places:
@@ -78,7 +78,7 @@ class Reader:
         return encoder.encode(chunk, False, odd, False), unknown
 
     def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
-        """A few rows to predict of which all is known; None if that is not so."""
+        """A few rows to predict whose values are all known; None otherwise."""
         if len(rows) > MOST_ROWS:
             return None
         row_encoder = RowEncoder(encoder) if self._row_encoder is None else self._row_encoder.follow(encoder)
@@ -152,7 +152,7 @@ class Reader:
             raise DataError(problem, REQUEST, row, refused.target, remedy)
 
     def learned(self, trained: Trained, rows: list[Row], converted: Converted | None = None) -> Batch:
-        """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
+        """Rows of the journal, for the model to learn; the encoder learns their new values.
 
         They were taken when they came, whatever may be taken now. What they were converted to as they were checked
         spares doing it again.
@@ -191,7 +191,7 @@ class Reader:
         return read_objects(rows, types, REQUEST), unknown
 
     def _follow(self, trained: Any) -> None:
-        """Know the columns of a model, which may have become more, or be those of another one."""
+        """Take over the columns of a model, which may have become more, or belong to another model."""
         encoder, ignored = trained.encoder, trained.plan.ignore
         names = [*ignored, None, *(column.name for column in encoder.columns)]
         if names != self._names:

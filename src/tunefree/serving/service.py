@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.members import Reference
 from tunefree.model_files.trained import Trained, continued
+from tunefree.pool.published import published
 from tunefree.serving.events import Counts
-from tunefree.serving.explaining import Explainer
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Request
 from tunefree.serving.predictor import Predictor
@@ -19,8 +26,11 @@ from tunefree.serving.settings import Admission, Keeping, is_store
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
+from tunefree.stream.layout import Layout
 from tunefree.stream.notation import ColumnTypes
+from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
+from tunefree.workflows.prediction import Predicted
 
 
 class Service:
@@ -102,7 +112,7 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Predict and learn what was submitted, save it, and let others write the store."""
+        """Predict and learn the submitted rows, save, and release the store."""
         self.explainer.close()
         self.learner.close()
         self.store.close()
@@ -142,7 +152,7 @@ class Service:
         return self.explainer.submit(rows, label).result()
 
     def problems(self) -> list[str]:
-        """What keeps it from learning or saving."""
+        """Problems that prevent learning or saving."""
         return [problem for problem in (self.learner.broken, self.learner.failure) if problem is not None]
 
     def settle(self) -> None:
@@ -161,7 +171,7 @@ class Service:
         self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
-        """Go on from an earlier version, without what was learned since; returns the number that it has now."""
+        """Go on from an earlier version, without later learning; returns its new number."""
         return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
@@ -175,7 +185,7 @@ class Service:
         return number
 
     def state(self) -> Row:
-        """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
+        """The state of the model, the rows learned, and the losses of these rows before they were learned."""
         learner, published, counts = self.learner, self.learner.published, self.counts
         model, metrics = published.model, learner.trained.progress.progressive[0]
         return {
@@ -205,6 +215,52 @@ class Service:
             "dropped_for_size": counts.dropped_for_size,
             "dropped_for_age": counts.dropped_for_age,
         }
+
+
+class Explainer:
+    """Explains what the model predicts that was published last, in a thread, one request after the other.
+
+    Learning is asked for a copy of the model, as it is asked for those that predict: only where one of these is newer,
+    so that explanations take no more of its time than predictions do.
+    """
+
+    def __init__(self, learner: Learner, reader: Reader) -> None:
+        self._learner, self._reader = learner, reader
+        self._thread = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
+        # The model that predicted when the latest copy was made, that copy, and its terms.
+        self._latest: tuple[weakref.ref[Any], Trained, Decomposition] | None = None
+
+    def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
+        """Let rows be explained."""
+        return self._thread.submit(self._explain, rows, label)
+
+    def close(self) -> None:
+        """Explain the submitted rows, and end."""
+        self._thread.shutdown()
+
+    def _explain(self, rows: list[Row], label: Any) -> list[Row]:
+        if self._latest is None or self._latest[0]() is not self._learner.published.model:
+            self._latest = None  # which has the memory that the next one needs
+            since, trained, reference = self._learner.between(self._copied)
+            terms = Decomposition(trained.model, Layout.of_encoder(trained.encoder), reference=reference)
+            self._latest = since, trained, terms
+        _, trained, terms = self._latest
+        model = trained.model
+        batch, _ = self._reader.batch(trained, rows, Refused(target=trained.encoder.target))
+        explained = explanation.Explainer(trained, terms, label).of(Predicted(batch, model.predict(batch.rows)))
+        answers: list[Row] = []
+        for k, margin in enumerate(explained.margins.tolist()):
+            class_entry = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
+            contributions = dict(zip(terms.names, explained.contributions[k].tolist(), strict=True))
+            answers.append({**class_entry, "margin": margin, "contributions": contributions})
+        return answers
+
+    def _copied(self) -> tuple[weakref.ref[Any], Trained, Reference]:
+        """The model as it is now; contributions are relative to the rows of the reference."""
+        self._learner.settle()
+        trained = self._learner.trained
+        apart = replace(trained, model=published(trained.model), encoder=copy.deepcopy(trained.encoder))
+        return weakref.ref(self._learner.published.model), apart, Reference.of(trained.model, True)
 
 
 def check_serves(trained: Trained) -> None:

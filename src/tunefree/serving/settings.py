@@ -1,4 +1,4 @@
-"""What can be chosen for a model in operation."""
+"""Settings of a model in operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.mo
 
 
 def is_store(path: Path) -> bool:
-    """Whether a path is that of a store (:mod:`tunefree.serving.store`)."""
+    """Whether a path is a store (:mod:`tunefree.serving.store`)."""
     return (path / JOURNAL).is_file()
 
 
@@ -40,7 +40,7 @@ class Admission(Parameters):
 
 @dataclass(frozen=True)
 class Keeping(Parameters):
-    """What is kept, for how long, and when it is saved."""
+    """Settings of the store: how long rows and versions are kept, and when the model is saved."""
 
     remember: int = parameter(100_000, "Rows that wait for their labels; the oldest are dropped.", KEEPING, low=0)
     label_days: float = parameter(

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, nearest
 from tunefree.core.storage import digest_of, make_folder, only_writer
 from tunefree.model_files.trained import Trained, ended
 from tunefree.serving.journal import Event, Journal, Version
@@ -115,7 +115,7 @@ class Store:
 
     @property
     def versions(self) -> list[Version]:
-        """What was saved, the oldest first; the last is the current one."""
+        """The saved versions, the oldest first; the last is the current one."""
         return self.journal.versions
 
     def add(self, trained: Trained, sequence: int, reason: str) -> Version:
@@ -152,8 +152,12 @@ class Store:
 
     def incoming(self, name: str) -> Trained:
         """A model that was put into the folder for incoming ones."""
-        if self.folder is None or not name or Path(name).name != name or not name.isprintable():
-            raise ModelError(f"{name}: name a file of the store's folder {INCOMING!r}")
+        if self.folder is None:
+            raise ModelError("there is no store, whose folder could have a model to take; name one by `output`")
+        names = sorted(path.name for path in (self.folder / INCOMING).iterdir())
+        if name not in names:
+            remedy = nearest(name, names, "files there") if names else "put it there first"
+            raise ModelError(f"the store's folder {INCOMING!r} has no file {name!r}; {remedy}")
         return Trained.load(self.folder / INCOMING / name)
 
     def current(self) -> Trained:

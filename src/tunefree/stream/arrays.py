@@ -76,7 +76,7 @@ def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text_at(strings: Any, place: int) -> str:
-    """One string of an Arrow array, without what is not UTF-8 in it."""
+    """One string of an Arrow array, without bytes that are not UTF-8."""
     return bytes(strings[place].as_buffer()).decode(errors="replace")
 
 

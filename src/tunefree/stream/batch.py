@@ -1,4 +1,4 @@
-"""What sources yield, which is chunks, what encoders make of them, which is batches, and what happens to bad rows.
+"""Chunks of columns, which sources yield; batches of rows, which encoders make of them; and bad rows.
 
 Of rows that could not be used, and rows that were used but are odd, a tally keeps how many there are, why, and where
 each reason was met first, in bounded memory.
@@ -30,7 +30,7 @@ _VALUES = re.compile(
 
 
 def reason_of(problem: str) -> str:
-    """What messages about different values have in common."""
+    """The common part of messages about different values."""
     return _VALUES.sub("…", problem)[:MOST_LETTERS]
 
 
@@ -40,7 +40,7 @@ def _cut(column: str | None) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why rows could not be used, or what is odd about rows that were used."""
+    """A reason why rows could not be used, or an oddity of rows that were used."""
 
     problem: str  # without what differs from row to row
     column: str  # empty where no column is to blame
@@ -78,7 +78,7 @@ class Tally:
     by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)  # likewise, of rows that were used
 
     def oddities(self) -> list[Reason]:
-        """What is odd about rows that were used, the first met first."""
+        """Oddities of rows that were used, in the order of their first rows."""
         return list(self.by_oddity.values())
 
     def note(self, oddity: Reason) -> None:
@@ -129,7 +129,7 @@ class Tally:
 
 
 def _merge(known: dict[tuple[str, str], Reason], reason: Reason) -> None:
-    """Add the rows of a reason to those of the same reason that came before."""
+    """Add the rows of a reason to earlier rows of the same reason."""
     key = reason.problem, reason.column
     if key not in known and len(known) >= MOST_REASONS:
         key = OTHER, ""
@@ -164,7 +164,7 @@ class Chunk(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """Rows of a chunk that can be used: what columns make of their cells, and what is no feature."""
+    """The usable rows of a chunk: converted values of the columns, and target, weight, exposure and groups."""
 
     chunk: Chunk
     n_rows: int  # with those that cannot be used
@@ -275,7 +275,7 @@ Origin = Callable[[str, int], tuple[str, int]]  # from the file and number of a 
 
 @dataclass
 class BadRows:
-    """What happens to rows that cannot be used, and how many there were."""
+    """The handling of rows that cannot be used, and their tally."""
 
     has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
 

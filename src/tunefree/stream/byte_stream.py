@@ -126,7 +126,7 @@ class ByteStream:
             raise DataError(problem, self.name, remedy="resume with the data of the first run")
 
     def close(self) -> None:
-        """Close the stream and what it reads from, unless others go on reading, as from standard input."""
+        """Close the stream and its source, unless others go on reading the source, as with standard input."""
         if not self.is_shared:
             self.stream.close()
             if self.compressed:

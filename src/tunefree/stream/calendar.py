@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
+from tunefree.core.schema import Moment
 from tunefree.stream.arrays import cast, is_missing, text_at, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
@@ -61,7 +62,7 @@ class Timestamp(Column):
         name: str,
         zone: str | None = None,
         hours: bool = True,
-        origin: int | None = None,
+        origin: Moment = None,
         format: str | None = None,
         na_values: Sequence[str] = (),
     ) -> None:
@@ -70,7 +71,7 @@ class Timestamp(Column):
 
     @property
     def families(self) -> frozenset[str]:
-        """Those of Arrow types that it converts: also numbers such as 20240312, if there is a format."""
+        """The families of Arrow types that it converts: with a format also numbers, such as 20240312."""
         return frozenset({"moment", "string", "null"} | ({"number"} if self.format is not None else set()))
 
     def names(self) -> list[str]:
@@ -99,7 +100,7 @@ class Timestamp(Column):
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
-        """The same moments by the clocks of the zone."""
+        """Moments in the local time of the zone."""
         if self.zone is None:
             return moments
         try:
@@ -167,7 +168,7 @@ class TimeOfDay(Column):
 
 
 def _by_24_hours(times: Array) -> Array:
-    """Times of day, of which some may be written with AM or PM."""
+    """Times of day, some of which may be written with AM or PM."""
     if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
         return times
     formats = ("%I:%M:%S %p", "%I:%M %p")

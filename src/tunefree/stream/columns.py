@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -112,7 +113,7 @@ class Codes(NamedTuple):
         return as_number(self.keys[self.places[rows]])
 
     def without(self, key: int) -> Codes:
-        """The codes without that of a key."""
+        """The codes without the code of a key."""
         is_gone = np.append(self.keys == key, False)  # the last is for place -1
         return self._replace(places=np.where(is_gone[self.places], np.int32(-1), self.places))
 
@@ -146,7 +147,7 @@ class Bags(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What a column holds in the rows of a chunk, whatever its kind."""
+    """The values of a column of any kind in the rows of a chunk, as the profile of the data counts them."""
 
     missing: np.ndarray  # (n,) bool
     numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
@@ -154,7 +155,7 @@ class Observed(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What a column adds to the rows of a chunk."""
+    """The features that a column adds to the rows of a chunk."""
 
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
     codes: list[Codes]
@@ -213,13 +214,13 @@ class Faults(dict[int, Fault]):
 
 
 class Column:
-    """A column of a table; its kinds define what is special about them."""
+    """A column of a table; subclasses are its kinds."""
 
     name: str
     since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
 
     def dense_names(self) -> list[str]:
-        """Names of the numbers that are columns of rows, as those of columns that came later are not."""
+        """Names of the numbers that are columns of dense rows; numbers of columns that came later are not."""
         return [] if self.since else self.names()
 
     def names(self) -> list[str]:
@@ -227,7 +228,7 @@ class Column:
         return []
 
     def code_names(self) -> list[str]:
-        """What each of the codes that the column adds tells of a row."""
+        """Names of the codes that the column adds to a row."""
         return [missing_name(self.name)]
 
     def arrow_type(self) -> Any:
@@ -243,11 +244,11 @@ class Column:
         return ""
 
     def parts(self, values: Any, learning: bool) -> Parts:
-        """What the column adds to the rows of a chunk, of what it converted."""
+        """The features that the column adds to the rows of a chunk, from its converted values."""
         raise NotImplementedError
 
     def parts_since(self, values: Any, learning: bool) -> Parts:
-        """The same of a column that may have come later.
+        """The features of a column that may have come later.
 
         The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse
         rows, as words are: views do not centre them, and they share their unit with the words. Of a row that lacks such
@@ -291,7 +292,7 @@ class Number(Column):
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self, name: str, decimal: str | None = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
+        self, name: str, decimal: DecimalMark = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
         self.notation = None if decimal is None else Notation(decimal, thousands, unit)
@@ -365,7 +366,7 @@ class Category(Column):
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
-    """What part of all keys is below each, in single precision."""
+    """The fraction of all keys below each, in single precision."""
     return (keys / 2.0**64).astype(np.float32)
 
 
@@ -423,8 +424,9 @@ def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; what is not a number, in strings in the notation if there is one,
-    becomes an error of its row. ``hints`` are options that may help then."""
+    """Float64, NaN where the array is missing; strings are read in the notation, if there is one.
+
+    A value that is not a number becomes an error of its row, with ``hints`` at options that may help."""
     array = decoded(array)
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
@@ -444,7 +446,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
 
 
 def not_a_number(value: str, *hints: str) -> str:
-    """What is wrong with a text among numbers, and which options may help."""
+    """The error message for a text among numbers, with options that may help."""
     written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
     hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
     return f"{value!r} is not a number ({', '.join([hint, *hints])})"
@@ -523,9 +525,9 @@ def looks_like_booleans(strings: Array) -> bool:
 
 
 def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
+    """The converted values of a column; in columns of numbers and dates, words may stand for missing values.
 
-    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
+    Where plain numbers or dates are expected, words are looked for only if the conversion fails.
     """
     if array is None:  # of a column that came later
         return None
@@ -573,7 +575,7 @@ def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faul
 def _without(
     array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
 ) -> Array:
-    """Strings, null where they are one of some words; those of numbers and dates are noted if they are ``odd``."""
+    """Strings, null where they are one of ``words``; words among numbers and dates are noted if they are ``odd``."""
     if family(array.type) != "string":
         return array
     strings = blank_to_null(decoded(array))

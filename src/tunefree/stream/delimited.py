@@ -223,8 +223,8 @@ def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any,
 
 
 def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]:
-    """A block of text as one record batch of strings, its rows with a wrong number of fields, which are left out, and
-    whether it is UTF-8; if not, letters stand for what is not."""
+    """A block of text as one record batch of strings, the rows with a wrong number of fields, which are left out, and
+    whether the text is UTF-8; if not, invalid bytes are replaced by letters."""
     unfit: list[Any] = []
 
     def leave_out(row: Any) -> str:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tunefree.core import rows
+from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
+from tunefree.core.schema import HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -50,11 +51,10 @@ from tunefree.stream.sequences import Bag, Text, Vector
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
-_COLUMNS: dict[str, Callable[..., Any]] = {
+COLUMN_KINDS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
 MOST_CODES = 16  # of one column
-_MISSPELT = 0.8  # similarity of names from which on one is taken for the other, misspelt
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
@@ -84,9 +84,20 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
     """Raise a DataError with the nearest names if there is no column of this name; ``role`` may be empty."""
     if name not in names:
         column = f"{role} column".lstrip()
-        is_one_field = len(names) == 1 and any(mark in names[0] for mark in ",;|\t")
-        remedy = nearest(name, names, "columns") + ("; check `delimiter`" if is_one_field else "")
+        remedy = nearest(name, names, "columns") + _delimiter_hint(names)
         raise DataError(f"there is no {column} {name!r}", file, remedy=remedy)
+
+
+def _delimiter_hint(names: Sequence[str]) -> str:
+    """What may be wrong where the only name looks like several; empty elsewhere."""
+    return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
+
+
+def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
+    """Those of some columns that an encoder does not know, was not told to leave out, and are not among others."""
+    known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
+    left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
+    return [name for name in names if name not in known and not is_among(name, left_out)]
 
 
 def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
@@ -108,7 +119,7 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
 
 
 def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
-    """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
+    """The labels of a target of classes; where rows must be labelled, a missing one is an error of its row."""
     index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
 
     def problem(row: int) -> str:
@@ -143,7 +154,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
-        return words.take(number_array(index, index < 0)).cast(pa.bool_())
+        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
     if kind not in ("number", INTEGER):
         return array
     values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
@@ -153,7 +164,7 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
 
 
 def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is an error of its row."""
+    """Targets as numbers; an infinite one, or a missing one where rows must be labelled, is an error of its row."""
     values = to_numbers(array, name, faults)
     missing = np.isnan(values)
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
@@ -230,9 +241,9 @@ class TableEncoder:
         self,
         columns: Sequence[Any],
         target: str | None = None,
-        target_family: str | None = None,
+        target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None,
         weight: str | None = None,
-        hash_bits: int = 0,
+        hash_bits: HashBits = 0,
         na_values: Sequence[str] = (),
         notations: Mapping[str, Sequence[str]] | None = None,
         further: Further | None = None,
@@ -285,14 +296,12 @@ class TableEncoder:
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
         for role, name in [
             *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
-            *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
             *(("numeric", name) for name in column_types.numeric),
             *(("categorical", name) for name in column_types.categorical),
             *(("date", name) for name in column_types.dates(names)),
         ]:
-            if role != "ignored" or not any(is_among(column, [name]) for column in names):
-                check_name(role, name, names, chunk.file)
+            check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
@@ -489,6 +498,7 @@ class TableEncoder:
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
             remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
+            remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
@@ -578,6 +588,6 @@ class TableEncoder:
 
 def _restored(kind: str, since: int = 0, **options: Any) -> Any:
     """A column, as its state was saved."""
-    column = _COLUMNS[kind](**options)
+    column = COLUMN_KINDS[kind](**options)
     column.since = since
     return column

@@ -59,7 +59,7 @@ class _Unknown(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """Features that were forgotten before a row; their ids may be those of others from there on."""
+    """Features that were forgotten before a row; other features may have their ids from there on."""
 
     row: int  # among those of a chunk
     ids: np.ndarray  # (f,) int64, ascending
@@ -96,7 +96,7 @@ class FeatureIds:
             self._track()
 
     def take_forgotten(self) -> list[Forgotten]:
-        """What was forgotten in the rows of the latest chunk, handed out once."""
+        """The features forgotten in the rows of the latest chunk, returned once."""
         taken, self._events = self._events, []
         return taken
 
@@ -136,7 +136,7 @@ class FeatureIds:
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
     def known(self, keys: Sequence[int]) -> np.ndarray:
-        """The ids, ascending, of those of some keys that are known."""
+        """The ids, ascending, of the keys that are known."""
         ids = self._lookup(np.array(keys, np.uint64))
         return np.unique(ids[ids > 0])
 
@@ -156,7 +156,7 @@ class FeatureIds:
         raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
 
     def _track(self) -> None:
-        """Have evidence of all features; those of which there was none so far are taken as seen once."""
+        """Begin to count evidence of all features; those without evidence so far are taken as seen once."""
         self._evidence = np.append(self._evidence, np.ones(self.keys.count - len(self._evidence)))
 
     def _count(self, ids: np.ndarray, words: Triplets, weight: np.ndarray | None) -> None:
@@ -227,8 +227,9 @@ class FeatureIds:
         return in_order(names_by_source, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
-        """Know the features of another dictionary, of which these are the arrays, too, after one's own and in its
-        order; ``columns`` (c,) has the numbers here of the columns there."""
+        """Add the features of another dictionary, given by its arrays, in its order.
+
+        ``columns`` (c,) has the numbers here of the columns there."""
         if self.keys.bits:
             return
         new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)

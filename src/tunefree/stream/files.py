@@ -29,7 +29,7 @@ ESCAPES = ("backslash", "quote")  # before a double quote in a quoted value of C
 
 
 class Partition(NamedTuple):
-    """A folder whose name is that of a column and its value."""
+    """A folder whose name has the form ``column=value``."""
 
     name: str
     text: str | None  # the value; None where it is missing
@@ -38,7 +38,7 @@ class Partition(NamedTuple):
 
 
 class TextFile(str):
-    """The name of a file of text, with what is said of the text."""
+    """The name of a text file, with options of the text."""
 
     encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int = LONGEST_LINE  # bytes
@@ -57,12 +57,12 @@ class TextFile(str):
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """The same file, of which something else is said."""
+        """The same file with other options."""
         return TextFile(str(self), **vars(self) | changes)
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """Files that paths, patterns (``*``, ``**``) and directories stand for, those of each in sorted order; "-" stays.
+    """The files of paths, patterns (``*``, ``**``) and directories, sorted for each of these; "-" stays.
 
     Hidden files of a directory are left out, and so are those that begin with an underscore, which cluster tools write.
     """
@@ -121,5 +121,5 @@ def _is_same(output: str | os.PathLike[str], file: str) -> bool:
 
 
 def display_name(file: str) -> str:
-    """What messages call a file."""
+    """The name of a file in messages."""
     return "standard input" if file == "-" else file

@@ -116,7 +116,7 @@ def names() -> list[str]:
 
 
 def titles() -> list[str]:
-    """What help texts call the formats, in alphabetical order."""
+    """The names of the formats in help texts, in alphabetical order."""
     return sorted((format.title for format in _formats), key=str.lower)
 
 

@@ -56,7 +56,7 @@ def _listed(schema: Any) -> list[str]:
 
 
 def _numbers_rows(column: Any) -> bool:
-    """Whether each number is that of the row before plus 1."""
+    """Whether each number is the number of the row before plus 1."""
     values = decoded(column)[:MOST_NUMBERED]
     if values.null_count or len(values) < 2:
         return False
@@ -118,7 +118,7 @@ def check_has_columns(frame: Any, name: str) -> None:
 
 
 def unmasked(array: Any) -> Any:
-    """An array in which what was masked is missing; anything else as it is."""
+    """An array whose masked values are missing; anything else unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if not np.ma.is_masked(array):
@@ -139,7 +139,7 @@ class _Stream:
         self.index = index_columns(self.reader.schema, lambda: self.first, kept)
 
     def batches(self, start: int, chunk_rows: int | None) -> Iterator[Any]:
-        """Those from a row on, cut to so many rows."""
+        """The batches from a row on, cut to a number of rows."""
         batch, self.first = self.first, None
         size = chunk_rows or rows_of_a_chunk(len(self.reader.schema))
         while batch is not None:
@@ -153,7 +153,7 @@ class _Stream:
         return self._step(lambda: next(iter(self.reader), None))
 
     def _step(self, step: Callable[[], Any]) -> Any:
-        """What a step of the source returns; whatever it raises, such as errors of a database, as a DataError."""
+        """The result of a step of the source; any exception, such as an error of a database, becomes a DataError."""
         try:
             return step()
         except Exception as error:

@@ -213,7 +213,7 @@ def _widened(arrow_type: Any) -> Any:
 
 
 def _grown(schema: Any, sampled: Any) -> Any:
-    """A schema, or a struct's fields, with the columns that rows add; those of nulls only are not known yet."""
+    """A schema, or a struct's fields, with the columns that rows add, except columns of nulls only."""
     types_by_name = {field.name: field.type for field in schema}
     for field in sampled:
         known = types_by_name.get(field.name)
@@ -277,7 +277,7 @@ def _inferred(name: str, value: Any) -> Any:
     except UnicodeEncodeError:  # in the value or the name
         raise _UnfitError(ascii(name), _HALF_A_PAIR) from None
     except (pa.ArrowException, OverflowError):
-        raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
+        raise _UnfitError(name, f"{shown(value)} is not of one type") from None
 
 
 def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -> Any:
@@ -295,13 +295,13 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
         if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
             return str(value)  # an identifier
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
-            raise _UnfitError(field.name, f"{_shown(value)} is not {expected}")
+            raise _UnfitError(field.name, f"{shown(value)} is not {expected}")
         if isinstance(value, dict):
             return {member.name: fitted(value.get(member.name), member.type) for member in to}
         if isinstance(value, list):
             return [fitted(item, to.value_type) for item in value]
         if pa.types.is_integer(to) and not (isinstance(value, int) and abs(value) < 2**63):
-            raise _UnfitError(field.name, f"{_shown(value)} is not a whole number of 64 bits")
+            raise _UnfitError(field.name, f"{shown(value)} is not a whole number of 64 bits")
         if pa.types.is_floating(to):
             return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
         if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
@@ -326,8 +326,13 @@ def _read(text: bytes) -> dict[str, Any]:
     return record
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """A value in a message, as JSON has it, but for the quotation marks of a string alone.
+
+    >>> shown([None, True]), shown("a")
+    ('[null, true]', "'a'")
+    """
+    text = repr(value) if isinstance(value, str) else json.dumps(value, default=repr)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 

@@ -1,4 +1,4 @@
-"""Which features belong to which part of which column.
+"""The features of each part of each column.
 
 A column of numbers or of categories is one part, and so are the words of a text. A column of dates has several: the
 days, and the codes of the year, the month, the weekday and the hour. Hashed features are one part together, since
@@ -64,7 +64,7 @@ class Layout(NamedTuple):
         return cls(parts, feature_parts, names, list(columns))
 
     def label(self, feature: int) -> str:
-        """What tells a code from the others of its part."""
+        """The label of a code within its part."""
         part, name = self.parts[self.feature_parts[feature]], self.names[feature]
         if part.kind == HASHED:
             return name

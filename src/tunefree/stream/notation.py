@@ -97,7 +97,7 @@ class Notation(NamedTuple):
         return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
-        """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
+        """The numbers; other strings must be null or a sign of a missing value, and become null."""
         present = without_signs(strings)
         plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
@@ -236,7 +236,7 @@ def _first(strings: Any) -> str:
 
 
 def codes_in(strings: Any) -> str:
-    """What makes codes of strings that look like numbers: leading zeros, or digits that float64 loses; else nothing.
+    """The reason why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def look_nearly_like_dates(strings: Any) -> bool:
 
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
-    """Timestamps of dates in a format, null where they are missing, and the places of what is no such date.
+    """Timestamps of dates in a format, null where they are missing, and the places of strings that do not match.
 
     Fractions of seconds, and ``UTC`` behind a date, need not be in the format.
     """
@@ -368,7 +368,7 @@ def _date_pattern(format: str) -> str:
 
 
 class Note(NamedTuple):
-    """What is to be said of the rows of a file."""
+    """A note on the rows of a file."""
 
     column: str
     problem: str
@@ -376,7 +376,7 @@ class Note(NamedTuple):
 
 
 class ColumnTypes(NamedTuple):
-    """What a user says about columns, instead of letting it be guessed.
+    """Types of columns that a user declares, so that they are not guessed.
 
     The ``decimal`` mark and the ``thousands`` of numbers that are written as texts; ``na_values`` that stand for a
     missing value, beside what always does; columns that are ``numeric`` or ``categorical``, and columns of dates, each
@@ -399,7 +399,7 @@ class ColumnTypes(NamedTuple):
         return Notation(decimal, self.thousands or "")
 
     def dates(self, names: Sequence[str]) -> dict[str, str | None]:
-        """The formats of columns of dates, of which there are these; names may have equal signs of their own."""
+        """The formats of columns of dates; names of columns may contain equal signs."""
         formats: dict[str, str | None] = {}
         for text in self.date:
             before, percent, fields = text.partition("%")

@@ -1,4 +1,4 @@
-"""What training saw of each column, in bounded memory, and how rows that are predicted differ from it.
+"""Profiles of the columns of training data, in bounded memory, and how rows that are predicted differ from them.
 
 Of a column there are kept how often it was present, its smallest and its largest number, and its values in a sample
 of the rows, the same for all columns: the rows whose numbers, times the golden ratio, have the smallest fractions. They
@@ -39,7 +39,7 @@ _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} f
 
 
 class Seen(NamedTuple):
-    """What a column holds in a row, as :class:`tunefree.stream.columns.Observed` has it of many."""
+    """The value of a column in a row; :class:`tunefree.stream.columns.Observed` is the same for many rows."""
 
     is_missing: bool
     number: float  # NaN where there is none
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
 
 def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
-    """What columns hold in some rows, of what each holds in each row."""
+    """The values of columns in some rows, from the values in each row."""
     observed = []
     for seen_by_column in zip(*seen_by_row, strict=True):
         missing, numbers, values = map(np.array, zip(*seen_by_column, strict=True))
@@ -57,7 +57,7 @@ def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
 
 
 class Profile:
-    """What rows hold, column by column; columns that come later are added at the end."""
+    """A profile of rows, column by column; columns that come later are added at the end."""
 
     def __init__(self, n_columns: int = 0) -> None:
         self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
@@ -113,8 +113,9 @@ class Profile:
         return values[values < np.inf]
 
     def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of another profile, of which :meth:`save` gave the arrays; ``places`` (c,) has the numbers here
-        of the columns there."""
+        """Add the rows of another profile, given by the arrays of :meth:`save`.
+
+        ``places`` (c,) has the numbers here of the columns there."""
         other = Profile.restore(arrays, len(places))
         self._widen(int(places.max(initial=-1)) + 1)
         self.rows += other.rows
@@ -133,8 +134,9 @@ class Profile:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Profile:
-        """The profile of which :meth:`save` gave the arrays, one of no rows where there are none; a ModelError if they
-        are not of so many columns."""
+        """The profile from the arrays of :meth:`save`; without arrays, a profile of no rows.
+
+        A ModelError if the number of columns differs."""
         profile = cls(n_columns)
         if "profile.counts" in arrays:
             names = "counts", "ranges", "keys", "values"
@@ -178,7 +180,7 @@ class Comparison:
         self._waiting: list[Sequence[Seen]] = []  # rows that were predicted one by one
 
     def add_seen(self, seen: Sequence[Seen], file: str) -> None:
-        """Add a row of a request, of which all is known; such rows are looked at together."""
+        """Add a row of a request; such rows are compared together."""
         if not (self.here.rows or self._waiting):
             self.first = file, 1
         self._waiting.append(seen)
@@ -239,7 +241,7 @@ class Comparison:
                 _add(odd, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
 
     def note(self, bad: BadRows) -> None:
-        """Note what is odd about all rows."""
+        """Note the oddities of all rows."""
         if self._waiting:
             self._look()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
@@ -264,7 +266,7 @@ class Comparison:
             bad.note(problem, *self.first, rows=self.here.rows)
 
     def _is_no_chance(self, place: int, count: int) -> bool:
-        """Whether exchangeable rows hardly have so many values of a column beyond those of training.
+        """Whether the number of values outside the range of training is significant for exchangeable rows.
 
         With n values in training and m here, the k largest are all from here with a probability of at most (m / (n +
         m))^k, and so are a of the largest and k - a of the smallest ones.
@@ -304,7 +306,7 @@ def _shown(column: Any, number: float) -> str:
 
 
 def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, row: int) -> None:
-    """Count rows with an odd value of a column, of which the first has a number in a file."""
+    """Count rows with an odd value of a column, with the number of the first in its file."""
     rows = odd.setdefault(column, _Rows(file, row))
     rows.row = min(rows.row, row) if rows.file == file else rows.row
     rows.count += count
@@ -363,7 +365,7 @@ def differing(learned: Profile, here: Profile) -> list[int]:
 
 
 def most_by_chance(n: int, n_columns: int, level: float) -> float:
-    """What the largest difference of no column exceeds with a probability of 1 - level, if rows are exchangeable.
+    """A bound that no column exceeds with probability 1 - level, if rows are exchangeable.
 
     The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
     2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).

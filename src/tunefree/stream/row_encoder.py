@@ -1,4 +1,4 @@
-"""The encoder of rows that are dicts: those of requests, and of frames of one row.
+"""The encoder of rows that are dicts: rows of requests, and frames of one row.
 
 Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
 nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
@@ -37,7 +37,7 @@ _FIRST = np.zeros(1, np.intp)
 
 
 class _Features(NamedTuple):
-    """What a column makes of a value."""
+    """The features of a value of a column."""
 
     numbers: list[float]
     codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
@@ -80,7 +80,7 @@ class RowEncoder:
         ]
 
     def follow(self, encoder: Any) -> RowEncoder:
-        """That of an encoder as it is now, with all that is remembered and holds still."""
+        """The row encoder of an encoder as it is now, with the remembered values that still hold."""
         keys = encoder.ids.keys
         is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
         if encoder is self.encoder and is_same and len(encoder.columns) == len(self._described):
@@ -105,7 +105,7 @@ class RowEncoder:
         return _block_of(encoded), [[features.seen for features in row] for row in encoded]
 
     def _features(self, place: int, value: Any) -> _Features | None:
-        """What a column makes of a value; None if it is not foreseen."""
+        """The features of a value of a column; None if the encoder of tables has to encode the row."""
         (low, high), known, kind = self._limits[place], self._known[place], type(value)
         if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
             return _Features([float(value)], [], [], Seen(False, value, value))
@@ -121,7 +121,7 @@ class RowEncoder:
         return features
 
     def _encoded(self, place: int, value: Any) -> _Features | None:
-        """What a column makes of a value, by the encoder of tables; None if it is not foreseen."""
+        """The features of a value by the encoder of tables; None if it has to encode the whole row."""
         column, faults = self.encoder.columns[place], Faults()
         if value is _ABSENT:
             return _NOTHING if column.since else None

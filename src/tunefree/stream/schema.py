@@ -134,7 +134,7 @@ class Inference:
         return _BY_FAMILY[kind](name, self.arrays[name])
 
     def is_empty(self, name: str) -> bool:
-        """Whether a column has no values, and no type that would tell what they are."""
+        """Whether a column has no values, and no type of values either."""
         array = self.strings.get(name, self.arrays[name])
         return family(array.type) in ("string", "null") and array.null_count == len(array)
 
@@ -162,7 +162,7 @@ class Inference:
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
-        """What strings look like."""
+        """The kind of column that strings look like."""
         strings = self.strings[name]
         if looks_like_text(strings):
             return Text(name)
@@ -196,7 +196,7 @@ class Inference:
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:
-        """A category, and what it may be else."""
+        """A category, and the doubt about it, if there is one."""
         strings = self.strings[name]
         codes, rare = codes_in(strings), _rare_word(strings, self.continental)
         doubt: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ def values_of_texts(
 
 
 def _codes_of(numbers: Any, texts: Any) -> str:
-    """What makes codes of texts that are numbers: as :func:`tunefree.stream.notation.codes_in` has it, or nothing."""
+    """The reason why texts that are numbers are codes, see :func:`tunefree.stream.notation.codes_in`; or empty."""
     first = blank_to_null(texts[:_FIRST], NULLS)
     if first.null_count < len(first) and not is_whole(first):
         return ""
@@ -303,7 +303,7 @@ def _rare_word(strings: Any, continental: bool) -> str | None:
 
 
 def _fitting(strings: Any, notation: Notation) -> Any:
-    """Which strings, few of which may be different, are numbers in a notation; null where they are."""
+    """A mask of the strings that are numbers in a notation, null where they are null; few strings may differ."""
     encoded = strings.dictionary_encode()
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
 
@@ -355,8 +355,8 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass
 class Further:
-    """What an encoder does with columns that it does not know, but for those that are ``ignored``. Types of later
-    columns that have no features are ``left_out``; ``rows`` counts those of the stream so far."""
+    """The handling of columns that an encoder does not know, except ``ignored`` columns. ``left_out`` has the types of
+    later columns without features; ``rows`` counts the rows of the stream so far."""
 
     ignored: list[str]
     decimal: str | None = None
@@ -472,9 +472,10 @@ def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
 
 
 def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
-    """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them,
-    by a sample of its rows; without, only what the user says counts. A DataError if that is a date of what is no column
-    of dates."""
+    """An encoder that shares its features with another, and reads numbers and dates in the notation of a file.
+
+    The notation is inferred from a sample of its rows; without a sample only the options of the user count. A
+    DataError if they declare dates for a column that has none."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.core.schema import Length
 from tunefree.stream.arrays import bytes_of, is_missing, to_numpy
 from tunefree.stream.columns import (
     Array,
@@ -127,7 +128,7 @@ class Vector(Column):
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
 
-    def __init__(self, name: str, width: int = 0) -> None:
+    def __init__(self, name: str, width: Length = 0) -> None:
         self.name, self.width, self.seed = name, width, hash_name("[number]", hash_name(name))
 
     def names(self) -> list[str]:

@@ -84,10 +84,9 @@ class Source:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
 
-    @property
-    def has_fixed_columns(self) -> bool:
-        """Whether all its rows have the columns of the first ones."""
-        return self.format is None or (len(self.files) == 1 and self.format != "json")
+    def names_in(self, files: Sequence[str]) -> list[str]:
+        """The names of the columns of some of its files, of JSON those of the first lines."""
+        return tables.names_in(files, self.format, Options(self.delimiter)) if files else []
 
     def chunks(
         self,
@@ -110,7 +109,7 @@ class Source:
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
-        """A new encoder; that of a table takes its columns from the first chunk, as ``TableEncoder.infer`` does."""
+        """A new encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
             return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)

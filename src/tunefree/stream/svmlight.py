@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.tokens import (
@@ -82,7 +83,7 @@ class SvmlightEncoder(tokens.LineEncoder):
 
     messages = _MESSAGES
 
-    def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
+    def __init__(self, hash_bits: HashBits = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
         self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
         self.has_queries, self._is_new = False, True
@@ -95,7 +96,7 @@ class SvmlightEncoder(tokens.LineEncoder):
         return encoder
 
     def ids_of(self, columns: np.ndarray, learning: bool = False) -> np.ndarray:
-        """The features of columns from 0, the first of which has the smallest index; 0 for one never learned."""
+        """The features of columns from 0 on, the first having the smallest index; 0 for one never learned."""
         indices = columns.astype(np.uint64) + np.uint64(not self.zero_based)
         self.keys, ids = dictionary.lookup(self.keys, indices, learning)
         return ids
@@ -209,7 +210,7 @@ def _read_entries(data, place, k, output, longs, largest):
 
 
 def _repeats(keys, seen, seed, start, stop):
-    """Whether a key occurs twice among those of a row; ``seen`` is a table of any content."""
+    """Whether a key occurs twice in a row; ``seen`` is a hash table with any content."""
     mask = table_mask(stop - start)
     seen[: np.int64(mask) + 1] = 0
     repeated = False

@@ -122,6 +122,17 @@ def sample_of(files: Sequence[str], format: str | None, options: Options) -> Chu
     return with_partitions(chunk, files[0], options, BadRows())
 
 
+def names_in(files: Sequence[str], format: str | None, options: Options) -> list[str]:
+    """The names of the columns of files, as their first lines or their schemas have them, each once."""
+    reader, names = _reader_of(files, format), dict[str, None]()
+    for file in files:
+        table = reader.schema(file, options).empty_table()
+        while any(pa.types.is_struct(field.type) for field in table.schema):
+            table = table.flatten()
+        names |= dict.fromkeys(table.schema.names)
+    return list(names)
+
+
 def rows_of_a_chunk(n_columns: int) -> int:
     """Rows that fill a chunk of constant memory."""
     return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))

@@ -121,7 +121,7 @@ def not_utf8(file: str) -> DataError:
 
 
 class Start(NamedTuple):
-    """What comes before the header."""
+    """The lines before the header."""
 
     size: int = 0  # bytes
     separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
@@ -129,7 +129,7 @@ class Start(NamedTuple):
 
 
 def start_of(window: bytes) -> Start:
-    """What comes before the header at the beginning of a text, which is long enough to hold the next two lines.
+    """The lines before the header at the beginning of a text, which is long enough to hold the next two lines.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str,
 
 
 def _header_of(text: ByteStream, delimiters: str) -> tuple[Start, int]:
-    """What comes before the header, and the bytes up to the end of its line."""
+    """The lines before the header, and the bytes up to the end of its line."""
     size = 1 << 13
     while True:
         window = text.peek(size)

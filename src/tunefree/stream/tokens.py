@@ -1,4 +1,4 @@
-"""What svmlight and Vowpal Wabbit text share: the encoder of lines, numbers, and features that training never saw."""
+"""The common part of svmlight and Vowpal Wabbit text: the encoder of lines, numbers, and unknown features."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")  # where one 
 
 
 class Output(NamedTuple):
-    """What a tokenizer writes; it allocates nothing itself."""
+    """The output arrays of a tokenizer, which allocates nothing itself."""
 
     reals: Annotated[np.ndarray, "float64[rows, 2]"]  # label, weight
     integers: Annotated[np.ndarray, "int64[rows, 4]"]  # line, entries so far, start and stop of the tag
@@ -177,7 +177,7 @@ class LineEncoder:
         return dictionary.n_features(self.keys)
 
     def names(self) -> list[str]:
-        """Names by feature id: those of the features, or numbered buckets where the features are hashed."""
+        """Names by feature id; where features are hashed, numbers of buckets."""
         hashed = [f"(hash {i})" for i in range(1 << self.keys.bits)] if self.keys.bits else None
         return ["(constant)", *(self._known_names() if hashed is None else hashed)]
 
@@ -470,7 +470,7 @@ def table_mask(size):
 
 
 def first_slot(key, seed, mask):
-    """Where the search for a key begins in the table of a row; ``seed`` is that of the process."""
+    """The place where the search for a key begins in the table of a row; ``seed`` is the seed of the process."""
     return mix(key ^ seed) & mask
 
 
@@ -512,7 +512,7 @@ def merge_entries(
 
 
 class UnknownFeatures:
-    """Counts what is unknown in rows that are predicted, of the ``names`` of the known features by id."""
+    """Counts unknown features in rows that are predicted; ``names`` has the known features by id."""
 
     def __init__(self, names: list[str]) -> None:
         self.names, self.is_seen = names, np.zeros(len(names), bool)
@@ -522,7 +522,7 @@ class UnknownFeatures:
     def add(
         self, ids: np.ndarray, ends: np.ndarray, file: str, numbers: np.ndarray, name_of: Callable[[int], str]
     ) -> None:
-        """Add rows of these features, 0 for unknown ones; ``ends`` has where those of each row end."""
+        """Add rows of these features, 0 for unknown ones; ``ends`` has the end of each row."""
         unknown, sizes = np.flatnonzero(ids == 0), np.diff(ends, prepend=0)
         self.entries, self.unknown = self.entries + len(ids), self.unknown + len(unknown)
         self.is_seen[ids] = True
@@ -534,7 +534,7 @@ class UnknownFeatures:
                 self.rows.note(Reason(problem, "", int(is_odd.sum()), file, int(numbers[is_odd.argmax()])))
 
     def note(self, bad: BadRows) -> None:
-        """Note what is odd about all rows."""
+        """Note the oddities of all rows."""
         examples, absent = list(self.examples)[:MOST_EXAMPLES], np.flatnonzero(~self.is_seen[1:]) + 1
         some = SOME.format(", ".join(examples))
         if 0 < len(absent) <= MOST_EXAMPLES:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.keys import finish, fold, load
@@ -88,7 +89,7 @@ class VWEncoder(tokens.LineEncoder):
 
     messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True
 
-    def __init__(self, hash_bits: int = 0) -> None:
+    def __init__(self, hash_bits: HashBits = 0) -> None:
         super().__init__(hash_bits)
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
@@ -215,7 +216,7 @@ def _read_head(data, place, bar, numbers, longs):
 
 
 def _head_error(numbers, count, labelled):
-    """What is wrong with the numbers before the bar."""
+    """The error in the numbers before the bar."""
     if count == 0 and labelled:
         return _NO_LABEL
     if count > 1 and numbers[1] < 0:

@@ -38,7 +38,7 @@ def forms_in(data: np.ndarray) -> np.ndarray:
 
 @cache
 def forms(size: int = 4) -> np.ndarray:
-    """What each character becomes in words, as the Unicode database of this Python has it, (0x110000,) uint32.
+    """The character in words of each character, by the Unicode database of this Python, (0x110000,) uint32.
 
     It is 0 for characters that separate words. Else it is the code of the character in lower case (if that is a single
     character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
@@ -75,8 +75,8 @@ class Counts(NamedTuple):
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """Count the words and pairs of texts that lie one after the other in UTF-8, as Arrow keeps them: text i is
-    ``data[offsets[i] : offsets[i + 1]]``. The seed is that of the keys."""
+    """Count the words and pairs of words of texts in UTF-8, in the layout of Arrow: text i is
+    ``data[offsets[i] : offsets[i + 1]]``. The seed is the seed of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them

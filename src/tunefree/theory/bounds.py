@@ -1,4 +1,4 @@
-"""What the theorems of the papers say of a learner, from the state that it has after one pass.
+"""Regret bounds of the papers, computed from the state of a learner after one pass.
 
 All theorems assume slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with
 Lipschitz constant L must first be divided by L. The bounds as they are printed, from the rows of a stream, are those of

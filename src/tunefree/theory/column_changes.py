@@ -39,7 +39,7 @@ RARE = -1  # code of the rare categories together
 
 
 class Bin(NamedTuple):
-    """What a bin holds."""
+    """A bin of the values of a column."""
 
     kind: str  # "numbers", "category", "rare" for the rare categories together, or "missing"
     low: float | None = None  # the smallest and the largest number; a category is its own
@@ -61,7 +61,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed between rows before and after."""
+    """The columns that changed between rows before and after."""
 
     rows_before: int
     rows_after: int
@@ -70,7 +70,7 @@ class Comparison:
 
 
 class _Test(NamedTuple):
-    """What differs between two samples."""
+    """A test of the difference between two samples."""
 
     statistic: float  # equation (2)
     degrees: int  # of its chi-square distribution; 0 where there is no test
@@ -78,14 +78,14 @@ class _Test(NamedTuple):
     error: float
 
     def is_beyond(self, level: float) -> bool:
-        """Whether that is more than chance would let it."""
+        """Whether the difference is significant at a level."""
         from scipy.special import chdtrc  # which takes as long to import as a small training takes
 
         return self.degrees > 0 and bool(chdtrc(self.degrees, self.statistic) <= level)
 
 
 def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category: list[bool]) -> Comparison:
-    """What changed between two samples of rows (n, c) and (m, c), of which the first column is the target.
+    """The columns that changed between two samples of rows (n, c) and (m, c); the first column is the target.
 
     MISSING is missing; categories are numbers without an order. No column is compared if a sample has fewer than FEWEST
     rows.
@@ -123,7 +123,7 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
 def _with_bin(
     change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, is_rare: bool, n: int
 ) -> Change:
-    """A change with the bin in which shares differ most; whether the first bin is that of the rare categories."""
+    """The change with the bin whose share differs most; ``is_rare`` says that bin 0 holds the rare categories."""
     x, y = _counts(codes, BINS + 1, n)
     p, q = x / x.sum(), y / y.sum()
     b = int(np.argmax(np.abs(p - q)))

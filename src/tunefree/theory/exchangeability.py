@@ -39,7 +39,7 @@ SORTED = 0.1  # neighbours differ less than so many times as often as in a rando
 
 
 class Finding(NamedTuple):
-    """What the order of the rows implies for the targets."""
+    """How the targets depend on the order of the rows."""
 
     log_evidence: float  # natural logarithm of the average fortune
     changes: int  # neighbours that differ, of those that were looked at
@@ -98,7 +98,7 @@ class TargetSample(Part):
             self.spaced, self.stride = self.spaced[::2], 2 * self.stride
 
     def finding(self) -> Finding:
-        """What the order implies, for the rows so far."""
+        """The dependence of the targets on the order, for the rows so far."""
         samples = [self.spaced] if self.stride == 1 else [self.spaced, self.first]
         counts = PARTS if self.numbers else (0,)
         logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]

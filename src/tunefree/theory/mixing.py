@@ -1,4 +1,4 @@
-"""What the mixture of a pool loses at most: against its base, its corrections, and fixed weights on its members.
+"""Upper bounds on the loss of the mixture of a pool, relative to its base, its corrections and fixed weights.
 
 The rule is :mod:`tunefree.mixing`. In round t each of N = 3 candidates predicts: the base, and two corrections that
 begin at it. Candidate c has weight v_tc, v_1c = 1 / N, and loss l_tc >= 0; what is predicted has loss l_t. The round
@@ -98,7 +98,7 @@ N_CANDIDATES = 3
 
 
 def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
-    """C(s, T): what mix losses of rounds s to T exceed those of one of n candidates by at most, in units of the losses.
+    """C(s, T): bound on the mix losses of rounds s to T minus the losses of a candidate of n, in units of the losses.
 
     >>> interval_cost(1, 1) == math.log(3)
     True
@@ -113,7 +113,7 @@ def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
 
 
 def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
-    """By how much the loss of a mixture exceeds that of each of n candidates at most (Theorem 1), in units of the loss.
+    """Bound on the loss of a mixture minus the loss of any of n candidates (Theorem 1), in units of the loss.
 
     It learned T rounds, and has an account (:class:`tunefree.mixing.bases.Account`).
 

@@ -1,4 +1,4 @@
-"""A test of whether losses rise along a stream, and from which row on: where what is to be learned drifts.
+"""A test of whether losses rise along a stream, and from which row on. A rise is a sign of drift.
 
 Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform, whatever
 came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b (Vovk, Gammerman,
@@ -86,7 +86,7 @@ class Place(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Rows whose losses were tested, and what was seen."""
+    """Rows whose losses were tested, and the rises among them."""
 
     rows: np.ndarray  # (n,) int64: their numbers among those that were added
     rises: list[tuple[int, int, Rise | None]]  # how many of these rows made it sure, its length, and it if it is kept
@@ -178,7 +178,7 @@ class LossRises(Part):
         return [rise for rise in self.rises[:-LATEST] if rise.row == self.largest[1]] + self.rises[-LATEST:]
 
     def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
-        """Keep those of the rises that are large enough to matter, and of these the largest and the latest."""
+        """Keep the largest and the latest of the rises that are large enough to matter."""
         sums = RiseSums(*records.T)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums.loss / sums.weight
@@ -230,7 +230,7 @@ def follow(
     start: Annotated[np.ndarray, "float64[4]"],
     scales: Annotated[np.ndarray, "float64[2]"],
 ) -> None:
-    """Bet on losses, and anew after each rise that is sure, up to the last one of which there is room for a record.
+    """Bet on losses. Betting begins anew after each significant rise, until the record of rises is full.
 
     ``progress`` becomes how many losses these are, the latest of least gain, and the number of records.
     """

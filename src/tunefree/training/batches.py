@@ -28,11 +28,11 @@ MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned
 
 
 def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
-    """The rows of a batch, and before them those that waited, of which some of groups may wait again.
+    """The rows of a batch after the waiting rows; rows of an unfinished group wait again.
 
-    They are cut where features are forgotten before a row, where so many usable rows have come, if that is above 0, and
-    where there are many classes; each part when those before are learned. What is due after the batch comes with the
-    last part.
+    They are cut where features are forgotten before a row, after ``interval`` usable rows if it is above 0, and
+    where there are many classes. Each part is made once the parts before it are learned. Events after the batch come
+    with the last part.
     """
     waiting, trained.held = trained.held, None
     if waiting is not None and waiting.file == batch.file:

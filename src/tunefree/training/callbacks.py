@@ -1,4 +1,4 @@
-"""What is called as a training goes on: a progress bar, the checkpoint, notes of what was learned, a user's own."""
+"""Callbacks of a training: a progress bar, the checkpoint, notes on the columns, a user's own."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ class Step(NamedTuple):
 
 
 class Callback:
-    """Does nothing; a callback defines those of its methods that it needs.
+    """A callback that does nothing; subclasses define the methods that they need.
 
     Attributes
     ----------
     may_end : bool
         Whether ``step`` may end a pass. Rows of files are read ahead only where no callback may.
+    points : sequence of int
+        Rows of a pass, in ascending order, after which ``fit`` and ``partial_fit`` call ``step``, beside their pieces.
 
     Examples
     --------
@@ -42,12 +44,13 @@ class Callback:
     """
 
     may_end = True
+    points: Sequence[int] = ()
 
     def begin(self, trained: Any, source: Any) -> None:
         """Training begins, or is resumed, with this model; the source is None where rows are in memory."""
 
     def step(self, trained: Any, step: Step) -> bool | None:
-        """A batch was learned. If it returns True, the training ends here, and what was learned stays."""
+        """A batch was learned. If the method returns True, the training ends here with the model so far."""
         return None
 
     def end(self, trained: Any) -> None:
@@ -59,7 +62,10 @@ def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
     if callbacks is None:
         return ()
     if not isinstance(callbacks, Sequence) or not all(isinstance(callback, Callback) for callback in callbacks):
-        raise ModelError("`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback")
+        raise ModelError(
+            "`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback; leave out "
+            "those of other packages: early stopping is not needed, and verbose=True and history() tell of the pass"
+        )
     return callbacks
 
 

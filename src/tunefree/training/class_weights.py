@@ -60,7 +60,7 @@ def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None
 
 
 def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
-    """What the weights (n,) of rows with these labels are multiplied by; 1 for classes that are not named.
+    """Factors (n,) of the weights of rows with these labels; 1 for classes that are not named.
 
     >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
     array([1., 5., 1.])

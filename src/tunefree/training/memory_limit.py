@@ -67,7 +67,7 @@ def model_bytes(model: Model) -> int:
 
 
 def _feature_bytes(model: Model, room: int = 0) -> int:
-    """Bytes of what is kept of features; only of what has room for so many, and will grow with their number."""
+    """Bytes of statistics of features; with ``room``, only of arrays with at least this capacity, which grow."""
     parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
     parts.append(model.record.evidence)
     return sum(size_of(part, room) for part in parts)
@@ -160,9 +160,9 @@ class MemoryLimit:
         give up."""
         if not self.limit:
             return
-        needed = self._needed(model, n_features)
+        needed, lines = self._needed(model, n_features), list[str]()
         while needed > self.limit and model.pool is not None and (name := model.pool.put_to_sleep()) is not None:
-            self.tell(
+            lines.append(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
                 f"{shown(self.limit)} of `memory_limit`: goes on without {name}"
             )
@@ -173,6 +173,8 @@ class MemoryLimit:
                 "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
                 f"{self._remedy}"
             )
+        for line in lines:
+            self.tell(line)
         if needed > self._announced:
             self._announced = 2.0 * needed
             hint = "`hash_bits` bounds their number"

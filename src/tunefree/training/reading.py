@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import NEAR, DataError, alike, listed
 from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
@@ -44,7 +44,7 @@ _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read a
 
 
 class Reading(NamedTuple):
-    """A source of which the first batch has been read."""
+    """A source after its first batch was read."""
 
     task: str
     classes: list[Any]  # labels of the first batch, sorted; none in regression
@@ -88,17 +88,19 @@ def begin(
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    _check_ignored(source, plan, first, bad)
+    if source.kind == TABLE:
+        _check_ignored(source, plan, first, bad)
+        _note_unused(source, plan.column_types, encoder, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
         trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
-        encoder.ids.limit(most_features(*_problem(plan, trial, trial_bad)[:2]))
+        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
     encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
-    task, classes, guess, batch = _problem(plan, batch, bad)
+    task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
@@ -114,8 +116,8 @@ def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, 
     return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
 
 
-def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
-    """The task, the classes and what guessed the task, of first rows; and those of them whose class is named."""
+def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
+    """The task, the classes and the guess of the task from the first rows; and the rows whose class is named."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
         guess = Guess("classification", "classes that are named")
@@ -129,20 +131,41 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
 
-def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:
-    """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
-    if not plan.ignore:
-        return
+def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
+    """Raise a DataError if a column to leave out is none; it is only noted if it may come later and is not spelt like
+    another one."""
     from tunefree.stream.encoder import check_name
     from tunefree.stream.schema import is_among
 
-    for name in plan.ignore:
-        if any(is_among(column, [name]) for column in first.data.schema.names):
-            continue
-        if source.has_fixed_columns:
-            check_name("ignored", name, first.data.schema.names, first.file)
-        problem = "is to be ignored, and is not among the columns of the first rows"
-        bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
+    names = first.data.schema.names
+    absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
+    may_come = source.format == "json" or "-" in source.files[1:]
+    later = source.names_in(source.files[1:]) if absent and not may_come else []
+    for name in absent:
+        if not may_come or alike(name, names, NEAR) is not None:
+            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
+        else:
+            problem = "is to be ignored, and is not among the columns of the first rows"
+            bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
+
+
+def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
+    """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
+    from tunefree.stream.schema import without
+
+    columns, unused = rows.data.columns, list[str]()
+    if source.format != "json":  # there they were read as null
+        unused = [
+            f"`na_values={text!r}`"
+            for text in types.na_values
+            if all(without(column, [text]).null_count == column.null_count for column in columns)
+        ]
+    if not encoder.notations and not any(getattr(column, "notation", None) for column in encoder.columns):
+        unused += ["`decimal=','`"] if types.decimal == "," else []  # plain numbers have a point
+        unused += [f"`thousands={types.thousands!r}`"] if types.thousands else []
+    for option in unused:
+        problem = f"{option} fits none of the {rows.data.num_rows:,} rows looked at"
+        bad.note(problem, rows.file, 0, "", 0, "leave it out if it is not meant for others")
 
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
@@ -199,17 +222,22 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
+    from tunefree.stream.encoder import unknown
     from tunefree.stream.schema import as_written
 
-    sample = source.sample(Options())
-    if sample is not None:
-        adapted = as_written(encoder, sample, source.column_types)
+    names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
+    sample, chunks = source.sample(Options()), None
+    if sample is None:
+        chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
+        if (sample := next(chunks, None)) is None:
+            return encoder, chunks
+    adapted = as_written(encoder, sample, source.column_types)
+    _note_unused(source, source.column_types, adapted, sample, bad)
+    if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
+        bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
+    if chunks is None:
         return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
-    chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
-    first = next(chunks, None)
-    if first is None:
-        return encoder, chunks
-    return as_written(encoder, first, source.column_types), _followed(first, chunks)
+    return adapted, _followed(sample, chunks)
 
 
 def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
@@ -256,8 +284,8 @@ def encoded(
 
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
-    must not know of rows that come after it. An error that ends them comes last."""
+    """Chunks with the tally of their unreadable rows. These are counted when the chunk is finished: a checkpoint must
+    not count later rows. An error that ends the chunks comes last."""
     chunk: Any = None
     while not isinstance(chunk, DataError):
         kept, bad.tally = bad.tally, Tally()
@@ -285,7 +313,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items, of which a thread reads ``depth`` before they are asked for: reading and learning overlap.
+    """The same items; a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
     An exception of the iterator is raised here, after the items before it. ``stop``: through which items come. Once it
     was asked, and no item waits, Stopped is raised. ``idle``: called now and then, as long as the thread waits for
@@ -341,7 +369,7 @@ def _end_readers() -> None:
 
 
 def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
-    """What comes next out of a queue."""
+    """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
@@ -363,7 +391,11 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
-        label = model.classes[0]
-        numeric = isinstance(label, int | float) and not isinstance(label, bool)
-        remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
-        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)
+        raise one_class(model.classes[0], source)
+
+
+def one_class(label: Any, source: Source) -> DataError:
+    """The error where all rows have the same label."""
+    numeric = isinstance(label, int | float) and not isinstance(label, bool)
+    remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
+    return DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

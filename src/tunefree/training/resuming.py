@@ -116,10 +116,10 @@ class Interval(NamedTuple):
         written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
         if written is None or isinstance(text, bool):
             raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
+        if text != 0 and float(written[1] or written[2]) == 0.0:
+            raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
         if written[1] is not None:
             return cls(rows=int(written[1]))
-        if float(written[2]) == 0.0:
-            raise ModelError(f"`save_every` must be a time above 0, not {text!r}; leave it out to save at the end")
         return cls(seconds=float(written[2]) * UNITS[written[3]])
 
 
@@ -162,7 +162,7 @@ class Checkpoints(Callback):
         return True
 
     def load(self, source: Source, plan: Plan) -> Trained:
-        """The training to go on with; what has grown since it was saved is told, where its new rows will be learned.
+        """The training to go on with; files that have other rows after those learned are told.
 
         Raises a ModelError if it is of another plan, complete, or of data that have changed before the place to go on
         from.
@@ -179,21 +179,20 @@ class Checkpoints(Callback):
         if not before:
             return trained
         changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
-        shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
         self._running = running = RunningDigests(source)
         for i, size in enumerate(progress.read[: len(now)]):
             running.take(i, size)
         differ = (running.sizes, running.digests) != (progress.read, progress.read_digests)
         is_passed = any(i < progress.position.file for i in changed)
-        if differ or shrunk or is_passed or (plan.shuffle and changed):
+        if differ or len(now) < len(before) or is_passed or (plan.shuffle and changed):
             problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
             remedy = "remove it to begin anew, or give the data of the first run"
             raise ModelError(f"{self.path}: {problem}; {remedy}")
         passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
         for i in changed:
             added = now[i] - (before[i] if i < len(before) else 0)
-            grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
-            self.tell(f"{grown}; its new rows are learned as well{passed}")
+            change = f"{abs(added):,} bytes {'more' if added > 0 else 'less'} than at the checkpoint"
+            self.tell(f"{source.files[i]} has {change}; its rows from there on are learned as they are now{passed}")
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:

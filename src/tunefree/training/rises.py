@@ -65,7 +65,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
 
 
 def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
-    """The targets of some rows as numbers: those of classes, where labels are predicted."""
+    """The targets of some rows as numbers; labels become numbers of classes."""
     if trained.model.task == "regression":
         return np.asarray(y[rows], float)
     return np.asarray(trained.model.codes(Labels(y.values, y.codes[rows]))[0], float)
@@ -190,7 +190,7 @@ def _column(key: int, trained: Trained, layout: Layout) -> str:
 
 
 def _bin_named(key: int, content: Bin, trained: Trained, layout: Layout) -> str:
-    """What a bin of a column holds, in words."""
+    """The values of a bin of a column in words."""
     kind, low, high = content
     if low is None:
         return "rare categories" if kind == "rare" else MISSING

@@ -1,4 +1,4 @@
-"""What columns seem to be beside their values: row numbers, identifiers, times that only grow, leaks of the target."""
+"""Roles that columns seem to have: row numbers, identifiers, times that only grow, leaks of the target."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Values(NamedTuple):
 
     @property
     def present(self) -> np.ndarray:
-        """Those that are not missing."""
+        """The numbers that are not missing."""
         return self.numbers[~np.isnan(self.numbers)]
 
 
@@ -99,7 +99,7 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 
 
 def first_findings(reading: Reading) -> list[Finding]:
-    """What the first rows tell of the target and of the columns."""
+    """Findings about the target and the columns from the first rows."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
     findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
     if target is not None:
@@ -117,7 +117,7 @@ def nearly_numbers(encoder: Any) -> set[str]:
 
 
 def shortened(findings: list[Finding]) -> list[Finding]:
-    """Findings of which those beyond a few of one kind are told together."""
+    """Findings, of which further ones of a kind are combined into one."""
     shown: list[Finding] = []
     for kind in dict.fromkeys(finding.kind for finding in findings):
         alike = [finding for finding in findings if finding.kind == kind]
@@ -130,7 +130,7 @@ def shortened(findings: list[Finding]) -> list[Finding]:
 
 
 def doubts_of_target(reading: Reading) -> list[Finding]:
-    """What is doubtful about the task that the target suggests."""
+    """Findings about the target that make its task doubtful."""
     guess = reading.guess
     name = "" if reading.first is None else str(reading.encoder.target)
     if guess is not None and guess.task == "regression" and (most := largest_count(reading.target)) is not None:
@@ -175,8 +175,8 @@ def first_values(reading: Reading) -> dict[str, Values]:
 
 
 def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
-    """Those columns of an encoder that all of some tables have, by name, without texts and lists; ``usable`` (n,) are
-    rows to keep."""
+    """The columns of an encoder that all tables have, by name, without texts and lists; ``usable`` (n,) masks rows to
+    keep."""
     values = {}
     for column in encoder.columns:
         arrays = arrays_of(encoder, tables, column.name)
@@ -187,7 +187,7 @@ def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[
 
 
 def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
-    """A column of those of some tables that have it, as an encoder takes it."""
+    """A column, in each of the tables that have it, as an encoder takes it."""
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
     return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
@@ -324,7 +324,7 @@ def _misses(values: Values | None, target: np.ndarray, is_classes: bool, learned
 
 
 def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
-    """The most frequent class of the rows with the same value, or the nearest; of new categories that of all rows."""
+    """The most frequent class of rows with the same or the nearest value; for new categories, of all rows."""
     different, inverse = np.unique(np.where(np.isnan(here), np.inf, here), return_inverse=True)
     k = int(classes.max()) + 1
     pairs, counts = np.unique(inverse * k + classes, return_counts=True)
@@ -336,7 +336,7 @@ def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, a
 
 
 def _predicted_number(here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
-    """The mean of the rows with the same value, between the nearest ones; of new categories that of all rows."""
+    """The mean of rows with the same value, interpolated between values; for new categories, of all rows."""
     missing = np.isnan(here)
     missing_mean = targets[missing].mean() if missing.any() else targets.mean()
     if missing.all():
@@ -358,7 +358,7 @@ def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def target_numbers(target: Any, task: str) -> np.ndarray | None:
-    """A target as numbers, those of classes in the order of their first row; None if there is none of the task."""
+    """A target as numbers, for classes in the order of their first rows; None if it does not fit the task."""
     if target is None:
         return None
     if task == "classification":

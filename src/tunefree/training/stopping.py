@@ -1,4 +1,4 @@
-"""A training that is asked to end before its rows do: after the rows at hand, so that what was learned can be saved."""
+"""A request to end a training early: after the current batch, so that the model can be saved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal, of which it has the number, ended a training."""
+    """A signal ended a training."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class Stop(Callback):
             self.number, self.asked = number, time.monotonic()
 
     def step(self, trained: Any, step: Step) -> None:
-        """Raise Interrupted if it would take long until the batch is learned, and what was learned can be saved."""
+        """Raise Interrupted if it takes too long until the batch is learned and the model can be saved."""
         if self.number and not step.batch.is_last and time.monotonic() > self.asked + PATIENCE:
             raise Interrupted("the training was asked to end amid a block of rows", self.number)
 

@@ -66,7 +66,7 @@ def task_of(target: Any) -> Guess:
 
 
 def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> None:
-    """Raise a DataError if a target of first rows is texts, most of which are different: none of them is a class.
+    """Raise a DataError if the target of the first rows is texts that are mostly different, and so no classes.
 
     >>> import pyarrow as pa
     >>> check_classes(Guess("classification", TEXTS), pa.array([f"{k} m" for k in range(200)]), "a.csv", "y")
@@ -151,8 +151,7 @@ def _label(value: Any) -> Any:
 
 
 def target_of(task: str, batch: Batch) -> Any:
-    """The target of a batch as models take it; a DataError if that of a regression holds no numbers, or a label is too
-    long."""
+    """The target of a batch as models take it; a DataError if a regression has no numbers, or a label is too long."""
     if task == "classification":
         labels = labels_of(batch.target)
         check_lengths(labels, batch.file, batch.numbers)

@@ -135,7 +135,7 @@ def train(
 
 
 def check_weighed(trained: Trained, name: str | None = None) -> None:
-    """Raise a DataError if all rows weigh nothing; ``name`` is that of the file."""
+    """Raise a DataError if the weights of all rows are 0; ``name`` is the name of the file."""
     plan, targets = trained.plan, trained.model.record.targets
     if trained.progress.progressive[0].weight == 0.0 and targets.weight == 0.0:
         option = "sample_weight" if plan.sample_weight is not None else "class_weight"
@@ -351,7 +351,7 @@ class _Reader:
 
 
 def n_forgotten(encoder: Any) -> int:
-    """How many features the encoder of a source has forgotten; only that of tables forgets any."""
+    """How many features the encoder of a source has forgotten; only the encoder of tables forgets."""
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
@@ -376,7 +376,7 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
 
 
 def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
-    """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
+    """A model that goes on, and the batches to learn; the rest of a stream is read as its beginning was."""
     encoder = source.known or earlier.encoder
     if earlier.progress.position.row or source.known is not None:
         chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))

@@ -59,13 +59,13 @@ class Tenth(NamedTuple):
 
 
 def _tenth(rows: np.ndarray, weight: np.ndarray, values: np.ndarray, flags: np.ndarray) -> Tenth:
-    """What some of the rows have in common, of values and flags (n,) of all."""
+    """The mean, the share and its interval of some rows, from values and flags (n,) of all."""
     share, mean = (float(np.average(column[rows], weights=weight[rows])) for column in (flags, values))
     return Tenth(len(rows), float(weight[rows].sum()), mean, share, *wilson(share, weight[rows]))
 
 
 class IntervalScores:
-    """What intervals add to metrics, batch by batch.
+    """Metrics of intervals, batch by batch.
 
     ``coverage``: of the intervals that are measured.
     """
@@ -82,7 +82,7 @@ class IntervalScores:
         self.inside, self.weight, self.squares = np.zeros(len(self.asked)), 0.0, 0.0
 
     def add(self, batch: Batch, predictions: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
-        """What each row of a batch adds to metrics that are means; targets of counts are rates."""
+        """The terms of each row of a batch in metrics that are means; targets of counts are rates."""
         levels = np.array([*self.asked, self.coverage])
         bounds = target_intervals(self.model, batch.rows, predictions, levels, batch.exposure)
         if batch.exposure is not None:

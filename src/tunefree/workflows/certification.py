@@ -1,4 +1,4 @@
-"""What one pass of a model proves: about every linear model, about given weights, and about future rows."""
+"""Guarantees from one pass of a model: about every linear model, about given weights, and about future rows."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _mean_loss(trained: Trained, evidence_loss: float) -> float:
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
-    """What the order of the rows tells about the targets, for JSON.
+    """The dependence of the targets on the order of the rows, for JSON.
 
     Returns: ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
     ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as in
@@ -116,7 +116,7 @@ def order_of(trained: Trained) -> dict[str, Any]:
 
 
 def _mixing_cost(mixtures: Sequence[Mixture]) -> dict[str, Any]:
-    """What mixing cost, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
+    """The cost of mixing, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
     mixtures = [mixture for mixture in mixtures if mixture.top.rounds[0] > 0]
     if not mixtures:
         return {}

@@ -56,7 +56,7 @@ def kind_of(column: Any) -> Kind:
 
 
 class ColumnView(NamedTuple):
-    """A column as a training would read it, and what is in a sample of its rows."""
+    """A column as a training would read it, with statistics of a sample of its rows."""
 
     name: str
     kind: str  # of the column, or its role, or left out
@@ -77,7 +77,7 @@ class ColumnView(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnsView:
-    """What :func:`columns` has seen; printed, it is a table.
+    """The result of :func:`columns`; printed, it is a table.
 
     ``where``: which rows these are.
     ``task``, ``why``: what a training would learn, and why; empty without a target.
@@ -102,7 +102,7 @@ class ColumnsView:
         return head | {"columns": shown, "notes": self.notes()}
 
     def notes(self) -> list[str]:
-        """What columns seem to be, and what cannot be used, with the option that decides it."""
+        """Roles of columns, and columns that cannot be used, with the option that decides it."""
         return [*map(str, roles.shortened(self.findings)), *self.unusable]
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
-    """What is seen of a source."""
+    """The view of a source."""
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None
@@ -240,7 +240,7 @@ def _read(
 
 
 def _unusable(bad: BadRows) -> list[str]:
-    """Why rows of a sample cannot be used, and what is odd about others."""
+    """Reasons why rows of a sample cannot be used, and oddities of others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
     unlabelled = (
@@ -272,7 +272,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
 
 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
-    """What a column is read as, why, and what would change it."""
+    """The kind of a column, the reason, and the option that would change it."""
     if column is not None:
         return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
     for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
@@ -318,7 +318,7 @@ def _as_written(value: Any) -> str:
 
 
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
-    """What the sample tells beyond the first rows: leaks, another task, columns of one value, copies."""
+    """Findings from the sample beyond the first rows: leaks, another task, columns of one value, copies."""
     columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
     findings = roles.likenesses(columns) if sample.usable.any() else []
     if reading.target is None or not sample.usable.any():

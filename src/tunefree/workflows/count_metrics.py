@@ -77,7 +77,7 @@ def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> floa
 
 
 def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]:
-    """What was predicted and what happened, by tenths of the exposure in the order of the predicted rates.
+    """Predicted and actual rates, by tenths of the exposure in the order of the predicted rates.
 
     >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
     >>> [decile.actual_over_expected for decile in lift(np.ones(4), y, predicted)]
@@ -90,7 +90,7 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
 
 
 def double_lift(exposure: np.ndarray, rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[list[float]]:
-    """What two models predict and what happened, by tenths of the exposure in the order of the ratio of their rates.
+    """Rates predicted by two models and actual rates, by tenths of the exposure in the order of the ratio of the two.
 
     Each has its exposure, and the rates that the first and the second predict and that happened.
     Where models differ most, the better one is nearer to what happened (Goldburd, Khare, Tevet, Guller: Generalized

@@ -1,4 +1,4 @@
-"""Why a model predicts what it does: contributions of columns, for each row of a source."""
+"""Explanations of predictions: contributions of columns, for each row of a source."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
 
 
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None, **options: Any) -> Picture:
-    """What to draw of a model; ``options`` are those of :func:`tunefree.explanation.dependence.picture`."""
+    """The curves of a model to draw; ``options`` are those of :func:`tunefree.explanation.dependence.picture`."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")

@@ -1,4 +1,4 @@
-"""What seems to be wrong with data: one list for `columns`, `train`, `predict`, `inspect` and reports.
+"""Findings about data that seems wrong: one list for `columns`, `train`, `predict`, `inspect` and reports.
 
 What single columns seem to be is found in their first rows (:mod:`tunefree.training.roles`), and by the same functions
 in rows all over a source (:mod:`tunefree.workflows.columns`) and here, in the rows that a pool keeps for growing: these
@@ -97,7 +97,7 @@ def findings(trained: Trained) -> list[Finding]:
 
 
 def oddity_findings(oddities: list[Reason]) -> list[Finding]:
-    """What is odd about columns, and about rows that were used: the most frequent first.
+    """Oddities of columns, and of rows that were used, the most frequent first.
 
     >>> print(*oddity_findings([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)
@@ -181,7 +181,7 @@ def pool_findings(trained: Trained) -> list[Finding]:
 
 
 def weight_findings(trained: Trained) -> list[Finding]:
-    """What probabilities refer to where classes have weights: the class that gains most by them."""
+    """The meaning of probabilities where classes have weights: the class that gains most by them."""
     total = sum(seen.weight for seen in trained.progress.occurrences)
     shares = [
         (seen.predicted / seen.weight, seen.predicted / total, seen.weight / total, label)
@@ -209,7 +209,7 @@ def rise_findings(trained: Trained) -> list[Finding]:
 
 
 def doubts_of_columns(encoder: Any) -> list[Finding]:
-    """What lets columns of categories look like something else, each with the parameters that decide it.
+    """Doubts about columns of categories, each with the parameters that decide it.
 
     >>> from types import SimpleNamespace as Encoder
     >>> from tunefree.stream.columns import Category
@@ -296,7 +296,7 @@ def kept_rows(trained: Trained) -> KeptRows | None:
 
 
 def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
-    """Codes in samples, of which the first has all, by the order of their labels; the order of rows does not matter.
+    """Codes in samples renumbered by the order of their labels, so that the order of rows does not matter.
 
     A code that is not in the first sample, and a missing one, comes first.
     """
@@ -311,12 +311,12 @@ def _ranked(layout: Layout, samples: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def findings_of_kept_rows(trained: Trained, known: set[str]) -> list[Finding]:
-    """What the rows kept, and the categories met, tell of columns that are not ``known`` from the first rows."""
+    """Findings from the kept rows and the categories met, on columns that are not ``known`` from the first rows."""
     doubts = [finding for finding in _identifiers(trained) if finding.column not in known]
     sample = kept_rows(trained)
     if sample is None or trained.kind != "table":
         return doubts
-    doubts += [finding for finding in _leaks(trained, sample) if finding.column not in known]
+    doubts += [finding for finding in leaks_of(trained, sample) if finding.column not in known]
     same = "has the same value in all rows kept"
     doubts += [Finding(name, roles.CONSTANT, same) for name in _constants(trained, sample)]
     missing = [(name, share) for name, share in sample.missing_shares().items() if share > MOSTLY_MISSING]
@@ -339,7 +339,7 @@ def _identifiers(trained: Trained) -> list[Finding]:
     ]
 
 
-def _leaks(trained: Trained, sample: KeptRows) -> list[Finding]:
+def leaks_of(trained: Trained, sample: KeptRows) -> list[Finding]:
     """Columns that alone predict nearly all rows kept."""
     n = len(sample.targets)
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)

@@ -225,7 +225,10 @@ def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[flo
     squares = weight @ weight
     if not squares > 0.0 or math.isnan(share):
         return None, None
-    z = NORMAL**2 * max(squares / weight.sum() ** 2, variance / (share * (1.0 - share)) if 0.0 < share < 1.0 else 0.0)
+    rows = weight.sum() ** 2 / squares
+    if variance > 0.0:
+        rows = min(rows, share * (1.0 - share) / variance)
+    z = NORMAL**2 / rows
     middle, half = share + z / 2, math.sqrt(z * share * (1.0 - share) + z * z / 4)
     return float(max((middle - half) / (1.0 + z), 0.0)), float(min((middle + half) / (1.0 + z), 1.0))
 

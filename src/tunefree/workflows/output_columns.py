@@ -1,4 +1,4 @@
-"""What files and answers have of each prediction. Commands have options of it, so it imports little."""
+"""The columns of predictions in files and answers. Commands have options of it, so it imports little."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure pred
 
 @dataclass(frozen=True)
 class OutputColumns(Parameters):
-    """What is written of each prediction, beside the prediction itself."""
+    """The columns of each prediction, beside the prediction itself."""
 
     ids: tuple[str, ...] = parameter((), "A column of the data to write first.", OUTPUT, metavar="COL")
     threshold: float | None = parameter(

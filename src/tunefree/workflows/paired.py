@@ -30,6 +30,7 @@ from tunefree.workflows.metrics import Measure, mean_interval
 FOLDS = 5
 MEANT = ("square", "absolute")  # losses whose absolute errors say how good predictions are; else the loss does
 CONSTANT = "constant"
+ROUNDING = 1e-12  # of the largest target, by which predictions of it may differ
 LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
 
 
@@ -72,10 +73,12 @@ class Truth(NamedTuple):
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
         if self.task == "regression":
             loss = loss_of("regression", self.loss)
+            with np.errstate(over="ignore"):
+                is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
+            predictions = np.where(is_right, self.targets, predictions)
             if has_log_link(loss):  # which has no prediction for a mean of 0
-                predictions = np.maximum(
-                    predictions, LEAST_RATE * max(mean_interval(self.targets, self.weight).value, LEAST_RATE)
-                )
+                mean = mean_interval(self.targets, self.weight).value
+                predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
             outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
             with np.errstate(over="ignore"):
                 errors = np.minimum(np.abs(self.targets - predictions), MOST)

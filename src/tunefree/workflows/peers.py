@@ -28,7 +28,7 @@ from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import CONSTANT, FOLDS, PairedComparison, Truth, compared, linear_name
 
 OF_CONSTANTS = ("square", "absolute", "quantile", "poisson", "gamma", "tweedie")  # losses that they have
-FOREST, BOOSTING = "random forest", "histogram gradient boosting"
+TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
@@ -49,6 +49,10 @@ class Features(NamedTuple):
         """Some of the rows."""
         texts = [[column[i] for i in rows.tolist()] for column in self.texts]
         return Features(self.numbers[rows], self.categories[rows], texts)
+
+    def of(self, numbers: np.ndarray, categories: np.ndarray) -> Features:
+        """Some of the columns: those that are not missing in all rows to learn."""
+        return Features(self.numbers[:, numbers], self.categories[:, categories], self.texts)
 
 
 def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
@@ -121,12 +125,14 @@ class Peer(NamedTuple):
         rows, began = np.flatnonzero(counts), time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
-            predictions = self.learn(train.at(rows), truth.at(rows), test)
+            known = train.at(rows)
+            numbers, categories = (~np.isnan(part).all(axis=0) for part in (known.numbers, known.categories))
+            predictions = self.learn(known.of(numbers, categories), truth.at(rows), test.of(numbers, categories))
         return predictions, time.perf_counter() - began
 
 
 def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, and why others do not."""
+    """The peers that learn the task with its loss, and what holds of others."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
@@ -138,21 +144,16 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     }
     left_out = {}
     if truth.task == "regression" and name not in ("", "square"):
-        left_out[FOREST] = f"it has no {truth.loss} loss" if name != "poisson" else "it predicts rates of 0"
+        without = f"it has no {truth.loss} loss"
         if name not in ("absolute", "quantile", "poisson", "gamma", "tweedie"):
-            left_out |= dict.fromkeys((CONSTANT, linear, BOOSTING), f"it has no {truth.loss} loss")
-        elif name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
-            left_out[BOOSTING] = f"it has no {truth.loss} loss"
+            left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
+        else:
+            left_out[FOREST] = without if name != "poisson" else "it predicts rates of 0"
+        if name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
+            left_out[BOOSTING] = without
     if not (features.numbers.shape[1] + features.categories.shape[1]):
         left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
     return [Peer(name, learn) for name, learn in peers.items() if name not in left_out], left_out
-
-
-def _probabilities(truth: Truth, model: Any, X: Any) -> np.ndarray:
-    """Probabilities (n, C) of all classes, 0 of those that a model has not seen."""
-    probabilities = np.zeros((X.shape[0], len(truth.classes)))
-    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X)
-    return probabilities
 
 
 def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
@@ -160,9 +161,12 @@ def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.n
 
 
 def _predicted(model: Any, truth: Truth, X_test: Any) -> np.ndarray:
-    if truth.task == "classification":
-        return _probabilities(truth, model, X_test)
-    return np.asarray(model.predict(X_test), np.float64)
+    """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the model has not seen."""
+    if truth.task == "regression":
+        return np.asarray(model.predict(X_test), np.float64)
+    probabilities = np.zeros((X_test.shape[0], len(truth.classes)))
+    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X_test)
+    return probabilities
 
 
 def _level(truth: Truth) -> float | None:
@@ -239,7 +243,7 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
 
     parts: list[tuple[Any, Any, Any]] = []
     if train.numbers.shape[1]:
-        impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        impute = SimpleImputer(strategy="median", add_indicator=True)
         parts.append((make_pipeline(impute, StandardScaler()), train.numbers, test.numbers))
     if train.categories.shape[1]:
         one_hot = OneHotEncoder(handle_unknown="ignore")
@@ -288,7 +292,6 @@ def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, n
         known, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         ranks = np.minimum(np.argsort(np.argsort(-counts, kind="stable"), kind="stable"), most)
         for values, matrices in ((column, X), (further, X_test)):
-            places = np.minimum(np.searchsorted(known, values), max(len(known) - 1, 0))
-            is_known = known[places] == values if len(known) else np.zeros(len(values), bool)
-            matrices.append(np.where(is_known, ranks[places] if len(known) else 0.0, math.nan)[:, None])
+            places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+            matrices.append(np.where(known[places] == values, ranks[places], math.nan)[:, None])
     return np.hstack(X), np.hstack(X_test)

@@ -114,7 +114,7 @@ def as_array(labels: Sequence[Any]) -> Any:
 
 
 def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterator[tuple[str, float, Any]]:
-    """What a layout has of how sure predictions are: the name, the level, and a value for each row.
+    """The certainty of predictions in a layout: the name, the level, and a value for each row.
 
     That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
     """

@@ -23,17 +23,17 @@ from tunefree.core.rows import dense
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows, Batch, row_numbers
 from tunefree.stream.columns import decoded
 from tunefree.stream.encoder import Converted
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import begin, blank_encoder, in_its_notation, no_rows
+from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
-from tunefree.workflows.peers import features_of, peers_of
+from tunefree.workflows.peers import TREES, features_of, peers_of
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -69,6 +69,11 @@ class Data(NamedTuple):
         known = copy.deepcopy(self.encoder) if learning else None
         return replace(self.source, files=(), format=None, delimiter=None, table=self.table.take(rows), known=known)
 
+    def check_several(self) -> None:
+        """Raise a DataError if rows to learn are of one class."""
+        if self.task == "classification" and len(self.target.values) < 2:
+            raise one_class(self.target.values[0], self.source)
+
     def groups(self, column: str | None) -> np.ndarray | None:
         """The numbers (n,) of the groups of rows that a column names."""
         if column is None:
@@ -82,7 +87,7 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     """Read a table whole; as further rows of a model, or of others, whose columns are ``known``."""
     if source.kind != TABLE:
         remedy = "give a table, or name learners by `learner`"
-        raise DataError(f"{source.kind} text has no columns, which peers learn", source.name, remedy=remedy)
+        raise DataError(f"{source.kind} text has no columns, by which models are compared", source.name, remedy=remedy)
     if known is None and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
     bad.target, bad.loss = plan.target, plan.loss
@@ -102,8 +107,7 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     exposure = np.concatenate(exposures) if exposures else None
     whole = Batch(batches[0].rows, target, weight, numbers, file=source.name, exposure=exposure)
     if known is None:
-        looked_at = replace(source, files=(), format=None, delimiter=None, table=table, known=copy.deepcopy(encoder))
-        task = begin(looked_at, plan, BadRows(classes=plan.classes, loss=plan.loss), is_look=True).task
+        task = problem_of(plan, whole, bad)[0]
     else:
         task = known.task if isinstance(known, Data) else known.model.task
     whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
@@ -112,9 +116,8 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
 
 def _usable(rows: Converted, bad: BadRows) -> Batch:
     """The rows of a chunk that can be used, without features."""
-    numbers = np.arange(rows.chunk.row, rows.chunk.row + len(rows.weight))
-    nothing, file = dense(np.empty((len(rows.weight), 0))), rows.chunk.file
-    batch = Batch(nothing, rows.target, rows.weight, numbers, None, file, columns=rows.chunk.data)
+    nothing, chunk = dense(np.empty((len(rows.weight), 0))), rows.chunk
+    batch = Batch(nothing, rows.target, rows.weight, row_numbers(chunk), None, chunk.file, columns=chunk.data)
     return rows_with_usable_targets(batch._replace(exposure=rows.exposure), bad)
 
 
@@ -254,14 +257,11 @@ def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
         model, bad = trained.model, BadRows(skip_unlabelled=None)
         pieces = [one.predictions for one in predict(trained, parts[-1].rows(judged - before, False), bad)]
         outputs = np.concatenate(pieces)
-        return (model.responses(outputs) if truth.task == "regression" else _aligned(model, outputs, truth)), None
+        if truth.task == "regression":
+            return model.responses(outputs), None
+        return by_class(model.probabilities(outputs), model.classes, truth.classes), None
 
     return learn
-
-
-def _aligned(model: Any, outputs: np.ndarray, truth: Truth) -> np.ndarray:
-    """Probabilities (n, C) of the classes of a comparison."""
-    return by_class(model.probabilities(outputs), model.classes, truth.classes)
 
 
 def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
@@ -282,7 +282,7 @@ def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
     chosen, left_out = peers_of(truth, features, n_jobs or -1)
     left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts:
+    if features.texts and any(peer.name in TREES for peer in chosen):
         left_out |= {"texts": "the trees of peers do not see them"}
 
     def entrant(peer: Any) -> Learn:
@@ -316,6 +316,7 @@ def beside_peers(
     ``trained``: a model that was made of these rows; by default it is made by the plan.
     ``in_order``: whether rows are in the order of time.
     """
+    data.check_several()
     parts = [data] if test is None else [data, test]
     classes = sorted({*data.target.values}) if data.task == "classification" else []
     truth = truth_of(parts, classes if trained is None else trained.model.classes, groups)
