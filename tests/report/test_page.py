@@ -136,6 +136,36 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     assert not missing
 
 
+def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run, monkeypatch):
+    model, read = written
+    assert re.search(
+        r"Predicts rich = yes with [\d.]+ % error; constant [\d.]+ %; 95 % interval of the diff", read.text
+    )
+    assert "Judged on new.csv. Report of " in read.text
+    titles = [
+        ("performance", "How well it predicts"),
+        ("beside", "Beside others"),
+        ("decisions", "What decisions hit, miss and cost"),
+        ("terms", "What matters"),
+        ("unsure", "Where it is unsure"),
+        ("suspicions", "What looks wrong with the data"),
+        ("members", "Who learned"),
+        ("guarantees", "What is guaranteed"),
+        ("learned", "Rows and columns"),
+        ("reproduce", "How to reproduce it"),
+    ]
+    assert [own["id"] for own in read.all("section")] == [name for name, _ in titles]
+    page = (folder / "people.html").read_text()
+    assert re.search(r'id="members-h">Who learned</h2>\s*<details><summary>\d+ members with their weights', page)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    output = folder / "beside.html"
+    status, _, errors = run("report", model, folder / "new.csv", "--train", folder / "people.csv", "-o", output)
+    assert status == 0, errors
+    beside = check_page(output.read_text()).text
+    assert re.search(r"error; logistic regression [\d.]+ %", beside) and "Report of 1 January 1970" in beside
+    assert run("report", model, "--train", folder / "people.csv", "-o", output)[0] == 2
+
+
 def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     model, read = written
     command = re.search(r"tunefree (train DATA --target rich --holdout 0.1) -o MODEL", read.text)

@@ -30,6 +30,7 @@ FEW = 12  # different numbers that are drawn one by one
 CUT = 0.005  # part of the rows on each side that may lie beyond what is drawn
 MOST_BARS = 12  # codes of a part
 MOST_CLASSES = 6  # whose curves are drawn
+SMALL = 0.2  # importance of a part of a column, as a part of its largest one's, below which it is not drawn
 LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
 MONTHS = "January February March April May June July August September October November December"
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
@@ -169,20 +170,24 @@ def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axi
 def _parts_that_matter(
     decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
 ) -> list[tuple[int, Axis]]:
-    """Of columns with several parts, as those of dates, the parts that matter by themselves; other columns whole."""
+    """Of columns with several parts, as those of dates, the parts that matter most; other columns whole.
+
+    Parts of a date hang together: where one is permuted alone, no row can be so, and the loss rises without its use.
+    """
     layout, new = decomposition.layout, ranked.judges
     part_columns = [layout.parts[part].column for part, _ in axes]
     if new is None or len(set(part_columns)) == len(axes):
         return axes
     keys = new.pool.members.growth.columns.keys
     part_of = np.array([layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1] for key in keys])
-    several = [place for place, column in enumerate(part_columns) if part_columns.count(column) > 1]
-    rises = new.rises([np.flatnonzero(part_of == axes[place][0]) for place in several])
-    deviates, least = ranked.noise[0] / ranked.errors[0], LEAST * ranked.sizes[0]
-    too_small = {
-        place for place, (size, error) in zip(several, rises, strict=True) if size <= max(deviates * error, least)
+    sizes = [size for size, _ in new.rises([np.flatnonzero(part_of == part) for part, _ in axes])]
+    largest = {
+        column: max(size for size, other in zip(sizes, part_columns, strict=True) if other == column)
+        for column in part_columns
     }
-    return [axis for place, axis in enumerate(axes) if place not in too_small]
+    return [
+        axis for axis, size, column in zip(axes, sizes, part_columns, strict=True) if size >= SMALL * largest[column]
+    ]
 
 
 def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
@@ -264,7 +269,7 @@ def _places_of(labels: list[str]) -> list[float] | None:
     """Where labels stand in their order: that of months, of weekdays, or of the numbers they begin with, if all do.
 
     >>> _places_of(["Mar", "january"]), _places_of(["65+", "<18", MISSING]), _places_of(["1st", "Masters"])
-    ([2.0, 0.0], [65.0, 18.0, inf], None)
+    ([2.0, 0.0], [65.0, 17.999999999999996, inf], None)
     """
     for names in CALENDAR.values():
         stems = [label.casefold().rstrip(".") for label in labels]
@@ -274,10 +279,14 @@ def _places_of(labels: list[str]) -> list[float] | None:
         ]
         if all(place >= 0 or label == MISSING for place, label in zip(places, labels, strict=True)):
             return [math.inf if place < 0 else float(place) for place in places]
-    numbers = [re.match(r"[<>=≤≥ ]*(-?\d+(?:\.\d+)?)", label) for label in labels]
+    numbers = [re.match(r"([<>=≤≥ ]*)(-?\d+(?:\.\d+)?)", label) for label in labels]
     if not all(number or label == MISSING for number, label in zip(numbers, labels, strict=True)):
         return None
-    return [float(number[1]) if number else math.inf for number in numbers]
+    ends = {"<": -math.inf, ">": math.inf}  # less than 10 comes before 10 to 20
+    return [
+        math.nextafter(float(number[2]), ends.get(number[1][:1], float(number[2]))) if number else math.inf
+        for number in numbers
+    ]
 
 
 def _threshold(values: np.ndarray) -> float:

@@ -85,7 +85,7 @@ def report(
         test = _source(test)
         tested = evaluate(trained, test, bad, interval=INTERVAL if has_intervals(model, INTERVAL) else None)
         comparison = _beside(trained, tested, test, train, bad)
-        about = f"Judged on {test.name}. "
+        about = f"Judged on {Path(test.name).name}. "
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         performance(trained, tested),
