@@ -251,10 +251,12 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
     keys = np.sort(np.array(growth.columns.keys if is_table or not newest else newest[0][3].keys, np.int64))
     for turn in range(THIRDS if len(third) <= FEW else 1):
         learned = np.flatnonzero(third != turn)
+        if not len(learned):  # all rows are one observation, or of one group
+            continue
         learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
         columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
         weights = kept["weights"][learned]
-        rows = columns, kept["targets"][learned], weights / weights.max(initial=0.0), kept["digests"][learned]
+        rows = columns, kept["targets"][learned], weights / weights.max(), kept["digests"][learned]
         birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]

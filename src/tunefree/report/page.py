@@ -129,12 +129,12 @@ def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedCom
         said = comparison.sentence.removesuffix(".")
         return f"{said}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(held)} of the rows."
     (loss, _), (_, error_format) = names_of_losses(trained.model)
-    metrics, classes = trained.progress.progressive[0], trained.model.classes
+    classes, metrics = trained.model.classes, trained.progress.progressive[0] if tested is None else tested.metrics
     what = goal_in_words(trained.plan.target or "the label", classes)
     told = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
-    if classes:
-        told = f"{error_format(metrics.mean_error())} error"
-    return f"Predicts {what} with {told}, each row before it was learned; other data would tell more."
+    told = f"{error_format(metrics.mean_error())} error" if classes else told
+    how = ", each row before it was learned; other data would tell more" if tested is None else ""
+    return f"Predicts {what} with {told}{how}."
 
 
 def _beside(trained: Trained, tested: Evaluation, test: Any, train: Any, bad: BadRows) -> PairedComparison | None:
