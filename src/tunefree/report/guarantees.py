@@ -58,7 +58,11 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [*_coverage(trained, certified), *_mixing(certified), *_file_weights(certified)]
+    blocks += [
+        *_coverage(trained, certified),
+        *_mixing(certified),
+        *_of_weights(certified.get("weights", {}), "The weights in the file"),
+    ]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
@@ -106,13 +110,12 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
     return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _file_weights(certified: dict[str, Any]) -> list[Block]:
-    if (weights := certified.get("weights")) is None:
-        return []
+def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
+    """What is proved of the weights of a linear model."""
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
     names |= {"theorem": "by the learner's theorem, at most"}
-    facts = [Fact(title, weights[name], FIGURES, name) for name, title in names.items() if name in weights]
-    return [Facts(facts, "The weights in the file", key="weights")]
+    facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]
+    return [Facts(facts, title, key="weights")] if facts else []
 
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
@@ -152,8 +155,4 @@ def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights
     except ModelError:
         return []
-    proved = weight_bounds(trained, weights, loss)
-    rows = [["from the slopes on these rows", proved["regret_at_most"]]]
-    rows += [["the learner's theorem", proved["theorem"]]] if "theorem" in proved else []
-    title = "The weights at the end, used from the first row on"
-    return [Table(title, [Column("bound"), Column("better by at most, a row", FIGURES)], rows)]
+    return _of_weights(weight_bounds(trained, weights, loss), "The weights at the end, used from the first row on")
