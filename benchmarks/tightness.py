@@ -24,14 +24,14 @@ from tunefree.core import rows
 from tunefree.learners.scinol import ScInOL2
 from tunefree.losses import Logistic, SmoothedHinge
 from tunefree.losses.objectives import Objective, measured
-from tunefree.pool import passes
-from tunefree.pool.targets import Labels
 from tunefree.papers import FixedRates, Perceptron, SubgradientMethod, oracle, play
 from tunefree.papers.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.papers.learners.scinol1 import ScInOL1
 from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, pistol_parameter, smooth_regret_bound
 from tunefree.papers.scinol import scinol1_bound, scinol2_bound
+from tunefree.pool import passes
 from tunefree.pool.model import Model
+from tunefree.pool.targets import Labels
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess

@@ -14,7 +14,6 @@ MODULES = {  # modules whose public functions and classes are documented besides
     "tunefree.workflows.evaluation": "Evaluation",
     "tunefree.workflows.explanation": "Explanation",
     "tunefree.workflows.certification": "Certification",
-    "tunefree.workflows.comparison": "Comparison",
     "tunefree.report.page": "Reports",
 }
 

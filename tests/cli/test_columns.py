@@ -145,7 +145,7 @@ def test_ordinary_columns_are_no_news(seed):
 def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
     """A comparison, shards, standard input, also in a random order, and a training that goes on."""
     told = "note: column 'paid': alone predicts"
-    assert told in run("compare", written, "-t", "claim", *QUICK, "-q")[1]
+    assert told in run("learners", written, "-t", "claim", *QUICK, "-q")[1]
     for how in ((), ("--shuffle",)):
         text = written.read_bytes()
         status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)

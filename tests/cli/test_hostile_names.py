@@ -80,17 +80,17 @@ def test_what_a_model_has_learned(run, data, model):
 
 def test_pictures(run, data, model):
     pytest.importorskip("matplotlib")
-    for arguments in (("compare", data, "-t", TARGET, *LEARNER), ("inspect", model, "--rows", data)):
+    for arguments in (("learners", data, "-t", TARGET, *LEARNER), ("inspect", model, "--rows", data)):
         status, _, err = run(*arguments, "--plot", data.parent / "[i]plot.svg")
         assert status == 0, err
         assert (data.parent / "[i]plot.svg").read_bytes()
 
 
 def test_comparison(run, data, monkeypatch):
-    status, _, err = run("compare", data, "-t", TARGET, *LEARNER)
+    status, _, err = run("learners", data, "-t", TARGET, *LEARNER)
     assert status == 0 and f"'{TARGET}'" in err
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert run("compare", data, "-t", TARGET, *LEARNER)[0] == 0
+    assert run("learners", data, "-t", TARGET, *LEARNER)[0] == 0
 
 
 def test_errors(run, data, model, tmp_path):

@@ -56,7 +56,6 @@ def test_a_model_goes_from_a_notebook_to_the_command_line_to_a_server_and_back(t
         ["predict", "py.model", "rows.csv", "-o", "predictions.csv"],
         ["explain", "py.model", "rows.csv", "-o", "why.csv"],
         ["certify", "py.model"],
-        ["compare", "rows.csv", "-t", of.target, "--learner", "scinol2", "-q"],
         ["inspect", "py.model"],
         ["train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q"],
     ):

@@ -36,7 +36,7 @@ OVERWRITING = [
     *[("predict", "people.model", "data.csv", "-o", name) for name in NAMES],
     ("predict", "people.model", "data.csv", "-o", "people.model"),
     ("explain", "people.model", "data.csv", "-o", "link.csv"),
-    ("compare", "plot.svg", "-t", "y", "--learner", "scinol2", "--plot", "plot.svg"),
+    ("learners", "plot.svg", "-t", "y", "--learner", "scinol2", "--plot", "plot.svg"),
     ("inspect", "people.model", "--rows", "plot.svg", "--plot", "plot.svg"),
 ]
 
@@ -80,7 +80,7 @@ WRITING = [
     ("explain", "people.model", "data.csv", "-o"),
     ("report", "people.model", "data.csv", "-o"),
     ("inspect", "people.model", "--weights"),
-    ("compare", "data.csv", "-t", "y", "--learner", "scinol2", "--report"),
+    ("learners", "data.csv", "-t", "y", "--learner", "scinol2", "--report"),
 ]
 
 

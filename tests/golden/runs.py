@@ -409,7 +409,7 @@ READ = (
     "certify m --json",
     "columns rows.csv -t y",
 )
-COMPARE = "compare rows.csv -t y -q --json --learner pool --learner scinol2 --learner adagrad"
+LEARNERS = "learners rows.csv -t y -q --json --learner pool --learner scinol2 --learner adagrad"
 SMALL = ("train rows.csv -t y -o m --only-for-prediction", *READ[:3], *READ[4:6])
 DIALOGUES = {
     "people": (*READ, "predict m new.csv --set .5,.8 --top 1 -o out.y.csv", "evaluate m new.csv --by town"),
@@ -417,8 +417,8 @@ DIALOGUES = {
     "seven": (*READ, "explain m new.csv --class a --top 2 -o out.y.csv", "evaluate m new.csv --progressive"),
     "counts": READ[:7],
     "texts": READ,
-    "adult": (COMPARE, "predict m nothing.csv", "predict m rows.csv --interval .5", "report m new.csv -o out.html"),
-    "few_values": (COMPARE, "report m new.csv -o out.html"),
+    "adult": (LEARNERS, "predict m nothing.csv", "predict m rows.csv --interval .5", "report m new.csv -o out.html"),
+    "few_values": (LEARNERS, "report m new.csv -o out.html"),
     "levels": SMALL,
     "late": SMALL,
 }

@@ -59,7 +59,7 @@ def pages(tmp_path_factory):
 def test_reports_are_valid_html(pages, run):
     csv.write_csv(pa.table(people(600)).drop_columns("pay"), pages / "people.csv")
     compared, learners = pages / "compared.html", ("--learner", "scinol2", "--learner", "adagrad")
-    status, _, errors = run("compare", pages / "people.csv", "-t", "rich", *learners, "--report", compared, "-q")
+    status, _, errors = run("learners", pages / "people.csv", "-t", "rich", *learners, "--report", compared, "-q")
     assert status == 0, errors
     found = sorted(pages.glob("*.html"))
     assert len(found) == 5 and invalid(found) == []

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.report.test_page import Reader, check_page
+from tests.report.test_page import Reader
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
 from tunefree.report import page, performance, rendering
-from tunefree.report.compared import compared
 from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, PERCENT
 from tunefree.report.guarantees import certificates
@@ -23,7 +22,6 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.certification import certified
-from tunefree.workflows.comparison import compare
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.metrics import Measure
@@ -100,18 +98,16 @@ def texts_of(blocks):
 
 @pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_what_commands_print_is_what_pages_show(target):
-    """Facts and tables of an inspection, an evaluation and a comparison are on a terminal as on a page, and in JSON."""
+    """Facts and tables of an inspection and an evaluation are on a terminal as on a page, and in JSON."""
     other = {"rich": "pay", "pay": "rich"}[target]
     table = {name: values for name, values in people(800).items() if name != other}
     trained = train(open_source(table), Plan(target=target))
     tested = evaluate(trained, open_source(table), BadRows(), "job")
-    comparison = compared(compare(open_source(table), Plan(target=target), ["scinol2", "adagrad"]))
     for blocks in (
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
         certificates(trained, certified(trained)),
         summary(trained, Path("people.model"), for_programs=True),
-        [block for section in comparison.sections for block in section.blocks],
     ):
         shown, read = printed(blocks), on_page(blocks)
         for text in map(" ".join, map(str.split, texts_of(blocks))):
@@ -119,4 +115,3 @@ def test_what_commands_print_is_what_pages_show(target):
         values = json.dumps(record(blocks), allow_nan=False)
         assert record(blocks).keys() <= DOCUMENTED
         assert len(NUMBERS.findall(values)) > len([block for block in blocks if isinstance(block, Facts)])
-    check_page(page.html(comparison))

@@ -221,16 +221,6 @@ def test_hostile_names_are_text(tmp_path):
     assert "<script>alert(1)</script>" in read.text
 
 
-def test_a_comparison_has_a_report(folder, run):
-    output = folder / "compared.html"
-    learners = ("--learner", "scinol2", "--learner", "adagrad", "--learner", "pool")
-    status, printed, errors = run("compare", folder / "people.csv", "-t", "rich", *learners, "--report", output, "-q")
-    assert status == 0, errors
-    read = check_page(output.read_text())
-    missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
-    assert not missing
-
-
 def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_path):
     model, _ = written
     status, _, errors = run("report", model, folder / "new.csv", "-o", model)

@@ -6,17 +6,13 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tests.explanation.models import trained
-from tests.workflows.test_training import people
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
-from tunefree.model_files.plan import Plan
 from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.generations import groups_of
@@ -24,64 +20,15 @@ from tunefree.plotting.style import SERIES
 from tunefree.pool.model import Model
 from tunefree.pool.slots import WHOLE
 from tunefree.pool.targets import Labels
-from tunefree.report.compared import INCHES, chart_of_losses, named
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
-from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
-from tunefree.workflows.comparison import compare
-
-
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "people.parquet"
-    parquet.write_table(pa.table(people()), path)
-    return path
-
-
-def draw(compared, path):
-    """The picture of a comparison, as `compare --plot` writes it."""
-    chart = chart_of_losses(compared)
-    files.save(chart.draw, INCHES, path)
 
 
 def draw_curves(drawn, path):
     """The picture of a model, as `inspect --plot` writes it."""
     display = CurveDisplay(picture=drawn)
     files.save(lambda figure: display.plot(figure=figure), display.inches, path)
-
-
-@cache
-def comparison(target, rows):
-    """All learners on some rows."""
-    return compare(open_source(people(rows)), Plan(target=target))
-
-
-@pytest.mark.parametrize(("target", "rows"), [("rich", 2000), ("pay", 20)])
-def test_the_picture_is_drawn(tmp_path, target, rows):
-    images = pytest.importorskip("matplotlib.image")
-    compared = comparison(target, rows)
-    draw(compared, tmp_path / "plot.png")
-    image = images.imread(tmp_path / "plot.png")[..., :3]
-    ink = (image.min(axis=2) < 0.9).mean()
-    assert 0.005 < ink < 0.3
-    colours = np.unique((255 * image).round().astype(int) @ [0x10000, 0x100, 1])
-    best = named(compared)
-    assert 0 < len(best) <= len(SERIES)
-    for style in SERIES[: len(best)]:
-        assert int(style["color"][1:], 16) in colours
-    draw(compared, tmp_path / "plot.svg")
-    text = (tmp_path / "plot.svg").read_text()
-    for words in (">rows<", f"progressive {compared.loss_name}", "pool", best[0].name):
-        assert words in text
-
-
-def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
-    status, out, err = run("compare", data, "-t", "rich", "--learner", "all", "--plot", tmp_path / "plot.png")
-    assert (status, out) == (2, "")
-    assert "pip install 'tunefree[plot]'" in err
-    assert not (tmp_path / "plot.png").exists()
 
 
 def words_of(figure):

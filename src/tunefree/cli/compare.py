@@ -1,14 +1,13 @@
-"""`tunefree compare`: a model beside others on the same rows, and learners on one pass."""
+"""`tunefree compare`: a model beside others on the same rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, check_outputs, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, tell_of_rows
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import PROBLEM, Plan
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from tunefree.workflows.paired import PairedComparison
 
 OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
-EVERYONE = "all"
 
 
 def compare(
@@ -33,14 +31,6 @@ def compare(
         bool, typer.Option("--in-order", help="Rows are in the order of time: each is predicted by earlier ones.")
     ] = False,
     n_jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processors to use; by default all.")] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(help="Compare learners on one pass: a learner, or pool, or all; may be given again."),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw progressive loss of learners: a .png, .svg or .pdf file.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the comparison of learners as an HTML file too.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -57,31 +47,11 @@ def compare(
     tunefree compare people.model test.csv --train people.csv
 
     tunefree compare first.model second.model test.csv
-
-    With --learner, learners make one pass, each row predicted by all before any learns it: who predicts best, and what
-    a sweep would have cost.
-
-    tunefree compare people.csv --target income --learner scinol2 --learner pool
     """
     from tunefree.cli.display import show
     from tunefree.report.paired import blocks_of_pairs
 
     models, files = _divided(files)
-    idle: dict[str, Any] = (
-        {"plot": plot, "report": report} if not learner else {"test": test, "train": train, "groups": plan.groups}
-    )
-    idle |= {} if not learner else {"in_order": in_order, "n_jobs": n_jobs}
-    for name, value in idle.items():
-        if value:
-            why = (
-                "has no effect on learners that make one pass" if learner else "is for learners: name them by `learner`"
-            )
-            raise ModelError(f"`{name}` {why}; leave it out")
-    if learner:
-        if models:
-            raise ModelError("`learner` is for data, and these are models; leave it out")
-        _learners(plan, files, None if EVERYONE in learner else learner, plot, report, json, quiet)
-        return
     tell = _teller(quiet)
     if models:
         comparison = _of_models(models, plan, files, test, train, in_order, n_jobs, tell)
@@ -162,27 +132,3 @@ def _of_models(
         comparison = trials.beside_peers(data, trained.plan, judged, trained, name, n_jobs, False, plan.groups, tell)
     tell_of_rows(bad)
     return comparison
-
-
-def _learners(
-    plan: Plan, files: Files, learner: Any, plot: Path | None, report: Path | None, json: bool, quiet: bool
-) -> None:
-    """Train learners on one pass."""
-    from tunefree.cli.display import ComparisonDisplay, show
-    from tunefree.plotting import files as pictures
-    from tunefree.report.compared import INCHES, chart_of_losses, costs, losses
-    from tunefree.workflows import comparison
-
-    if plot:
-        pictures.check(plot)
-    check_outputs([plot, report], files.data)
-    callback = None if quiet else ComparisonDisplay()
-    compared = comparison.compare(files.source(is_table=plan.target is not None), plan, learner, callback)
-    show([*losses(compared), *costs(compared)], json)
-    if plot:
-        pictures.save(chart_of_losses(compared).draw, INCHES, plot)
-    if report:
-        from tunefree.report import page
-        from tunefree.report.compared import compared as report_of
-
-        page.write(report_of(compared), report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,7 +14,6 @@ from tunefree.core.parameters import as_options
 from tunefree.report import rendering
 from tunefree.report.document import Block
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import FIGURES, memory
 from tunefree.report.words import describe
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import oddity_findings
@@ -22,9 +21,6 @@ from tunefree.workflows.findings import oddity_findings
 if TYPE_CHECKING:
     from tunefree.model_files.trained import Trained
     from tunefree.stream.source import Source
-    from tunefree.workflows.comparison import Comparison
-
-MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed
 
 
 def show(blocks: Iterable[Block], as_json: bool = False) -> None:
@@ -85,32 +81,3 @@ def _rises(trained: Trained) -> str:
         return ""
     times = "once" if trained.rises.count == 1 else f"{trained.rises.count:,} times"
     return f", which rose {times}, last from row {trained.rises.rises[-1].row:,} on"
-
-
-class ComparisonDisplay(Callback):
-    """A progress bar with rows, the best learner so far and the memory of all models."""
-
-    def __init__(self) -> None:
-        self.console = plain_console(stderr=True)
-        self.progress = ProgressLine(self.console)
-
-    def begin(self, comparison: Comparison, source: Source) -> None:
-        goal = f"'{comparison.plan.target}'" if comparison.plan.target else "the label"
-        count = len(comparison.contestants)
-        self.console.print(f"{comparison.task} of {goal}; loss {comparison.loss}; {count} learners on one pass")
-        if comparison.bytes > MUCH_MEMORY:
-            self.console.print(
-                f"their models take {memory(comparison.bytes)} at first; --learner names fewer of them, "
-                "--hash-bits makes them smaller"
-            )
-        self.share = source.progress()
-        self.progress.bar.start()
-        self.progress.show("preparing the learners (compiled the first time)")
-
-    def step(self, comparison: Comparison, batch: Any) -> None:
-        best = comparison.ranked[0]
-        line = f"{comparison.rows:,} rows, {best.name} leads with {FIGURES(best.metrics.mean_loss())}"
-        self.progress.show(f"{line}, models take {memory(comparison.bytes)}", self.share(batch.position))
-
-    def end(self, comparison: Comparison) -> None:
-        self.progress.close()

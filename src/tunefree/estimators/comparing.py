@@ -127,19 +127,14 @@ def compare(
     if train is not None or not fitted:
         parts[0].check_several()
     truth = _truth(parts, rows, estimators, fitted)
-    if train is not None:
-        n = len(parts[0].weight)
-        chosen, how = [(np.arange(n), np.arange(n, len(truth.weight)))], trials.OF_TESTS
-    elif fitted:
-        chosen, how = [(np.arange(0), np.arange(len(truth.weight)))], trials.OF_MODELS
-    else:
-        chosen, how = trials.splits(truth, in_order), trials.OF_TIME if in_order else trials.OF_FOLDS
+    n_learned = len(parts[0].weight) if train is not None else 0 if fitted else None
+    chosen, how = trials.parts_of(truth, n_learned, in_order)
     entrants = {name: _entrant(one, rows, truth, name in fitted) for name, one in estimators.items()}
     left_out: dict[str, str] = {}
     if peers and (train is not None or not fitted):
         further, left_out = trials.peers(parts, truth, n_jobs)
         entrants |= {name: learn for name, learn in further.items() if name not in entrants}
-    return trials.run(truth, chosen, entrants, str(plan.target), how, left_out, n_jobs)
+    return trials.run(truth, chosen, how, entrants, str(plan.target), left_out, n_jobs)
 
 
 def _named(model: Any, others: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -200,8 +195,6 @@ def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, An
         learned = sorted(parts[0].target.values) if len(parts) > 1 or not fitted else []
         classes = dict.fromkeys(label for labels in [*known, learned] for label in labels)
     truth = trials.truth_of(parts, list(classes))
-    if parts[0].task == "classification" and (truth.targets == len(classes)).all():
-        raise ModelError("no row has a label that a model knows; pass the target of the models")
     groups = rows[-1].groups
     if groups is None:
         return truth

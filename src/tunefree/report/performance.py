@@ -27,7 +27,6 @@ from tunefree.report.formats import (
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
-from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 
@@ -169,7 +168,7 @@ def _stream(trained: Trained) -> list[Block]:
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
     late = [point.rows for point in doublings[1:]]
-    recent = [Point.between(*pair).recent for pair in pairwise(doublings)]
+    recent = [now.loss_since(before) for before, now in pairwise(doublings)]
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))

@@ -86,7 +86,7 @@ class Data(NamedTuple):
 def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None = None) -> Data:
     """Read a table whole; as further rows of a model, or of others, whose columns are ``known``."""
     if source.kind != TABLE:
-        remedy = "give a table, or name learners by `learner`"
+        remedy = "give a table"
         raise DataError(f"{source.kind} text has no columns, by which models are compared", source.name, remedy=remedy)
     if known is None and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -137,10 +137,26 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None =
     targets, weight = (
         np.concatenate(part) for part in zip(*((numbers(d.target), d.weight) for d in parts), strict=True)
     )
+    if task == "classification" and (targets == len(classes)).all():
+        problem, remedy = "no row has a label that a model knows", "pass the target of the models"
+        raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
     of_last = last.groups(groups)
     if of_last is not None and len(of_last) < len(weight):
         of_last = np.append(np.zeros(len(weight) - len(of_last), np.int64), of_last)
     return Truth(task, plan.loss, list(classes), targets, weight, of_last)
+
+
+def parts_of(
+    truth: Truth, n_learned: int | None, in_order: bool = False
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
+    """Rows to learn and to predict, of each part of a comparison, and how that is done in words.
+
+    ``n_learned``: so many rows come first, which are learned only; None for cross-validation.
+    """
+    if n_learned is None:
+        return splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
+    rows = np.arange(len(truth.weight))
+    return [(rows[:n_learned], rows[n_learned:])], OF_TESTS if n_learned else OF_MODELS
 
 
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -180,9 +196,9 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
 def run(
     truth: Truth,
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    how: str,
     entrants: dict[str, Learn],
     target: str,
-    how: str,
     left_out: dict[str, str] | None = None,
     n_jobs: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
@@ -191,44 +207,31 @@ def run(
 
     ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
     """
+    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
+    seconds: dict[str, float | None] = dict.fromkeys(entrants)
+    left_out = dict(left_out or {})
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
         threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
         threadpool_limits(1, "blas"),
     ):
-        return _run(truth, parts, entrants, target, how, dict(left_out or {}), tell)
-
-
-def _run(
-    truth: Truth,
-    parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    entrants: dict[str, Learn],
-    target: str,
-    how: str,
-    left_out: dict[str, str],
-    tell: Callable[[str], None],
-) -> PairedComparison:
-    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
-    seconds: dict[str, float | None] = dict.fromkeys(entrants)
-    for number, (learned, judged) in enumerate(parts, 1):
-        for name, learn in entrants.items():
-            if name in left_out:
-                continue
-            tell(f"{name}, part {number} of {len(parts)}" if len(parts) > 1 else name)
-            try:
-                predictions, taken = learn(learned, judged)
-            except PeerError as error:
-                left_out[name] = f"it failed: {str(error).splitlines()[0]}"
-                continue
-            outputs[name].append(predictions)
-            seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
-    judged_truth = truth.at(np.concatenate([judged for _, judged in parts]))
-    judged_models = [
-        judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
-        for name in entrants
-        if name not in left_out
-    ]
-    return compared(judged_truth, judged_models, target, how, left_out)
+        for number, (learned, judged) in enumerate(parts, 1):
+            for name in [name for name in entrants if name not in left_out]:
+                tell(f"{name}, part {number} of {len(parts)}" if len(parts) > 1 else name)
+                try:
+                    predictions, taken = entrants[name](learned, judged)
+                except PeerError as error:
+                    left_out[name] = f"it failed: {str(error).splitlines()[0]}"
+                    continue
+                outputs[name].append(predictions)
+                seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
+        judged_truth = truth.at(np.concatenate([judged for _, judged in parts]))
+        judged_models = [
+            judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
+            for name in entrants
+            if name not in left_out
+        ]
+        return compared(judged_truth, judged_models, target, how, left_out)
 
 
 def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan, in_order: bool) -> Learn:
@@ -320,14 +323,10 @@ def beside_peers(
     parts = [data] if test is None else [data, test]
     classes = sorted({*data.target.values}) if data.task == "classification" else []
     truth = truth_of(parts, classes if trained is None else trained.model.classes, groups)
-    if test is None:
-        chosen, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
-    else:
-        n = len(data.weight)
-        chosen, how = [(np.arange(n), np.arange(n, len(truth.weight)))], OF_TESTS
+    chosen, how = parts_of(truth, None if test is None else len(data.weight), in_order)
     model = learned_model(parts, truth, plan, in_order) if trained is None else known_model(trained, parts, truth)
     entrants, left_out = peers(parts, truth, n_jobs)
-    return run(truth, chosen, {name: model, **entrants}, str(plan.target), how, left_out, n_jobs, tell)
+    return run(truth, chosen, how, {name: model, **entrants}, str(plan.target), left_out, n_jobs, tell)
 
 
 def of_models(models: dict[str, Trained], source: Source, bad: BadRows, groups: str | None = None) -> PairedComparison:
@@ -350,9 +349,5 @@ def of_models(models: dict[str, Trained], source: Source, bad: BadRows, groups: 
     data = read(source, trained.plan, bad, trained)
     labels = dict.fromkeys(label for model in models.values() for label in getattr(model.model, "classes", ()))
     truth = truth_of([data], list(labels), groups)
-    if data.task == "classification" and (truth.targets >= len(labels)).all():
-        remedy = "check the target, and that the models are of this data"
-        raise DataError("no row has a label that a model knows", source.name, column=trained.plan.target, remedy=remedy)
     entrants = {name: known_model(one, [data], truth) for name, one in models.items()}
-    everything = np.arange(len(truth.weight))
-    return run(truth, [(everything[:0], everything)], entrants, str(trained.plan.target), OF_MODELS)
+    return run(truth, *parts_of(truth, 0), entrants, str(trained.plan.target))

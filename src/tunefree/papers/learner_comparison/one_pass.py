@@ -6,18 +6,14 @@ The source is read and encoded once. All models learn each batch, one after the 
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
-from tunefree.core.registry import names_in
 from tunefree.core.rows import part
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
@@ -26,7 +22,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
 from tunefree.pool.options import check_settings
 from tunefree.pool.targets import Labels, RunningMetrics
-from tunefree.stream.batch import BadRows, Batch, Reason
+from tunefree.stream.batch import Batch, Reason
 from tunefree.stream.source import Source
 from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import blank, end, learn
@@ -38,30 +34,9 @@ REHEARSED = 64  # rows that another model of the same kind learns, so that code 
 RATES = 9  # learning rates that a careful user tries: half decades over four decades
 
 
-class Point(NamedTuple):
-    """A point of a curve."""
-
-    rows: int  # seen so far
-    loss: float  # mean over them
-    recent: float  # mean over those since the last point
-
-    @classmethod
-    def between(cls, before: RunningMetrics, now: RunningMetrics) -> Point:
-        """The point of sums so far, from those at the point before."""
-        weight = now.weight - before.weight
-        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else math.nan)
-
-
 @dataclass
 class Contestant:
-    """A model in the comparison, and its losses so far.
-
-    >>> contestant = Contestant("scinol2", blank(Model("regression", "scinol2")))
-    >>> contestant.trained.progress.add(np.ones(70), np.array([2.0] * 64 + [1.0] * 6), np.zeros(70))
-    >>> contestant.trained.progress.add(np.ones(5), np.zeros(5), np.zeros(5))
-    >>> [point.rows for point in contestant.curve], contestant.curve[-1].recent
-    ([64, 70, 75], 0.0)
-    """
+    """A model in the comparison, and its losses so far."""
 
     name: str
     trained: Trained
@@ -79,10 +54,10 @@ class Contestant:
         return self.trained.progress.progressive[0]
 
     @property
-    def curve(self) -> list[Point]:
-        """Losses so far, eight points in each doubling of the rows, and one at the end; none before the first row."""
-        points = [RunningMetrics(), *self.trained.progress.points()]
-        return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
+    def bytes(self) -> int:
+        """Memory of what has been learned."""
+        linear_bytes = sum(size_of(member.state) for member in self.model.members)
+        return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
     def learn(self, batch: Batch, n_features: int) -> None:
         """Predict and learn rows, which is timed."""
@@ -96,12 +71,6 @@ class Contestant:
         began = time.perf_counter()
         end(self.trained)
         self.seconds += time.perf_counter() - began
-
-    @property
-    def bytes(self) -> int:
-        """Memory of what has been learned."""
-        linear_bytes = sum(size_of(member.state) for member in self.model.members)
-        return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
 
 @dataclass
@@ -123,11 +92,6 @@ class Comparison:
         return self.plan.loss or ("square" if self.task == "regression" else "logistic")
 
     @property
-    def loss_name(self) -> str:
-        """The name of the loss in tables."""
-        return "log-loss" if self.loss == "logistic" else f"{self.loss} loss"
-
-    @property
     def bytes(self) -> int:
         """Memory of all models."""
         return sum(contestant.bytes for contestant in self.contestants)
@@ -142,11 +106,11 @@ class Comparison:
         """The pool, or None if it does not take part."""
         return next((contestant for contestant in self.contestants if contestant.name == POOL), None)
 
-    def leaders(self) -> dict[str, float]:
-        """The pool's members with their weights in its prediction of a new row, the largest first."""
-        if self.pool is None:
-            return {}
-        return dict(sorted(self.pool.model.predictor.shares().items(), key=lambda item: -item[1]))
+    def learn(self, batch: Batch, n_features: int) -> None:
+        """Let all predict and learn rows."""
+        for contestant in self.contestants:
+            contestant.learn(batch, n_features)
+        self.rows += len(batch.weight)
 
     def sweeps(self) -> dict[str, tuple[int, float]]:
         """Passes and seconds of learning that it costs to try the learners one after the other.
@@ -155,20 +119,11 @@ class Comparison:
         rates if it has a rate; ``"pool"``: the pool alone, if it takes part.
         """
         alone = [contestant for contestant in self.contestants if contestant.name != POOL]
-        passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
+        passes = [1 if ALL[contestant.name].traits.rate is None else RATES for contestant in alone]
         seconds = [contestant.seconds for contestant in alone]
         tuned = sum(passes), sum(n * once for n, once in zip(passes, seconds, strict=True))
-        sweeps = {"learners": (len(alone), sum(seconds)), "learners_and_rates": tuned}
+        sweeps = {"learners": (len(alone), sum(seconds)), "learners_and_rates": tuned} if alone else {}
         return sweeps if self.pool is None else sweeps | {POOL: (1, self.pool.seconds)}
-
-
-def has_rate(learner: str) -> bool:
-    """Whether a learner has a rate to choose.
-
-    >>> has_rate("adagrad"), has_rate("scinol2")
-    (True, False)
-    """
-    return ALL[learner].traits.rate is not None
 
 
 def compare(
@@ -188,67 +143,63 @@ def compare(
     >>> [contestant.name for contestant in comparison.ranked], comparison.rows
     (['scinol2', 'ogd'], 200)
     """
-    callback = callback or Callback()
-    names = list(dict.fromkeys(names_in(learners) or (*ALL, POOL)))
-    for name in names:
-        if name != POOL and name not in ALL:
-            raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL.search()))}")
-    bad = plan.bad_rows()
-    began = time.perf_counter()
+    names, callback = _names(learners), callback or Callback()
+    bad, began = plan.bad_rows(), time.perf_counter()
     reading = begin(source, plan, bad)
     note_roles(reading, bad)
     task, classes, encoder, batches, *_ = reading
-    comparison = _gathered(plan, task, names, classes, encoder.n_features)
-    comparison.reading = time.perf_counter() - began
+    left_out = _left_out(plan, task, names)
+
+    def model_of(name: str) -> Model:
+        return Model(task, name, plan.loss, classes=list(classes), n_features=encoder.n_features)
+
+    contestants = [Contestant(name, blank(model_of(name))) for name in names if name not in left_out]
+    comparison = Comparison(plan, task, contestants, left_out)
     callback.begin(comparison, source)
     try:
-        _one_pass(comparison, encoder, batches, bad, callback)
+        for batch in batches:
+            comparison.reading += time.perf_counter() - began
+            batch = with_rates(plan, batch._replace(target=target_of(task, batch)))
+            if len(batch.weight) and not comparison.rows:
+                for contestant in contestants:
+                    _rehearse(model_of(contestant.name), batch)
+            comparison.learn(batch, encoder.n_features)
+            comparison.skipped, comparison.oddities = bad.tally.count, bad.tally.oddities()
+            callback.step(comparison, batch)  # type: ignore[arg-type]
+            began = time.perf_counter()
     finally:
         callback.end(comparison)
-    check_learned(comparison.contestants[0].model, comparison.rows, source)
-    for contestant in comparison.contestants:
+    check_learned(contestants[0].model, comparison.rows, source)
+    for contestant in contestants:
         contestant.finish()
     return comparison
 
 
-def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_features: int) -> Comparison:
-    """A comparison of those that can learn the task, with the reasons why others cannot."""
+def _names(learners: Sequence[str] | None) -> list[str]:
+    """The names of those to compare."""
+    names = list(dict.fromkeys(learners or (*ALL, POOL)))
+    for name in names:
+        if name != POOL and name not in ALL:
+            raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL.search()))}")
+    return names
+
+
+def _left_out(plan: Plan, task: str, names: list[str]) -> dict[str, str]:
+    """The learners that cannot learn the task, and the reasons."""
     loss_of(task, plan.loss)
-    contestants, left_out = [], {}
+    left_out = {}
     for name in names:
         try:
             check_settings(task, name, plan.loss, False, {}, "raw")
         except ModelError as error:
             left_out[name] = str(error).split(";")[0]
-        else:
-            contestants.append(Contestant(name, blank(_new(plan, task, name, classes, n_features))))
-    if not contestants:
+    if len(left_out) == len(names):
         raise ModelError(f"no learner is left: {'; '.join(left_out.values())}; name others with `learner`")
-    return Comparison(plan, task, contestants, left_out)
+    return left_out
 
 
-def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) -> Model:
-    return Model(task, name, plan.loss, classes=list(classes), n_features=n_features)
-
-
-def _one_pass(comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, callback: Any) -> None:
-    began = time.perf_counter()
-    for batch in batches:
-        comparison.reading += time.perf_counter() - began
-        batch = with_rates(comparison.plan, batch._replace(target=target_of(comparison.task, batch)))
-        for contestant in comparison.contestants if len(batch.weight) and not comparison.rows else ():
-            _rehearse(comparison, contestant, batch, encoder.n_features)
-        for contestant in comparison.contestants:
-            contestant.learn(batch, encoder.n_features)
-        comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.tally.count
-        comparison.oddities = bad.tally.oddities()
-        callback.step(comparison, batch)
-        began = time.perf_counter()
-
-
-def _rehearse(comparison: Comparison, contestant: Contestant, batch: Batch, n_features: int) -> None:
-    """Let another model of the kind learn a few rows, so that the time of learning does not include compilation."""
+def _rehearse(model: Model, batch: Batch) -> None:
+    """Let a model learn a few rows and end, so that the time of the others does not include compilation."""
     y, n = batch.target, min(REHEARSED, len(batch.weight))
-    model = _new(comparison.plan, comparison.task, contestant.name, contestant.model.classes, n_features)
     model.learn(part(batch.rows, 0, n), Labels(y.values, y.codes[:n]) if isinstance(y, Labels) else y[:n], np.ones(n))
     model.freeze()

@@ -1,0 +1,1 @@
+"""Learners and the pool beside each other on one pass over a stream, as the papers compare them."""

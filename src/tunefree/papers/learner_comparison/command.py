@@ -1,0 +1,50 @@
+"""`tunefree learners`: single learners and the pool on one pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunefree.cli.options import Files, Json, check_outputs
+from tunefree.model_files.plan import PROBLEM, Plan
+
+
+def learners(
+    plan: Annotated[Plan, (*PROBLEM, "exposure")],
+    files: Files,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="A learner, or pool; may be given again. By default all.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw progressive losses: a .png, .svg or .pdf file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML file too.")] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Compare single learners and the pool on one pass over the rows: progressive losses, and what a search costs.
+
+    Each row is predicted by all before any learns it. For instance:
+
+    tunefree learners people.csv --target income
+
+    tunefree learners people.csv --target income --learner scinol2 --learner pool --plot people.png
+    """
+    from tunefree.cli.display import show
+    from tunefree.papers.learner_comparison import one_pass
+    from tunefree.papers.learner_comparison import report as reporting
+    from tunefree.plotting import files as pictures
+    from tunefree.report import page
+
+    if plot:
+        pictures.check(plot)
+    check_outputs([plot, report], files.data)
+    source = files.source(is_table=plan.target is not None)
+    comparison = one_pass.compare(source, plan, learner, None if quiet else reporting.Display())
+    document = reporting.document(comparison)
+    show([block for section in document.sections for block in section.blocks], json)
+    if plot:
+        chart = reporting.chart_of_losses(comparison)
+        pictures.save(chart.draw, chart.inches, plot)
+    if report:
+        page.write(document, report)

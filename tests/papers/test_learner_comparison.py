@@ -1,0 +1,104 @@
+"""Learners compared on one pass: the figures are those of `train`, whatever the batches; the command, its page."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.report.test_document import DOCUMENTED, on_page, printed, texts_of
+from tests.report.test_page import check_page
+from tests.workflows.test_training import people
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.papers.learner_comparison.one_pass import compare
+from tunefree.papers.learner_comparison.report import INCHES, chart_of_losses, document
+from tunefree.plotting import files
+from tunefree.plotting.style import SERIES
+from tunefree.report import page
+from tunefree.report.rendering import record
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+
+FEW = ("--learner", "scinol2", "--learner", "adagrad")
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "people.parquet"
+    parquet.write_table(pa.table(people()), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def small_chunks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
+        yield
+
+
+@pytest.fixture(scope="module")
+def comparison(small_chunks):
+    """All learners on a few rows, a third class of which comes late; two have no label."""
+    table = people(900)
+    table["rich"][450:] = np.random.default_rng(1).choice(["no", "yes", "very"], 450).tolist()
+    table["rich"][5] = table["rich"][500] = None
+    return table, compare(open_source(table), Plan(target="rich", ignore=("pay",), on_bad_row="skip"))
+
+
+def test_a_late_class_and_bad_rows_as_in_train(comparison):
+    table, compared = comparison
+    assert (compared.rows, compared.skipped) == (898, 2)
+    for contestant in compared.contestants:
+        if contestant.name in ("scinol2", "adagrad", POOL):
+            alone = Plan(target="rich", ignore=("pay",), on_bad_row="skip", learner=contestant.name)
+            assert contestant.metrics == train(open_source(table), alone).progress.progressive[0]
+
+
+def test_terminal_page_and_json_have_the_same_numbers(comparison):
+    written = document(comparison[1])
+    blocks = [block for section in written.sections for block in section.blocks]
+    shown, read = printed(blocks), on_page(blocks)
+    for text in map(" ".join, map(str.split, texts_of(blocks))):
+        assert text in shown and text in read, text
+    values = record(blocks)
+    assert values.keys() <= DOCUMENTED and json.dumps(values, allow_nan=False)
+    curve = values["curves"][POOL]
+    assert curve[-1]["rows"] == 898 and curve[-1]["loss"] == comparison[1].pool.metrics.mean_loss()
+    sums = [point["rows"] * point["loss"] for point in curve[-2:]]
+    assert curve[-1]["recent"] == pytest.approx((sums[1] - sums[0]) / (898 - curve[-2]["rows"]))
+    check_page(page.html(written))
+
+
+def test_the_picture_is_drawn(comparison, tmp_path):
+    pytest.importorskip("matplotlib")
+    chart = chart_of_losses(comparison[1])
+    files.save(chart.draw, INCHES, tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text()
+    best = [one.name for one in comparison[1].ranked if one.name != POOL][: len(SERIES)]
+    for words in (">rows<", "progressive log-loss", POOL, *best):
+        assert words in text, words
+
+
+def test_the_command(run, data, tmp_path):
+    pytest.importorskip("matplotlib")
+    outputs = ("--plot", tmp_path / "plot.png", "--report", tmp_path / "page.html")
+    status, out, err = run("learners", data, "-t", "pay", *FEW, *outputs)
+    assert status == 0, err
+    assert "regression of 'pay'" in err and (tmp_path / "plot.png").stat().st_size > 10_000
+    read = check_page((tmp_path / "page.html").read_text()).text
+    assert set(re.findall(r"\w{3,}", out)) <= set(re.findall(r"\w{3,}", read))
+
+
+def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    status, out, err = run("learners", data, "-t", "rich", "--plot", tmp_path / "plot.png")
+    assert (status, out) == (2, "")
+    assert "pip install 'tunefree[plot]'" in err
+    assert not (tmp_path / "plot.png").exists()
+
+
+def test_unknown_learners_are_refused(run, data):
+    status, _, err = run("learners", data, "-t", "rich", "--learner", "nobody")
+    assert status == 2 and "unknown learner 'nobody'" in err
