@@ -23,7 +23,7 @@ FLOORS = [
     {"plotting"},
     {"model_files"},
     {"training"},
-    {"workflows"},
+    {"workflows", "export", "prediction"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},
     {"cli"},

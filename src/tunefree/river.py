@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse, table
+from tunefree.core.rows import Block, sparse
 from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
 from tunefree.pool.model import Model
@@ -82,19 +82,20 @@ class _Columns:
         """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
         names = list(self.numbers)
         dense, late = names[: self.n_dense or 0], names[self.n_dense or 0 :]
-        numbers = [[row[name] if isinstance(row.get(name), float) else 0.0 for name in dense] for row in rows]
+        numbers = [[x if isinstance(x := row.get(name), float) else 0.0 for name in dense] for row in rows]
         codes = np.zeros((len(rows), len(self.categories)), np.int32)
-        pointers, features, values = [0], [], []
+        pointers, features, values = [0], list[int](), list[float]()
         for i, row in enumerate(rows):
             codes[i] = [column_codes.get(row.get(name, ...), 0) for name, column_codes in self.categories.items()]
             present = sorted((name for name in late if isinstance(row.get(name), float)), key=str)
             features += [self.numbers[name] for name in present]
             values += [row[name] for name in present]
             pointers.append(len(values))
-        as_array = np.array(numbers, np.float64).reshape(len(rows), -1)
-        late_features = list(self.numbers.values())[len(dense) :]  # ascending
-        words = sparse(pointers, features, values)
-        return table(as_array, np.arange(1, len(dense) + 1), codes, words, late=late_features)
+        as_array, late_features = np.array(numbers, np.float64).reshape(len(rows), -1), [*self.numbers.values()]
+        columns, of_codes = np.arange(1, len(dense) + 1, dtype=np.int32), np.arange(codes.shape[1], dtype=np.int32)
+        words = np.array(pointers), np.array(features, np.int32), np.array(values)
+        as_late = np.array(late_features[len(dense) :], np.int32)  # ascending
+        return Block(as_array, columns, codes, of_codes, *words, 1.0, True, as_late)
 
 
 class _Learner:

@@ -33,6 +33,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "date": ("day=%d.%m.%Y",),
     "decimal": ",",
     "thousands": " ",
+    "monotone": ("age=+", "zip code=-"),
     "na_values": ("--", "not known"),
     "groups": "home",
     "class_weight": ("yes=5", "no=1"),
@@ -228,6 +229,15 @@ def test_what_fits_no_value_is_told(run, models):
     assert "--thousands ''\"'\"'' fits none of the" in words
     status, _, err = run("predict", models / "told.model", path, "--na-values", "nowhere", "-o", models / "p.csv")
     assert status == 0 and "--na-values nowhere fits none of the" in " ".join(err.split())
+
+
+def test_columns_that_a_model_does_not_know_are_told_once(run, models):
+    status, _, err = run("predict", models / "classes.model", models / "numbers.csv", "-o", models / "p.csv")
+    assert status == 0 and err.count("the model does not know 'pay': left out") == 1
+    status, _, err = run(
+        "predict", models / "classes.model", models / "numbers.csv", "--id", "pay", "-o", models / "p.csv"
+    )
+    assert status == 0 and "does not know" not in err
 
 
 def test_what_has_no_effect_in_python_is_an_error(models):

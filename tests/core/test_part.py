@@ -26,8 +26,7 @@ from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.meetings import SavedMeetings
-from tunefree.pool.model import Model
-from tunefree.pool.published import published
+from tunefree.pool.model import Model, published
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises

@@ -1,10 +1,12 @@
 """Files that are whole or not there, and damage that shows."""
 
+import hashlib
 import json
 import os
 import stat
 import threading
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +42,7 @@ def test_what_is_saved_is_loaded(tmp_path_factory, arrays):
     path = tmp_path_factory.mktemp("models") / "model"
     storage.save(path, arrays, {"n": 1.1})
     loaded, header = storage.load(path)
-    assert header == {"n": 1.1, "format": storage.FORMAT}
+    assert header == {"n": 1.1}
     assert sorted(loaded) == sorted(arrays)
     for name, array in arrays.items():
         assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
@@ -75,6 +77,91 @@ def test_every_cut_is_found(saved):
 def test_other_files_are_refused(tmp_path, data):
     (tmp_path / "model").write_bytes(data)
     with pytest.raises(ModelError, match="not a tunefree model"):
+        storage.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64", "int8", "int64", "uint16", "uint64"])
+@pytest.mark.parametrize("n_values", [1, 7, 250, 300, 5000])
+def test_columns_of_few_and_of_many_values_are_loaded_to_the_bit(tmp_path, dtype, n_values):
+    rng = np.random.default_rng(n_values)
+    size = np.dtype(dtype).itemsize
+    bits = rng.integers(0, 256, (n_values, size), np.uint8) & (1 if dtype == "bool" else 255)
+    columns = bits[rng.integers(0, n_values, (5000, 3))].view(dtype)[..., 0]
+    arrays = {"a": columns, "b": columns[::2], "c": columns[:, [0, 1, 0]], "d": columns.T.copy(), "e": columns.copy()}
+    storage.save(tmp_path / "model", arrays, {})
+    loaded, _ = storage.load(tmp_path / "model")
+    for name, array in arrays.items():
+        assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
+        assert loaded[name].tobytes() == array.tobytes()
+
+
+def test_files_are_compressed_and_what_is_the_same_is_written_once(tmp_path):
+    numbers = np.random.default_rng(0).random(20_000)
+    arrays = {"a": numbers, "b": numbers.copy(), "c": np.stack([numbers] * 3, axis=1), "d": np.ones(20_000)}
+    storage.save(tmp_path / "model", arrays, {})
+    assert (tmp_path / "model").stat().st_size < 2.1 * numbers.nbytes
+
+
+def test_what_takes_much_more_memory_than_its_file_is_left_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "FREE", 2**10)
+    arrays = {"zeros": np.zeros((4096, 4)), "more": np.zeros((4096, 4)), "ones": np.ones(50_000)}
+    storage.save(tmp_path / "model", arrays, {})
+    size = (tmp_path / "model").stat().st_size
+    assert sum(array.nbytes for array in arrays.values()) <= 2**10 + storage.MOST_TIMES * size
+    loaded, _ = storage.load(tmp_path / "model")
+    assert all((loaded[name] == array).all() for name, array in arrays.items())
+
+
+def description_with(**changes):
+    """A file of one array whose description is changed, with a right checksum."""
+    array = zlib.compress(bytes(1) + bytes(24))
+    described = {"weights": ["float64", [3], [len(array)]]} | changes
+    text = zlib.compress(json.dumps({"arrays": described, "header": {}}).encode())
+    data = b"".join([storage.MARK, storage._length(storage.FORMAT), array, text, storage._length(len(text))])
+    return data + hashlib.sha256(data).digest()
+
+
+SOUND = ["float64", [3], [len(zlib.compress(bytes(25)))]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"weights": ["float64", [2**40], SOUND[2]]}, "it declares 8,796,093,022,208 bytes"),
+        ({"more": ["float64", [2**30, 2**30], []]}, "it declares"),
+        ({"weights": ["float64", [-3], SOUND[2]]}, "not a whole number"),
+        ({"weights": ["float64", [3], [True]]}, "not a whole number"),
+        ({"weights": ["float64", [3.0], SOUND[2]]}, "not a whole number"),
+        ({"weights": ["object", [3], SOUND[2]]}, "object"),
+        ({"weights": ["float64", [2], SOUND[2]]}, "not as long as is declared"),
+        ({"weights": ["float64", [4], SOUND[2]]}, "."),
+        ({"weights": ["float64", [3], [5]]}, "do not fill"),
+        ({"weights": ["float64", [3], [*SOUND[2], 0]]}, "."),
+        ({"weights": None}, "."),
+        ({"more": "weight"}, "weight"),
+        ({"more": "more"}, "."),
+        ({"a": "b", "b": "weights"}, "."),
+    ],
+)
+def test_descriptions_that_lie_are_refused_before_memory_is_taken(tmp_path, changes, problem):
+    (tmp_path / "sound").write_bytes(description_with())
+    assert storage.load(tmp_path / "sound")[0]["weights"].tolist() == [0.0, 0.0, 0.0]
+    (tmp_path / "lie").write_bytes(description_with(**changes))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match=f"damaged.*{problem}"):
+            storage.load(tmp_path / "lie")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("piece", [b"", b"\x02", b"\x01" + bytes(8) + b"\1\0\0", b"\xff" + bytes(8), bytes(2**20)])
+def test_pieces_that_do_not_fit_are_refused(tmp_path, monkeypatch, piece):
+    """Among them one whose table is too short, a column like none, and one that grows much when it is decompressed."""
+    monkeypatch.setattr(storage, "_pieces", lambda *_, **__: iter([piece]))
+    storage.save(tmp_path / "model", {"weights": np.zeros(3)}, {})
+    with pytest.raises(ModelError, match="damaged"):
         storage.load(tmp_path / "model")
 
 

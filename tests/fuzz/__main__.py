@@ -82,7 +82,7 @@ def _model(kind: str, folder: Path) -> Any:
     def of_seed(seed: int) -> str:
         try:
             raw.save(path, *models.lie(arrays, header, np.random.default_rng(seed)))
-        except Exception:  # safetensors cannot write it
+        except Exception:  # it has no bytes, or no JSON
             return "unwritable"
         return models.outcome(path, data)
 

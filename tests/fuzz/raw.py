@@ -11,4 +11,4 @@ from tunefree.core import storage
 
 def save(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Write arrays and a header, which may hold NaN."""
-    storage.write(path, arrays, json.dumps({"format": storage.FORMAT, **header}))
+    storage.write(path, arrays, json.dumps(header))

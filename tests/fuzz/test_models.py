@@ -30,7 +30,7 @@ def test_lies_are_refused_or_harmless(folder, kind):
         changed = lie(arrays, header, rng)
         try:
             raw.save(folder / "lie", *changed)
-        except Exception:  # safetensors cannot write it
+        except Exception:  # it has no bytes, or no JSON
             continue
         found.append(outcome(folder / "lie", data))
     assert found[0] == "predicts" and found.count("refused") > 12

@@ -99,7 +99,8 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     gained = np.zeros(len(codes))
     of_tree = least, gained, np.array([5], np.uint64)
     exclusive = exclusive_of(codes, bins.n_codes, bins.is_categorical)
-    gradient_trees.grow_tree(work, codes, bins.n_codes, bins.is_categorical, exclusive, *of_tree)
+    facts = bins.n_codes, bins.is_categorical, np.zeros(len(codes), np.int8)
+    gradient_trees.grow_tree(work, codes, *facts, exclusive, *of_tree)
     nodes, n_nodes, parts, tests = work.nodes, work.sizes[1], {0: rows}, {}
     of_drawn = {j: codes[j] for j in drawn.tolist()}
     noises = (derivatives[rows, 0::2].astype(float) ** 2).sum(axis=0) / sums_of(derivatives, rows)[1]

@@ -41,14 +41,16 @@ def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
 @pytest.mark.parametrize(
     ("values", "kind"), [([1.5, np.nan, -np.inf], "f4"), ([0.1, 2.0, 3.0], "f8"), ([1e300] * 3, "f8")]
 )
-def test_columns_are_saved_in_single_precision_where_it_has_all_digits(values, kind):
+def test_columns_are_in_single_precision_where_it_has_all_digits(values, kind):
     reservoir, other = Reservoir(), Reservoir()
     reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
     arrays, header = reservoir.save_state()
     assert arrays["columns"].dtype == kind
     other.take_over(arrays, header)
     np.testing.assert_array_equal(other.columns, [values])
-    assert other.columns.dtype == "f8"
+    assert (other.columns.dtype, other.kept()["columns"].dtype) == (kind, "f8")
+    other.add(np.array([[0.1, 1.0, 2.0]]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
+    np.testing.assert_array_equal(other.kept()["columns"], [values, [0.1, 1.0, 2.0]])
 
 
 def test_it_does_not_depend_on_how_rows_come_in_blocks():

@@ -15,6 +15,6 @@ def test_the_sample_is_the_rows_whose_number_the_step_divides(size, monkeypatch)
     numbers = np.cumsum(weight > 0.0)  # of the rows that were learned
     for start in range(0, 100, size):
         rows = slice(start, start + size)
-        kept.observe(dense(X[rows, None]), weight[rows], numbers[rows], 1)
+        kept._sample(dense(X[rows, None]), weight[rows], numbers[rows], 1)
     sample, weights = kept.sample
     assert kept.step == 16 and weights.tolist() == sample.numbers[:, 0].tolist() == [16.0, 32.0, 49.0, 65.0, 81.0, 97.0]

@@ -127,7 +127,6 @@ def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, avera
     model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
-    header.pop("format")
     models = [model, Model.restore(arrays, header), pickle.loads(pickle.dumps(model)), cut]
     for each in models[:3]:
         each.learn(part(X, 200, 400), Labels.of(y[200:]), np.ones(200))

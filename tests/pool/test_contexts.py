@@ -11,8 +11,7 @@ from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.generations.seen import Seen
 from tunefree.pool.contexts import KNOWN, NEW
-from tunefree.pool.model import Model
-from tunefree.pool.published import published
+from tunefree.pool.model import Model, published
 from tunefree.pool.targets import Labels
 
 

@@ -6,8 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.intervals.learning_curve import rows_learned
-from tunefree.pool.estimated_loss import estimate_of_record
-from tunefree.pool.weights_record import WeightsRecord
+from tunefree.pool.weights_record import WeightsRecord, estimate_of_record
 
 N = 1500
 

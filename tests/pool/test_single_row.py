@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
-from tunefree.pool.model import Model
-from tunefree.pool.published import published
+from tunefree.pool.model import Model, published
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
 from tunefree.pool.targets import Labels
 
@@ -50,7 +49,7 @@ def check(model: Model, X: Block) -> None:
     ours, others = model.pool.waiting.rows, other.pool.waiting.rows
     assert list(ours) == list(others)
     assert all(ours[digest].tobytes() == others[digest].tobytes() for digest in ours)
-    assert model.pool.single_rows._row is not None
+    assert model.pool.single_rows.rows
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
         assert np.concatenate(singles).tobytes() == by_two.predict(pair).tobytes()
         for model in (alone, by_two):
             learn(model, n_classes, pair)
-    assert alone.pool.single_rows._row is not None
+    assert alone.pool.single_rows.rows
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
         learn_part(model, 0, 250)
     for i in range(250, 600):
         learn_part(models[0], i, i + 1)
-        is_in_use += models[0].pool.single_rows._row is not None
+        is_in_use += len(models[0].pool.single_rows.rows)
         if i % 5 == 0:
             models[0].predict(part(X, i, i + 1))  # a row that waits is evidence as it was predicted
             models[0].pool.waiting.rows.clear()

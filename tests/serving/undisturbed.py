@@ -1,7 +1,7 @@
 """What a store's journal makes of a model if it is learned without any disturbance."""
 
 from tunefree.model_files.trained import ended
-from tunefree.pool.published import remember
+from tunefree.pool.waiting import remember
 from tunefree.serving.rows import Reader, going_on
 from tunefree.serving.settings import Admission
 from tunefree.serving.store import Store

@@ -111,7 +111,10 @@ LIES = {
     "a generation of other classes": told(9, *GROWTH, "awake", 0, "n_classes"),
     "a column of another generation": put("members.growth.awake.0.keys", 0, 77),
     "a class that is none": put("members.growth.whole.targets", 3, 7.0),
-    "a leaf that is not there": put("members.growth.awake.0.model.nodes", (-1, 1), 10**6),
+    "a leaf that is not there": put("members.growth.awake.0.model.shifts", -1, 10**6),
+    "a child before its parent": put("members.growth.awake.0.model.shifts", 0, -1),
+    "a tree that begins behind the nodes": put("members.growth.awake.0.model.roots", -1, 10**6),
+    "more leaves than there are": put("members.growth.awake.0.model.is_leaf", slice(None), 255),
     "a weight that is no number": put("contexts.0.mixture.base.means", 0, np.nan),
 }
 

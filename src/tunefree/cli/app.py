@@ -33,6 +33,7 @@ COMMANDS = Registry(
         "report": "tunefree.cli.report:report",
         "compare": "tunefree.cli.compare:compare",
         "inspect": "tunefree.cli.inspect:inspect",
+        "export": "tunefree.cli.export:export",
         "serve": "tunefree.cli.serve:serve",
         "certify": "tunefree.cli.certify:certify",
         "demo": "tunefree.cli.demo:demo",

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
+from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
 
 EDITION = "3"  # to be raised with each change of exporter or loader that changes the code of compiled functions
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
@@ -167,7 +167,8 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
     for block, axes in BLOCKS.items():
         shape = [axis_names[axis] for axis in axes]
         shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
-        arguments.append(Argument(f"{name}_{block}", "float64", tuple(shape)))
+        dtype = np.dtype(cls.dtypes.get(block, DTYPE)).name
+        arguments.append(Argument(f"{name}_{block}", dtype, tuple(shape)))
     array_fields = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
     for field in array_fields:
         lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]

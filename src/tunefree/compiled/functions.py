@@ -19,7 +19,7 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -110,30 +110,33 @@ def entry_of(code: Any) -> Any:
 
 def tables(declaration: Declaration) -> Callable[..., bytes]:
     """:attr:`Compiled.table_of` of a declaration."""
-    parameters = [
-        (p.kind, p.is_state, [argument.axes is not None for argument in p.arguments], p.name)
-        for p in declaration.parameters
-    ]
+    n_parameters = len(declaration.parameters)
+    records = [(k, p.kind, p.is_state, p.name) for k, p in enumerate(declaration.parameters) if p.kind is not None]
+    arguments = [argument for p in declaration.parameters if not p.is_state for argument in p.arguments]
+    arrays_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is not None])
+    numbers_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is None])
     pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in declaration.words)).pack
     lengths_of = lru_cache(MOST_KNOWN)(partial(checked_lengths, declaration))
 
     def table_of(*values: Any) -> bytes:
-        if len(values) != len(parameters):
-            raise TypeError(f"{declaration.name} takes {len(parameters)} arguments, not {len(values)}")
-        addresses, state_lengths, arrays, numbers = list[int](), list[int](), list[np.ndarray](), list[Any]()
-        for (kind, is_state, are_arrays, name), value in zip(parameters, values, strict=True):
-            if kind is None:
-                (arrays if are_arrays[0] else numbers).append(value)
-            elif type(value) is not kind:
+        if len(values) != n_parameters:
+            raise TypeError(f"{declaration.name} takes {n_parameters} arguments, not {len(values)}")
+        addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
+        for k, kind, is_state, name in records:
+            value = values[k]
+            if type(value) is not kind:
                 raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
-            elif is_state:
+            flat += values[start:k]
+            start = k + 1
+            if is_state:
                 memory = memory_of(value)
                 addresses += memory[0]
                 state_lengths += memory[1]
             else:
-                for is_array, part in zip(are_arrays, value, strict=True):
-                    (arrays if is_array else numbers).append(part)
-        lengths = lengths_of(tuple(state_lengths), tuple(map(_shape, arrays)), tuple(map(_dtype, arrays)))
+                flat += value
+        flat += values[start:]
+        arrays, numbers = arrays_of(flat), numbers_of(flat)
+        lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
         try:
             words = *addresses, *_addresses_of(arrays), *lengths
             try:
@@ -144,6 +147,13 @@ def tables(declaration: Declaration) -> Callable[..., bytes]:
             raise problem(declaration, arrays, numbers) from None
 
     return table_of
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function of a sequence that returns what is at some places, in their order."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return (lambda values: (values[places[0]],)) if places else (lambda values: ())
 
 
 def _signed(number: Any) -> Any:

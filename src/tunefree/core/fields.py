@@ -36,7 +36,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "outputs": (OUTPUT,),
     "numbers": (),
 }
-DTYPE = np.float64  # of every field
+DTYPE = np.float64  # of fields, where a class does not declare another one
 EVEN, ODD = 1, -1
 
 
@@ -145,6 +145,7 @@ class State:
 
     fields: ClassVar[tuple[Field, ...]] = ()
     axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
+    dtypes: ClassVar[dict[str, Any]] = {}  # of blocks
     memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once asked for
 
     def __init_subclass__(cls, **rest: Any) -> None:
@@ -161,7 +162,11 @@ class State:
         self.n_features, self.n_outputs = n_features, n_outputs
         for block, axes in BLOCKS.items():
             starts = [settings.get(field.name, field.start) for field in self.fields if field.axes == axes]
-            setattr(self, block, _block(np.array(starts, DTYPE), axes, n_features, padded(n_outputs)))
+            setattr(
+                self,
+                block,
+                _block(np.array(starts, self.dtypes.get(block, DTYPE)), axes, n_features, padded(n_outputs)),
+            )
         lengths = {FEATURE: n_features, OUTPUT: n_outputs, **self.lengths(n_features, n_outputs)}
         for field in self.fields:
             if field.axes not in BLOCKS.values():
@@ -267,7 +272,7 @@ def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs
     if OUTPUT in axes:
         starts = np.repeat(starts[:, None], n_outputs, axis=1)
     if not starts.any():  # memory that the system hands out once it is written to
-        return np.zeros((n_features, *starts.shape) if FEATURE in axes else starts.shape, DTYPE)
+        return np.zeros((n_features, *starts.shape) if FEATURE in axes else starts.shape, starts.dtype)
     return np.tile(starts, (n_features, *[1] * starts.ndim)) if FEATURE in axes else starts
 
 
@@ -290,6 +295,11 @@ def place_of(cls: Any, field: Field) -> tuple[str, tuple[int | slice, ...]]:
     if not field.axes:
         return block, (slice(index, index + 1),)
     return block, (slice(None), index) if FEATURE in field.axes else (index,)
+
+
+def dtype_of(cls: type[State], field: Field) -> np.dtype[Any]:
+    """The type of the numbers of a field."""
+    return np.dtype(next((cls.dtypes.get(block, DTYPE) for block, axes in BLOCKS.items() if axes == field.axes), DTYPE))
 
 
 @cache

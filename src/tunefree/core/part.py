@@ -30,7 +30,7 @@ import numpy as np
 
 from tunefree.core import schema
 from tunefree.core.errors import ModelError
-from tunefree.core.fields import State
+from tunefree.core.fields import State, dtype_of
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
@@ -64,6 +64,10 @@ class Declared:
         """The value that is saved."""
         return getattr(part, self.name) if self._read is None else self._read(part)
 
+    def value(self, part: Any) -> Any:
+        """The attribute; the value that is saved where there is none."""
+        return vars(part)[self.name] if self.name in vars(part) else self.read(part)
+
     def write(self, part: Any, value: Any) -> None:
         """Take over a value that was saved."""
         if self._write is None:
@@ -93,7 +97,7 @@ class _Array(Declared):
         if self.may_be_none:
             header[self.key] = value is not None
         if value is not None:
-            arrays[key] = _packed(value, self.dtypes[1:])
+            arrays[key] = packed(value, self.dtypes[1:])
 
     def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
         if self.may_be_none:
@@ -284,8 +288,7 @@ class Part:
             if declared.role == SCRATCH:
                 setattr(other, name, declared.blank and declared.blank(other))
                 continue
-            is_attribute = name in vars(self)
-            value = vars(self)[name] if is_attribute else declared.read(self)
+            is_attribute, value = name in vars(self), declared.value(self)
             value = memo.get(id(value), value) if declared.role in shared else _copied(value, shared, memo)
             (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
         other.complete()
@@ -306,7 +309,7 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, including its parts."""
-        return sum(size_of(declared.read(self)) for declared in self.saved_fields())
+        return sum(size_of(declared.value(self)) for declared in self.saved_fields())
 
     def check_declared(self) -> None:
         """Raise a TypeError if it has an attribute without a role."""
@@ -346,13 +349,13 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
+def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
     """An array in the last of these dtypes that has all digits, else as it is."""
     for dtype in reversed(dtypes):
         with np.errstate(over="ignore"):
-            packed = value.astype(dtype)
-        if ((packed == value) | np.isnan(value)).all():
-            return packed
+            smaller = value.astype(dtype)
+        if ((smaller == value) | np.isnan(value)).all():
+            return smaller
     return value
 
 
@@ -439,7 +442,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
         axes = axes | kind.axes_of_files
         for field in [field for field in kind.fields if field.is_saved]:
             shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
-            arrays[_under(key, field.name)] = Array("float64", shape, *field.limits)
+            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, *field.limits)
         return arrays
     for name, (field_kind, hint, limits) in _hints(kind).items():
         if not isinstance(hint, str):

@@ -228,10 +228,7 @@ def together(blocks: list[Block]) -> Block:
 
 def copied(X: Block) -> Block:
     """A block in memory of its own."""
-    arrays: dict[str, Any] = {
-        name: array.copy() for name, array in X._asdict().items() if isinstance(array, np.ndarray)
-    }
-    return X._replace(**arrays)
+    return Block._make(value.copy() if isinstance(value, np.ndarray) else value for value in X)
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:
@@ -251,6 +248,8 @@ def restored(arrays: dict[str, np.ndarray]) -> Block:
 
 def _codes_of(columns: np.ndarray, X: Block) -> np.ndarray:
     """Codes (n, q) of the columns; of those that a block does not have nothing is known."""
+    if len(columns) == len(X.code_columns):  # of which none is left out
+        return X.codes
     codes = np.zeros((n_rows(X), len(columns)), np.int32)
     codes[:, np.searchsorted(columns, X.code_columns)] = X.codes
     return codes

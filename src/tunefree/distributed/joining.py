@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.fields import FEATURE
+from tunefree.generations.leaf_learners import LeafScInOL2
 from tunefree.learners.newton import Newton, subtract_waiting
 from tunefree.learners.scinol import ScInOL2
 from tunefree.pool.first_pass import FirstPassRecord
@@ -37,7 +38,9 @@ from tunefree.theory.risk import Progressive
 
 OF_FEATURES = "of features"  # before the names of such statistics
 MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # of the rows
-SUMS = {ScInOL2: ("gradients", "squares", "wealth")}  # by learners; their other fields are means
+SUMS = dict.fromkeys(
+    (ScInOL2, LeafScInOL2), ("gradients", "squares", "wealth")
+)  # by learners; their other fields are means
 INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
@@ -195,7 +198,7 @@ def _statistics(
         if not array.ndim:
             sums[name] = array.copy()
         elif name != INVERSE and has_changed[name].any():
-            sums[name] = weight * (array - before[name])  # 0 where nothing was learned
+            sums[name] = weight * np.subtract(array, before[name], dtype=np.float64)  # 0 where nothing was learned
     units = arrays.get(INVERSE)
     units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
     return Statistics(1, weight, weight * is_learned, units, sums, steepest)

@@ -84,8 +84,10 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         dimension = special_about(learner).dimension
         if dimension is not None and self._encoder is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
-        average, view, config = bool(getattr(self, "average", False)), self._view(), self._config()
-        return Model(self._task, learner, self.loss, average, settings, view, classes, n_features + 1, config)
+        known: dict[str, Any] = {"classes": classes, "n_features": n_features + 1}
+        chosen = {"settings": settings, "view": self._view(), "config": self._config()}
+        chosen["monotone"] = tables.monotone_of(self) if hasattr(self, "monotone") else ()
+        return Model(self._task, learner, self.loss, bool(getattr(self, "average", False)), **known, **chosen)
 
     def _config(self) -> Any:
         """The configuration of a learner that is not linear, beside its settings."""
@@ -218,7 +220,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss)
+        monotone: Any = {one.name: one.sign for one in model.options.monotone}
+        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

@@ -101,15 +101,7 @@ def compare(
     if n_jobs == 0:
         raise ModelError("`n_jobs` must not be 0; pass -1 for all processors")
     estimators = _named(model, others)
-    for name, estimator in estimators.items():
-        if not hasattr(estimator, "fit"):
-            raise ModelError(f"{name} is no estimator; pass one, as tunefree.load(path) returns it")
-    is_class = is_classifier(model)
-    for name, estimator in estimators.items():
-        if is_classifier(estimator) != is_class:
-            raise ModelError(f"{name} predicts {'numbers' if is_class else 'classes'}, and the model does not")
-        if is_class and not hasattr(estimator, "predict_proba"):
-            raise ModelError(f"{name} has no predict_proba, by which it is judged; leave it out")
+    is_class = _is_classification(estimators)
     fitted = [name for name, estimator in estimators.items() if _is_fitted(estimator)]
     rows = [_Rows(*train)] if train is not None else []
     rows.append(_Rows(X, y, sample_weight, groups))
@@ -135,6 +127,20 @@ def compare(
         further, left_out = trials.peers(parts, truth, n_jobs)
         entrants |= {name: learn for name, learn in further.items() if name not in entrants}
     return trials.run(truth, chosen, how, entrants, str(plan.target), left_out, n_jobs)
+
+
+def _is_classification(estimators: dict[str, Any]) -> bool:
+    """Whether estimators predict classes; a ModelError unless all can be judged alike."""
+    for name, estimator in estimators.items():
+        if not hasattr(estimator, "fit"):
+            raise ModelError(f"{name} is no estimator; pass one, as tunefree.load(path) returns it")
+    is_class = is_classifier(next(iter(estimators.values())))
+    for name, estimator in estimators.items():
+        if is_classifier(estimator) != is_class:
+            raise ModelError(f"{name} predicts {'numbers' if is_class else 'classes'}, and the model does not")
+        if is_class and not hasattr(estimator, "predict_proba"):
+            raise ModelError(f"{name} has no predict_proba, by which it is judged; leave it out")
+    return is_class
 
 
 def _named(model: Any, others: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:

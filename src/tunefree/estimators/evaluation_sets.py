@@ -11,7 +11,7 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.estimators import validation
 from tunefree.model_files.progress import POINTS, Evaluated
-from tunefree.pool.published import published
+from tunefree.pool.model import published
 from tunefree.pool.targets import RunningMetrics
 from tunefree.training.callbacks import Callback, Step
 

@@ -21,6 +21,7 @@ from tunefree.core.errors import ModelError, warn
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
+from tunefree.model_files.plan import signs_of
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
@@ -132,6 +133,42 @@ class Saving:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
             warn(f"{problem}: the estimator that is loaded has the default")
 
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write what predicts to a file of ONNX, for other runtimes such as ONNX Runtime; it needs `tunefree[onnx]`.
+
+        An input is a column, of shape (n, 1): numbers in double precision, NaN where missing, or texts without white
+        space around them, empty where missing. A boolean is the text ``"true"`` or ``"false"``. The outputs are
+        ``label`` and ``probabilities``, in the order of ``classes_``, or ``prediction``.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        ModelError
+            If the model has columns of texts, lists, dates or times, or learners with a kernel, or if the file cannot
+            be written.
+
+        Warns
+        -----
+        DataWarning
+            If there are rows that the model may predict otherwise than the file: it tells rows that were learned from
+            new ones, which a file cannot.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, tunefree
+        >>> model = tunefree.train({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}, target="rich")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "people.onnx"
+        ...     model.export(path)
+        ...     path.stat().st_size > 0
+        True
+        """
+        for line in exported(self, path):
+            warn(line)
+
     @property
     def trained_(self) -> Trained:
         """The contents of a file: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
@@ -168,6 +205,19 @@ class Saving:
         tables.restore(self, trained.encoder, described.get("fitted") or {})
 
 
+def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
+    """Write a file of ONNX; returns lines on rows that it may predict otherwise than the estimator."""
+    try:
+        from tunefree.export.model import export
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "onnx":
+            raise
+        raise ModelError("onnx is not installed; pip install 'tunefree[onnx]'") from None
+
+    with estimator._alone():
+        return export(estimator.trained_, path, getattr(estimator, "classes_", np.zeros(0)).tolist())
+
+
 def estimator_of(trained: Trained) -> Any:
     """The estimator that a file holds, or that the plan of a training stands for."""
     described, model = trained.estimator or _estimator_of(trained), trained.model
@@ -195,7 +245,9 @@ def _estimator_of(trained: Trained) -> dict[str, Any]:
     plan, task = trained.plan, trained.model.task
     parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
     parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
-    if not plan.is_pool:
+    if plan.is_pool:
+        parameters["monotone"] = signs_of(plan.monotone) or None
+    else:
         parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None}
         parameters |= {"view": plan.view or usual_view(plan.learner), "passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:

@@ -64,6 +64,13 @@ RECORDS = {
         "a column away from these.",
         types=COLUMNS,
     ),
+    "monotone": _plan_parameter(
+        "monotone",
+        "A dict from names, or numbers from 0, to 1 or -1. Missing values have no place in the order. Then there are "
+        "no randomised trees and no learners on leaves, and online learners do not see these columns. Quantiles and "
+        "intervals are not constrained.",
+        types="dict or None",
+    ),
     "view": _plan_parameter("view", choices=("raw", *views.ALL)),
 }
 ARGUMENTS = {

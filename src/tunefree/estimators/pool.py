@@ -24,9 +24,9 @@ from tunefree.estimators.model_file import WholeOnly, source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
-from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
 from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import kept_rows, leaks_of
@@ -106,6 +106,7 @@ class Pooled(OnlineEstimator):
     .. [5] V. Vovk. Aggregating strategies. COLT 1990.
     """
 
+    monotone: Any = shared("monotone")
     n_jobs: int | None = shared("n_jobs", -1)
     verbose: bool = shared("verbose", False)
 

@@ -25,6 +25,8 @@ from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, dense, table, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
+from tunefree.model_files.plan import signs_of
+from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
@@ -35,6 +37,7 @@ from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.schema import as_written
 from tunefree.stream.sequences import Text
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.training.roles import monotone_columns
 
 NAME = "X"  # what messages call a table
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
@@ -128,6 +131,21 @@ def one_row_block(estimator: Any, X: Any, learning: bool = False) -> Block | Non
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
         return None
     return dense(block.numbers) if estimator._as_array and _is_numbers(encoder) else block
+
+
+def monotone_of(estimator: Any) -> list[Monotone]:
+    """The monotone columns of an estimator, whose parameter names them, or numbers them from 0."""
+    if estimator.monotone is None:
+        return []
+    if not isinstance(estimator.monotone, Mapping):
+        raise ModelError(f"`monotone` must be a dict from columns to 1 or -1, not {estimator.monotone!r}")
+    if estimator._is_sparse:
+        raise DataError("monotone is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
+    encoder = estimator._encoder
+    columns = encoder.columns if encoder is not None else [Number(name) for name in feature_names(estimator)]
+    names = [column.name for column in columns]
+    signed = zip(places(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
+    return monotone_columns(columns, signs_of(f"{names[place]}={sign}" for place, sign in signed), NAME)
 
 
 def as_block(X: Any) -> Block:

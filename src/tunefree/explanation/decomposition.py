@@ -122,7 +122,7 @@ class Decomposition:
     def _of_pool(self, function: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
         """Results (n, t, K) of a function of rows of a context and its rule, in the units of the targets."""
         pool: Any = self.pool
-        _, contexts = pool.members.recognised(X, pool.members.matrix(X))
+        _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:
             return function(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])

@@ -257,7 +257,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
         weights = kept["weights"][learned]
         rows = columns, kept["targets"][learned], weights / weights.max(), kept["digests"][learned]
-        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss)
+        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss, growth.signs_of(keys))
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []

@@ -31,8 +31,10 @@ class Bins(NamedTuple):
     def n_codes(self) -> np.ndarray:
         """Codes (c,) int64 of each column, without the missing one."""
         counts = np.diff(self.starts)
-        highest = [int(self.ranks[a:b].max(initial=0)) for a, b in zip(self.starts, self.starts[1:], strict=False)]
-        return np.where(self.is_categorical, np.where(counts > 0, np.array(highest, np.int64) + 1, 0), counts + 1)
+        n_codes = counts + 1
+        for c in np.flatnonzero(self.is_categorical).tolist():
+            n_codes[c] = int(self.ranks[self.starts[c] : self.starts[c + 1]].max()) + 1 if counts[c] else 0
+        return n_codes
 
 
 def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray) -> Bins:

@@ -27,6 +27,7 @@ from tunefree.generations.derivatives import (
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.kinds import Kind
+from tunefree.generations.monotone import bound_leaves
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
@@ -157,13 +158,16 @@ class Boosting:
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * len(varying) else 0
         self.work = work = Work.create(n, n_columns, n_outputs, most)
         self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # by each column so far
-        random, columns = state.integers(1, 2**63, 1).astype(np.uint64), (self.bins.n_codes, self.bins.is_categorical)
+        signs = np.zeros(len(codes), np.int8) if problem.signs is None else problem.signs
+        random = state.integers(1, 2**63, 1).astype(np.uint64)
+        columns, nodes = (self.bins.n_codes, self.bins.is_categorical, signs), np.empty((2, len(work.nodes), 2))
         self.program = Program(
             [
                 *self._derivatives(),
                 (draw, work, ROWS if n >= 2 * least else 1.0, varying, gained, n_best, random),
                 (grow_tree, work, codes, *columns, exclusive, least, gained, random),
                 self._leaves(rate),
+                *([(bound_leaves, work, signs, *nodes, self.values)] if signs.any() else []),
                 (add_values, work, codes, self.values, self.rows.margins),
             ]
         )

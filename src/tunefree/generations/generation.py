@@ -22,7 +22,7 @@ from tunefree.generations.kinds import KINDS, LINEAR, grow
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
-from tunefree.generations.trees import Trees
+from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
 REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
@@ -41,13 +41,19 @@ class Birth:
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers; None for classes
+    signs: np.ndarray | None = None  # (c,) int8 of monotone columns, see tunefree.generations.problem.Problem
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
+
+    @cached_property
+    def observations(self) -> np.ndarray:
+        """The observations (m,) uint64, or groups, that a generation may know, ascending."""
+        return np.unique(self.digests)
 
     @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
-        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests))
+        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests, signs=self.signs))
 
 
 class Generation(Part):
@@ -77,7 +83,12 @@ class Generation(Part):
     )
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
-    model = child(lambda header, *_: Linear if header["kind"] == LINEAR else Trees, FIXED)
+    model = child(
+        lambda header, *_: Linear if header["kind"] == LINEAR else PackedTrees,
+        FIXED,
+        read=lambda part: PackedTrees.of(part.model) if isinstance(part.model, Trees) else part.model,
+        write=lambda part, saved: setattr(part, "model", saved.trees() if isinstance(saved, PackedTrees) else saved),
+    )
     living: list[Any] = children(
         lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,
@@ -88,9 +99,10 @@ class Generation(Part):
         self.inherited = inherited
         self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
-        self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
-        self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
-        n_leaves, n_outputs, learners = model.n_leaves, model.n_outputs, learners_of(KINDS[kind].wealth)
+        self.observations, self.model, self.loss = birth.observations, model, loss
+        self.n_late = 0  # classes that came after the birth
+        n_leaves, n_outputs = model.n_leaves, model.n_outputs
+        learners = learners_of(KINDS[kind].wealth if birth.signs is None else 0.0)
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, relative(birth.weights))

@@ -250,11 +250,23 @@ def number_of(bits):
     return np.uint64(bits | BITS_OF_TWO_TO_52).view(np.float64) - TWO_TO_52
 
 
-def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
+def leave_out(work, first, end, sign, low, high):
+    """Let cuts of a column have no score whose sides have values, -G / H, that are not in the order of a sign."""
+    of_curvature, middle = np.uint64((1 << (high - low)) - 1), np.float64(1 << (BITS - 1 - high))
+    for code in range(np.uint64(first), np.uint64(end)):
+        g = number_of(work.running[code] >> np.uint64(high)) - middle
+        h = number_of((work.running[code] >> np.uint64(low)) & of_curvature) + work.ridges[0]
+        right, rest = work.sizes_of_node[0, 0] - g, work.sizes_of_node[1, 0] - h
+        if sign * (g * rest - right * h) < 0.0:
+            work.scores[code] = 0.0
+
+
+def scan(work, sums, n_codes, sign, missing_left, least_rows, best, low, high):
     """The best score of the cuts of a column above ``best``, and its code; -1 where there is none.
 
     A score is sum_k G_k^2 / (H_k + ridge) of both sides. A cut leaves enough rows on each. Loops have no branches, so
-    that processors take several codes at a time: numbers above 0 are in the order of their bits.
+    that processors take several codes at a time: numbers above 0 are in the order of their bits. ``sign`` is that of a
+    monotone column, of one output, else 0.
     """
     n_outputs, of_rows, first, end = len(work.scales), (1 << low) - 1, 0, n_codes
     before, behind = 0, sums[MISSING * n_outputs]
@@ -284,6 +296,8 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
             h = number_of((running[code] >> below) & of_curvature) + ridge
             right, rest = of_node[0, k] - g, of_node[1, k] - h
             scores[code] += scale * (g * g * rest + right * right * h) / (h * rest)
+    if sign != 0:
+        leave_out(work, first, end, sign, low, high)
     most = np.float64(best).view(np.int64)
     for code in codes:
         bits = np.float64(scores[code]).view(np.int64)
@@ -388,7 +402,7 @@ def scan_sets(work, sums, n_codes, least_rows, best, low, high):
     """The best score of the cuts of the categories of a column in their order, as of ``scan``."""
     n = order_codes(work, sums, n_codes, low, high)
     lay_in_order(work, sums, n, low, high)
-    return scan(work, work.in_order, n, False, least_rows, best, low, high)
+    return scan(work, work.in_order, n, 0, False, least_rows, best, low, high)
 
 
 def sum_node(work, node, low, high):
@@ -401,7 +415,7 @@ def sum_node(work, node, low, high):
     return score
 
 
-def find_split(work, node, n_codes, is_categorical, least_rows, low, high):
+def find_split(work, node, n_codes, is_categorical, signs, least_rows, low, high):
     """Find the split of a node with the largest gain."""
     total, of_node = work.totals[node], work.histograms[work.histogram[node]]
     parent = best = sum_node(work, node, low, high)
@@ -413,7 +427,7 @@ def find_split(work, node, n_codes, is_categorical, least_rows, low, high):
                 work.splits[node] = j << COLUMN | cut << CODE
             continue
         for side in range(2 if sums[MISSING * len(total)] != 0 else 1):
-            best, cut = scan(work, sums, n_codes[j], side == 1, least_rows, best, low, high)
+            best, cut = scan(work, sums, n_codes[j], signs[j], side == 1, least_rows, best, low, high)
             if cut >= 0:
                 work.splits[node] = j << COLUMN | cut << CODE | side
     work.gains[node] = best - parent
@@ -463,6 +477,7 @@ def grow_tree(
     codes: Annotated[np.ndarray, "uint8[columns, all_rows]"],
     n_codes: Annotated[np.ndarray, "int64[columns]"],
     is_categorical: Annotated[np.ndarray, "bool[columns]"],
+    signs: Annotated[np.ndarray, "int8[columns]"],
     exclusive: Exclusive,
     least_rows: int,
     gained: Annotated[np.ndarray, "float64[columns]"],
@@ -477,7 +492,7 @@ def grow_tree(
     nodes[0, 0] = LEAF
     if n >= 2 * least_rows:
         fill(work, 0, 0, codes, n_codes, exclusive)
-        find_split(work, 0, n_codes, is_categorical, least_rows, low, high)
+        find_split(work, 0, n_codes, is_categorical, signs, least_rows, low, high)
     while n_nodes < len(nodes):
         best = -1
         for v in range(n_nodes):
@@ -500,8 +515,8 @@ def grow_tree(
                 work.totals[large, k] = work.totals[best, k] - work.totals[small, k]
             subtract(work, large, work.histogram[best], places, n_codes)
             places += 1
-            find_split(work, large, n_codes, is_categorical, least_rows, low, high)
+            find_split(work, large, n_codes, is_categorical, signs, least_rows, low, high)
             if min(n_left, n_right) >= 2 * least_rows:
-                find_split(work, small, n_codes, is_categorical, least_rows, low, high)
+                find_split(work, small, n_codes, is_categorical, signs, least_rows, low, high)
     number_leaves(work, n_nodes)
     work.sizes[1] = n_nodes

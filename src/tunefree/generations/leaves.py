@@ -8,6 +8,7 @@ for those whose logarithms are predicted: like margins of classes, these begin a
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,12 +18,11 @@ from tunefree.compiled.prefetching import LARGE
 from tunefree.core.fields import FEATURE, OUTPUT, padded
 from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, array, child, number
-from tunefree.core.rows import Row
 from tunefree.core.schema import Number, Text
+from tunefree.generations.leaf_learners import LEARNERS, LeafLearner
 from tunefree.generations.trees import add_singles
-from tunefree.learners import ALL
-from tunefree.learners.contract import Learner, Scale
-from tunefree.learners.weights import read
+from tunefree.learners.contract import Scale
+from tunefree.learners.weights import read, reading
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.functions import Functions, Loop
@@ -33,7 +33,7 @@ RATE = 2.0  # of NAG, which follows changes
 
 
 @Loop
-def following_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
+def following_of(learner: type[LeafLearner], functions: Functions) -> Callable[..., None]:
     """The loop over rows that a learner on leaves predicts and learns."""
     predict, update, fetch = learner.predict, learner.update, learner.fetch
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
@@ -44,7 +44,6 @@ def following_of(learner: type[Learner], functions: Functions) -> Callable[..., 
         numbers: Annotated[np.ndarray, "float64[facts]"],
         is_large: bool,
         leaves: Annotated[np.ndarray, "uint32[rows, trees]"],
-        ones: Annotated[np.ndarray, "float64[trees]"],
         offsets: Annotated[np.ndarray, "float64[rows, outputs]"],
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
@@ -58,19 +57,18 @@ def following_of(learner: type[Learner], functions: Functions) -> Callable[..., 
                     fetch(state, leaves[i + 1, t])
             # what is known of a row that is only predicted changes no state
             scale = scale_of(numbers, weights[i]) if weights[i] > 0.0 else Scale(0.0, 0.0, 0.0)
-            row = Row(leaves[i], ones)
-            predict(state, row, scale, margins)
+            predict(state, leaves[i], scale, margins)
             for k in range(n_outputs):
                 margins[k] += offsets[i, k]
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weights[i] > 0.0:
                 differentiate(codes, numbers, targets[i], weights[i], n_outputs, margins, gradient, curvature)
-                update(state, row, gradient, curvature)
+                update(state, leaves[i], gradient, curvature)
 
     return follow
 
 
-def following(learner: type[Learner], has_one_output: bool) -> Compiled:
+def following(learner: type[LeafLearner], has_one_output: bool) -> Compiled:
     """The compiled function of a learner on leaves, for all losses that have a name by now."""
     name = f"generations.leaves.follow.{learner.__name__}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
@@ -79,7 +77,8 @@ def following(learner: type[Learner], has_one_output: bool) -> Compiled:
 
 def all_compiled() -> list[Compiled]:
     """The compiled functions of the learners on leaves."""
-    return [following(ALL[name], one) for name, _ in learners_of(1.0) for one in (True, False)]
+    kinds: Any = product((following, reading), LEARNERS.values(), (True, False))
+    return [compiled(learner, has_one_output) for compiled, learner, has_one_output in kinds]
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
@@ -108,17 +107,15 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
 class LivingLeaves(Part):
     """A learner, with settings, on the leaves of some trees; learning changes its objective."""
 
-    learner = number(FIXED, Text(tuple(ALL)))
+    learner = number(FIXED, Text(tuple(LEARNERS)))
     objective = child(Objective, LEARNED)
-    state = child(lambda header, *_: ALL[header["learner"]], LEARNED, axes={FEATURE: "leaves", OUTPUT: "outputs"})
+    state = child(lambda header, *_: LEARNERS[header["learner"]], LEARNED, axes={FEATURE: "leaves", OUTPUT: "outputs"})
 
     def __init__(
         self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Objective
     ) -> None:
         self.objective, self.learner = objective, learner
-        self.state = ALL[learner](n_leaves, n_outputs, **settings)
-        if learner == "nag":  # as if each leaf had been met once, at a slope of 1: the first row moves it by less
-            self.state.inverse[:] = self.state.largest[:] = self.state.squares[:] = 1.0
+        self.state = LEARNERS[learner](n_leaves, n_outputs, **settings)
 
     @property
     def predicts_rest(self) -> bool:
@@ -150,7 +147,7 @@ class LivingLeaves(Part):
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)
         is_large = self.state.nbytes > LARGE
-        return follow, self.state, *self.objective.arrays, is_large, codes, np.ones(codes.shape[1]), *rows, scratch
+        return follow, self.state, *self.objective.arrays, is_large, codes, *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
@@ -167,8 +164,6 @@ class LivingLeaves(Part):
         n_before = self.state.n_outputs
         first = 1 if n_before == 1 else 0
         self.state = self.state.with_outputs(n_classes, first, mirrors=first == 1)
-        if self.learner == "nag":
-            self.state.squares[:, first + n_before :] = 1.0
         self.objective = objective_of(n_classes, None)
 
 

@@ -33,6 +33,7 @@ STEPS, MOST_ITERATIONS = 25, 100  # of Newton's method, and of L-BFGS, at most
 NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # a step that lowers the objective by so small a part of it is the last
 FARTHEST_MARGIN = 300.0  # of a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
+FORBIDDING = 1e12  # penalty of weights of monotone columns that had the wrong sign without
 
 
 class Linear(NamedTuple):
@@ -134,6 +135,8 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
     """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
 
+    Weights of monotone columns have their signs, or are 0.
+
     Neither seed nor settings have an effect.
 
     >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
@@ -152,17 +155,22 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
     X = np.asfortranarray(design(problem.columns, *features))  # whose columns are summed, mostly
     weights = np.zeros((X.shape[1], n_outputs))
     weights[0] = problem.start()
-    path = []
+    path, signs = [], np.zeros(X.shape[1])
+    if problem.signs is not None:
+        signs[1:] = problem.signs[features[0]]
     with threads.one_for_products():
         for strength in STRENGTHS:
             penalty = np.full(X.shape[1], 1.0 / strength)
             penalty[0] = 1e-10
-            if problem.n_classes or problem.has_log_link:
-                evaluate = _log_link if problem.has_log_link else _log_loss
-                minimise = _newton if n_weights <= MOST_OF_NEWTON or problem.has_log_link else _lbfgs
-                weights = minimise(partial(evaluate, X, problem, penalty), weights)
-            else:
-                weights = _ridge(X, problem, penalty)
+            for _ in range(2 if signs.any() else 1):  # again without those of the wrong sign
+                if problem.n_classes or problem.has_log_link:
+                    evaluate = _log_link if problem.has_log_link else _log_loss
+                    minimise = _newton if n_weights <= MOST_OF_NEWTON or problem.has_log_link else _lbfgs
+                    weights = minimise(partial(evaluate, X, problem, penalty), weights)
+                else:
+                    weights = _ridge(X, problem, penalty)
+                penalty[signs * weights[:, 0] < 0.0] = FORBIDDING
+            weights[signs * weights[:, 0] < 0.0] = 0.0
             path.append(weights)
     if problem.has_log_link:
         constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)

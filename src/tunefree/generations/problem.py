@@ -61,6 +61,7 @@ class Problem(NamedTuple):
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
     binned: Any = None  # Binned, which trees of all kinds share, see binned()
     digests: Any = None  # (n,) of the observations, or of the groups; None where nothing is inherited
+    signs: Any = None  # (c,) int8 of the columns: 1 where predictions rise with them, -1 where they fall; None without
 
     def part(self, rows: np.ndarray) -> Problem:
         """Some of the rows, without codes."""

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.part import LEARNED, Part, argument, array, number
+from tunefree.core.part import LEARNED, Part, argument, array, number, packed
 from tunefree.core.schema import COUNT, Number
 
 MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
 FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
+SINGLE = ["float32"]
 ARRAYS = ("columns", "targets", "weights", "digests")
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FEWEST_KEPT = 2**14  # where memory is short
@@ -55,14 +56,22 @@ class Reservoir(Part):
     latest = argument()
     most = number(LEARNED, Number(1, MOST_ROWS, whole=True))
     rows = number(LEARNED, COUNT)
-    columns = array("float64|float32", ("n", None), LEARNED, may_be_infinite=True, may_be_missing=True)
+    columns = array(
+        "float64|float32",
+        ("n", None),
+        LEARNED,
+        may_be_infinite=True,
+        may_be_missing=True,
+        write=lambda reservoir, columns: setattr(reservoir, "columns", packed(columns, SINGLE)),
+    )
     targets = array("float64", ("n",), LEARNED)
     weights = array("float64", ("n",), LEARNED)
     digests = array("uint64", ("n",), LEARNED)
 
     def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:
         self.latest, self.most, self.rows = latest, most, 0
-        self.columns = np.empty((0, 0))  # (capacity, c), NaN where nothing is known
+        # (capacity, c), NaN where nothing is known; in single precision as long as it has all digits
+        self.columns = np.empty((0, 0), np.float32)
         self.targets, self.weights = np.empty(0), np.empty(0)  # (capacity,)
         self.digests = np.empty(0, np.uint64)  # (capacity,)
 
@@ -90,7 +99,9 @@ class Reservoir(Part):
             self.widen(wider)
         places, rows = self._places(self.rows + np.arange(len(targets)))
         self._reserve(int(places.max(initial=-1)) + 1)
-        self.columns[places] = columns[rows]
+        added = packed(columns[rows], SINGLE)
+        self.columns = self.columns.astype(np.promote_types(self.columns.dtype, added.dtype), copy=False)
+        self.columns[places] = added
         self.targets[places], self.weights[places], self.digests[places] = targets[rows], weights[rows], digests[rows]
         self.rows += len(targets)
 
@@ -104,11 +115,12 @@ class Reservoir(Part):
         arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}
         if columns is not None:
             arrays["columns"] = arrays["columns"].take(columns, axis=1)
+        arrays["columns"] = arrays["columns"].astype(np.float64, copy=False)
         return {name: array if array.flags.owndata else array.copy() for name, array in arrays.items()}
 
     def widen(self, columns: np.ndarray) -> None:
         """Go on with wider rows at the places of those before; fewer may be kept, as if all rows had been so wide."""
-        self._change(columns, self.most)
+        self._change(packed(columns, SINGLE), self.most)
 
     def keep(self, n: int) -> None:
         """Keep so many rows of a uniform sample at most from here on."""

@@ -98,6 +98,55 @@ class Trees(NamedTuple):
             raise ModelError("the trees in the file are damaged; train the model anew")
 
 
+class PackedTrees(NamedTuple):
+    """Trees as files have them: of a node only what does not follow from the nodes before it."""
+
+    bins: Bins
+    roots: Annotated[np.ndarray, "int32[trees]"]
+    is_leaf: Annotated[np.ndarray, "uint8[leaf_bits]"]  # eight nodes a byte
+    columns: Annotated[np.ndarray, "int32[tests]"]  # of the tests, one for each node that is no leaf
+    codes: Annotated[np.ndarray, "uint8[tests]"]
+    goes_left: Annotated[np.ndarray, "uint8[test_bits]"]  # whether missing does; eight tests a byte
+    shifts: Annotated[np.ndarray, "int32[nodes]"]  # of children, and of leaves, from where they are expected
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"]
+    values: Annotated[np.ndarray, "float32|float64[leaves, outputs]"]
+    start: Annotated[np.ndarray, "float64[outputs]"]
+    is_averaged: Annotated[np.ndarray, "bool[]"]
+    n_classes: Annotated[np.ndarray, "int64[]"]
+    least: Annotated[np.ndarray, "float64[]"]
+
+    @classmethod
+    def of(cls, trees: Trees) -> PackedTrees:
+        """What files have of trees."""
+        test, is_leaf = trees.nodes[:, 0], trees.nodes[:, 0] < 0
+        tests = test[~is_leaf]
+        codes, goes_left = (tests >> CODE & CODES).astype(np.uint8), np.packbits(tests & 1)
+        shifts = trees.nodes[:, 1] - expected_targets(is_leaf, trees.roots)
+        packed_nodes = np.packbits(is_leaf), tests >> COLUMN, codes, goes_left, shifts
+        return cls(trees.bins, trees.roots, *packed_nodes, *trees[3:])
+
+    def trees(self) -> Trees:
+        """The trees; arrays that do not fit together raise a ValueError or an IndexError."""
+        is_leaf = np.unpackbits(self.is_leaf, count=len(self.shifts)).astype(bool)
+        goes_left = np.unpackbits(self.goes_left, count=len(self.columns))
+        nodes = np.full((len(self.shifts), 2), LEAF, np.int32)
+        nodes[~is_leaf, 0] = self.columns << COLUMN | self.codes.astype(np.int32) << CODE | goes_left
+        nodes[:, 1] = expected_targets(is_leaf, self.roots) + self.shifts
+        return Trees(self.bins, self.roots, nodes, *self[7:])
+
+
+def expected_targets(is_leaf: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """The left child (n,) of each node where nodes are split in their order, and of leaves their number.
+
+    >>> expected_targets(np.array([False, True, False, True, True, True]), np.array([0, 5])).tolist()
+    [1, 0, 3, 1, 2, 3]
+    """
+    n_leaves, n_tests = np.cumsum(is_leaf), np.cumsum(~is_leaf)
+    trees = np.repeat(roots, np.diff(roots, append=len(is_leaf)))
+    before = n_tests[trees] - ~is_leaf[trees]  # tests of the trees before
+    return np.where(is_leaf, n_leaves - 1, trees + 1 + 2 * (n_tests - 1 - before)).astype(np.int32)
+
+
 def is_in(sets, place, code):
     """1 if a code is in a set, else 0."""
     return np.uint32((sets[place, code >> np.uint8(6)] >> np.uint64(code & np.uint8(63))) & np.uint64(1))

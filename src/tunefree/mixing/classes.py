@@ -16,6 +16,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -111,13 +112,15 @@ def mix(
     y: Annotated[np.ndarray, "float64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],
     is_over: bool,
+    keeps_order: bool,
     mixed: Annotated[np.ndarray, "float64[rows, classes]"],
 ) -> None:
     """Write mixed log-probabilities of rows, and learn those of a weight above 0, each after its prediction.
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
-    ``is_over``, means of the members' weights over the stream are used. Features (M + 1, K), predictions of the
-    candidates, probabilities of one of them, their losses and factors of the members' weights are written.
+    ``is_over``, means of the members' weights over the stream are used. What ``keeps_order`` rises with each member;
+    it is for two classes. Features (M + 1, K), predictions of the candidates, probabilities of one of them, their
+    losses and factors of the members' weights are written.
     """
     gradient = scratch.gradient
     for t in range(len(members)):
@@ -126,6 +129,8 @@ def mix(
         write_first(first, 0, scratch, 1.0, weight[t])
         write_second(second, 1, scratch, 1.0, weight[t])
         for c in range(2):
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members[t]))
             write_corrected(scratch.weights[c], features, candidates[0], candidates[1 + c])
         write_mean(top.means if is_over else top.weights, candidates, mixed[t])
         if weight[t] > 0.0:

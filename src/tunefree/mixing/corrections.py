@@ -116,6 +116,18 @@ write_first, write_second = writer_of_weights(ScInOL2), writer_of_weights(Newton
 learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(Newton)
 
 
+def keep_order(weights, n_members):
+    """Change weights of a correction, that of the base behind those of members, so that what it predicts rises with
+    each member and with the base: no member's weight is below 0, and together they are at most what the base has."""
+    weights[n_members] = max(weights[n_members], -UNIT)
+    total, room = 0.0, UNIT + min(weights[n_members], 0.0)
+    for i in range(n_members):
+        weights[i] = max(weights[i], 0.0)
+        total += weights[i]
+    for i in range(n_members if total > room else 0):
+        weights[i] *= room / total
+
+
 def weights_of(state: Learner) -> np.ndarray:
     """The weights (F,) of a correction."""
     places = range(state.n_features)

@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.losses.contract import has_log_link
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import LEAST
-from tunefree.mixing.corrections import UNIT, weights_of
+from tunefree.mixing.corrections import UNIT, keep_order, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.mixing.numbers import Range
 
@@ -36,6 +36,8 @@ class Rule(NamedTuple):
         """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
+        for weights in corrections if mixture.keeps_order else ():
+            keep_order(weights, mixture.n_members)
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)

@@ -27,6 +27,7 @@ BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], n
 class Mixture(Part):
     """A mixture of M members, any of which may sleep; there are 0 classes of numbers, which have a loss.
 
+    What ``keeps_order`` rises with the prediction of each member.
     It has weights of the members, its ``base``, and of the candidates at the ``top``. The account holds losses of the
     mixture and of the base, and what a bound on their difference is computed from. Of two members one is right:
 
@@ -38,15 +39,15 @@ class Mixture(Part):
     np.True_
     """
 
-    n_members, n_classes, loss = argument(), argument(), argument()
+    n_members, n_classes, loss, keeps_order = argument(), argument(), argument(), argument()
     base = child(Weights, LEARNED)
     top = child(CandidateWeights, LEARNED)
     account = child(Account, LEARNED)
     range = child(numbers.Range, LEARNED)
     corrections = child(Corrections, LEARNED, axes={OUTPUT: 1})
 
-    def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
-        self.n_members, self.n_classes, self.loss = n_members, n_classes, loss
+    def __init__(self, n_members: int, n_classes: int, loss: Any = None, keeps_order: bool = False) -> None:
+        self.n_members, self.n_classes, self.loss, self.keeps_order = n_members, n_classes, loss, keeps_order
         self.base, self.top = Weights.create(n_members), CandidateWeights.create()
         self.account, self.range = Account.create(), numbers.Range.create()
         self.corrections = Corrections.create(self.n_features)
@@ -89,7 +90,8 @@ class Mixture(Part):
         mixture knows one more class.
         """
         learned = np.zeros((2, len(members))) if learned is None else learned
-        rows = members, *(np.ascontiguousarray(numbers, np.float64) for numbers in learned), is_over, mixed
+        arrays = (np.ascontiguousarray(numbers, np.float64) for numbers in learned)
+        rows = members, *arrays, is_over, self.keeps_order, mixed
         rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
         n_members, n_classes = members.shape[1:]
         scratch = Scratch.create(self.n_features)

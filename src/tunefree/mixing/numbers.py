@@ -34,6 +34,7 @@ from tunefree.mixing.corrections import (
     STATES,
     UNIT,
     Scratch,
+    keep_order,
     learn_first,
     learn_second,
     write_first,
@@ -150,7 +151,7 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
     within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
     step_of, constant = link.step_of, link.constant
 
-    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+    def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
         """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
 
         These are those of the corrections, within the range and where slopes are taken.
@@ -168,6 +169,8 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
         write_second(second, 1, scratch, known.steepest[1], weight)
         for c in range(2):
             step = 0.0
+            if keeps_order:
+                keep_order(scratch.weights[c], len(members))
             for i in range(len(features)):
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
@@ -264,13 +267,14 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         y: Annotated[np.ndarray, "float64[rows]"],
         weight: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
+        keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
         used = top.means if is_over else top.weights
         for t in range(len(members)):
             of_row, begun = members[t], base.rounds[0] > BEGUN
             candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
+            write_candidates(first, second, known, of_row, begun, keeps_order, weight[t], scratch, features, candidates)
             mixed[t, 0] = mixed_of(used, candidates)
             if weight[t] > 0.0:
                 round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]

@@ -18,13 +18,14 @@ from tunefree.core.part import FIXED, LEARNED, Part, array, child, children, num
 from tunefree.core.rows import Block
 from tunefree.core.schema import COUNT, Flag
 from tunefree.generations.columns import Columns
-from tunefree.stream.profile import GOLDEN, LARGEST
+from tunefree.generations.reservoir import GOLDEN
 from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
 from tunefree.theory.rises import LATEST, Rise
 
 SAMPLE = 512  # rows before, and rows after
 NO_ROWS = np.empty(0, np.int64)
 MOST_COLUMNS = 256  # the first ones that came
+LARGEST = 3e38  # number of single precision
 
 
 class Compared(Part):
@@ -193,11 +194,11 @@ class ColumnSamples(Part):
 def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
     """The SAMPLE row numbers with the least keys, among a sample and the rows from start up to stop, ascending."""
     numbers = np.arange(start, stop)
-    keys, sample_keys = (rows.astype(np.uint64) * np.uint64(GOLDEN) for rows in (numbers, sample))
+    keys, sample_keys = (rows.astype(np.uint64) * GOLDEN for rows in (numbers, sample))
     if len(sample) == SAMPLE:
         numbers = numbers[keys < sample_keys.max()]
     numbers = np.concatenate([sample, numbers])
     if len(numbers) <= SAMPLE:
         return numbers
-    keys = numbers.astype(np.uint64) * np.uint64(GOLDEN)
+    keys = numbers.astype(np.uint64) * GOLDEN
     return np.sort(numbers[np.argpartition(keys, SAMPLE)[:SAMPLE]])

@@ -45,6 +45,7 @@ EXCLUSIVE = (
 )  # of one column
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
 FINEST = 10**9  # largest denominator of a share held out
+SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1, "1.0": 1, "-1.0": -1}  # of monotone columns, as they are written
 
 SINGLE = Scope(
     "is for single learners: the pool makes one pass, has nothing to set, and mixes its members",
@@ -55,6 +56,26 @@ WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by
 SHARDS = Scope("is for shards", "learn these by `workers`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
 DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
+
+
+def signs_of(monotone: Iterable[str]) -> dict[str, int]:
+    """The signs of monotone columns by their names.
+
+    >>> signs_of(["age=+", "price=-1"])
+    {'age': 1, 'price': -1}
+    >>> signs_of(["age=0"])
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: `monotone`: 'age=0' has no sign; write 'age=+' or 'age=-', or leave it out
+    """
+    signs: dict[str, int] = {}
+    for text in monotone:
+        name, _, sign = text.rpartition("=")
+        if not name or sign not in SIGNS:
+            name = name or text.strip("=+-") or "COLUMN"
+            raise ModelError(f"`monotone`: {text!r} has no sign; write '{name}=+' or '{name}=-', or leave it out")
+        if signs.setdefault(name, SIGNS[sign]) != SIGNS[sign]:
+            raise ModelError(f"`monotone` names {name!r} with both signs; leave one out")
+    return signs
 
 
 def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
@@ -117,6 +138,14 @@ class Plan(Parameters):
         COLUMNS,
         choices=(".", ",", "'", " "),
         metavar="MARK",
+    )
+    monotone: tuple[str, ...] = parameter(
+        (),
+        "Columns of numbers with which predictions rise, such as age=+, or fall, age=-; of two classes the probability "
+        "of the one that is sorted last.",
+        COLUMNS,
+        scopes=(POOLED, ONE_MACHINE),
+        metavar="COLUMN=+|-",
     )
     na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
     groups: str | None = parameter(
@@ -198,6 +227,8 @@ class Plan(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        signs = signs_of(self.monotone)
+        object.__setattr__(self, "monotone", tuple(f"{name}={'+' if signs[name] > 0 else '-'}" for name in signs))
         self._check_loss()
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value <= sys.float_info.max]
         labels = f"`classes={list(self.classes)}`"

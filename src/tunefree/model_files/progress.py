@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree.core.schema import Record, Sequence, Size
 from tunefree.pool.rows import LateLosses
@@ -124,7 +123,7 @@ class Progress:
         points = [*self.curve, *self.progressive[:1]]
         return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
 
-    def history(self) -> pa.Table:
+    def history(self) -> Any:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
         A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
@@ -139,6 +138,8 @@ class Progress:
         >>> table.column("valid_0_loss").to_pylist()
         [None, None, None, None, 0.5, None, None]
         """
+        import pyarrow as pa  # which predictions do without (tunefree.prediction)
+
         columns: dict[str, dict[int, float]] = {
             "loss": {point.rows: point.mean_loss() for point in self.points()},
             "error": {point.rows: point.mean_error() for point in self.points()},

@@ -53,7 +53,6 @@ from tunefree.pool.targets import MANY_CLASSES
 from tunefree.pool.views import ALL as VIEWS
 from tunefree.pool.windows import LENGTHS
 from tunefree.stream.formats import TABLE
-from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -73,6 +72,9 @@ MODEL = {
     "settings": Mapping(FINITE),
     "replays": Flag(),
     "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
+    "monotone": Optional(
+        Sequence({"name": Text(), "feature": Number(1, MOST_FEATURES, whole=True), "sign": Number(-1, 1, whole=True)})
+    ),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # as families have it
@@ -206,6 +208,7 @@ def check_relations(trained: Any) -> None:
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
+    _fit((model.linear.hidden <= n_columns).all(), "a monotone column is none of the encoder's numbers")
     for view in model.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
     if model.bank is not None:
@@ -329,11 +332,16 @@ KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
 
 
-def _check_encoder(source: str, header: Any) -> None:
+def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
     """Headers of encoders, and of columns in them, have the parameters that make them again; formats of others check
     what they read."""
+    if encoder_class is not None:
+        check_header(header, encoder_class.header, "encoder")
+        return
     if source not in (TABLE, "svmlight", "vw"):
         return
+    from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
+
     kinds = parameters_of(encoder_of(source))
     if source == TABLE:
         kinds = kinds | {"notes": Optional(Sequence(NAMES)), "forgotten": Optional(COUNT), "most": Optional(COUNT)}
@@ -346,8 +354,8 @@ def _check_encoder(source: str, header: Any) -> None:
         check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
 
 
-def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do."""
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any = None) -> None:
+    """Raise a ModelError unless a file holds what files of its kind do; ``encoder_class`` may be another one."""
     check_header(header, kind.header)
-    _check_encoder(header["source"], header["encoder"])
+    _check_encoder(header["source"], header["encoder"], encoder_class)
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -22,7 +22,6 @@ from tunefree.model_files.progress import Progress
 from tunefree.model_files.schemas import KINDS
 from tunefree.stream import batch
 from tunefree.stream.batch import Batch, Position
-from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -97,9 +96,14 @@ class Trained:
         return load(path, "linear")
 
     @classmethod
-    def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
+    def restore(
+        cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any], encoder_class: Any = None
+    ) -> Trained:
         """The model that the parts of a file hold."""
+        if encoder_class is None:
+            from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
 
+            encoder_class = encoder_of(header["source"])
         plan = plan_of(header["plan"])
         stream_parts = {
             name: restored(part(), "", arrays[name], header[name])
@@ -108,7 +112,7 @@ class Trained:
         }
         return cls(
             KINDS[header["kind"]].restored(arrays["model"], header),
-            encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
+            encoder_class.restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
             plan,
             schema.restored(schema.Record(Progress), header["progress"]),
@@ -118,8 +122,10 @@ class Trained:
         )
 
 
-def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
+def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
     """Read a model; ``kind`` is the only one that is accepted, by default all are.
+
+    ``encoder_class`` is one for the rows of all models, by default that of their source.
 
     Raises a ModelError if the file cannot be read, or its kind is unknown or not accepted.
     """
@@ -130,18 +136,20 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
     if kind is not None and written != kind:
         raise ModelError(f"{path}: {OTHERS[kind]}")
-    return _checked(path, written, arrays, header)
+    return _checked(path, written, arrays, header, encoder_class)
 
 
-def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Trained:
+def _checked(
+    path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any
+) -> Trained:
     """The model of a file that may have been made to mislead: a checksum can be computed of anything."""
     parts: dict[str, dict[str, np.ndarray]] = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(KINDS[kind], arrays, header)
-        trained = Trained.restore(parts, header)
+        schemas.check(KINDS[kind], arrays, header, encoder_class)
+        trained = Trained.restore(parts, header, encoder_class)
         KINDS[kind].check(trained)
     return trained
 
@@ -156,7 +164,8 @@ def refused(path: Any) -> Iterator[None]:
         remedy = "if another package adds it, install that here, or register it in Python before `tunefree.load`"
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except TunefreeError as error:
-        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
+        ending = "" if getattr(error, "remedy", None) else f"; {remedy}"
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}{ending}") from None
     except _WHAT_LIES_RAISE as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 

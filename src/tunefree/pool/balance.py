@@ -27,7 +27,8 @@ from tunefree.core.rows import Block, rows_at, together
 from tunefree.core.schema import Number
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
-from tunefree.pool.ledger import joined
+from tunefree.pool.contexts import NEW
+from tunefree.pool.ledger import LearnedRows, joined
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
@@ -47,17 +48,9 @@ class Sampled(NamedTuple):
 class Balance(Part):
     """What decides by which constant the logarithms that a pool predicts are raised.
 
-    Attributes
-    ----------
-    shifts : (2,) array
-        The constant for rows of each context (:mod:`tunefree.pool.contexts`).
-    step : int
-        Rows whose number it divides are the sample; a power of two.
-    parts : list of Sampled
-        The sample.
-    sums : (4,) array
-        Of the targets, predictions and squared residuals of rows that are evidence, with weights w_t, and of the
-        targets of all rows, with their own.
+    ``shifts`` are these constants for rows of each context (:mod:`tunefree.pool.contexts`). Rows whose number the
+    ``step`` divides, a power of two, are the sample. ``sums`` are of the targets, predictions and squared residuals of
+    rows that are evidence, with weights w_t, and of the targets of all rows, with their own.
     """
 
     shifts = array("float64", (2,), FIXED)
@@ -69,27 +62,25 @@ class Balance(Part):
         self.shifts, self.step, self.sums = np.zeros(2), 1, np.zeros(4)
         self.parts = []
 
-    @property
-    def n_sampled(self) -> int:
-        """Rows in the sample."""
-        return sum(len(part.weights) for part in self.parts)
+    def observe(self, rows: LearnedRows) -> None:
+        """Add rows to the sums, and let those of a weight above 0 be candidates for the sample."""
+        evidence, y = np.where(rows.contexts == NEW, rows.judging, 0.0), rows.y
+        with np.errstate(over="ignore"):
+            means = np.minimum(np.exp(rows.mixed[:, 0]), MOST_TERM)
+            weights = evidence * rows.numbers.astype(np.float64) ** HASTE
+            residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
+            terms = np.stack([weights * y, weights * means, residuals**2, rows.weight * y], axis=1)
+            self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
+        if rows.members.growth is not None:
+            self._sample(rows.X, rows.weight, rows.numbers, len(rows.members.growth.columns.keys))
 
-    def observe(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
-        """Let rows of a weight above 0 be candidates for the sample.
-
-        Parameters
-        ----------
-        X : block of rows
-        weight, numbers : (n,) arrays
-            ``numbers`` count the rows learned with each.
-        n_columns : int
-            Of the rows so far.
-        """
+    def _sample(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
+        """Let rows be candidates, whose numbers count those learned with each, and which have so many columns."""
         rows = np.flatnonzero((weight > 0.0) & (numbers % self.step == 0))
         if len(rows):
             self.parts.append(Sampled(together([rows_at(X, rows)]), weight[rows]))
         most = MOST_ROWS * WIDE // max(n_columns, WIDE)
-        while self.n_sampled > most:
+        while sum(len(part.weights) for part in self.parts) > most:
             self.step *= 2
             sample, weights = self.sample
             rows = np.arange(1, len(weights), 2)  # numbers of the sample are all multiples of the step before
@@ -104,16 +95,6 @@ class Balance(Part):
     def prepare(self) -> None:
         """Bring the rows of the sample together."""
         self.parts = [self.sample] if self.parts else []
-
-    def judge(
-        self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
-    ) -> None:
-        """Add rows (n,) that were predicted before they were learned to the sums."""
-        with np.errstate(over="ignore"):
-            means, weights = np.minimum(np.exp(logarithms), MOST_TERM), evidence * numbers.astype(np.float64) ** HASTE
-            residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
-            terms = np.stack([weights * y, weights * means, residuals**2, weight * y], axis=1)
-            self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
 
     def finish(self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
         """Know the constants for predictions of rows to come, after so many rows.

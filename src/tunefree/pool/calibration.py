@@ -63,31 +63,15 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
     new = max(n_classes - calibration.n_classes, 0)
     n_features = 2 * (calibration.n_classes + new) + 1
     view = calibration.view.widened(calibration.n_classes + new)
-    return Calibration(view, calibration.learner.grown(n_features, 1), _with_late(calibration.offsets, new, rows))
-
-
-def _with_late(offsets: np.ndarray, new: int, rows: int) -> np.ndarray:
-    """Offsets of more classes, none of which was among so many rows."""
-    return np.concatenate([offsets, np.full(new, -np.log(max(rows, 1)))])
+    offsets = np.concatenate([calibration.offsets, np.full(new, -np.log(max(rows, 1)))])
+    return Calibration(view, calibration.learner.grown(n_features, 1), offsets)
 
 
 def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Learn rows in order.
+    """Learn margins (n, 1) or (n, K) that were predicted, with classes (n,), and weights (n,), 0 of rows not learned.
 
-    Parameters
-    ----------
-    calibration : Calibration
-    margins : (n, 1) or (n, K) array
-        Predicted before the rows were learned.
-    codes : (n,) array
-        The class of each row.
-    weight : (n,) array
-        Sample weights; rows of weight 0 are not learned.
-
-    Returns
-    -------
-    (n, K) array
-        The logarithms of what is proportional to the probabilities, as they were before each row was learned.
+    Returns the logarithms (n, K) of what is proportional to the probabilities, as they were before each row was
+    learned.
     """
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
@@ -99,24 +83,9 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
 
 
 def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
-    """Logarithms (n, K) of what is proportional to the probabilities; -inf where the margin is.
-
-    Parameters
-    ----------
-    calibration : Calibration or None
-        None where margins are log-odds themselves.
-    margins : (n, 1) or (n, K) array
-    """
-    return margins_of_classes(margins) if calibration is None else _log_odds(calibration, margins)
-
-
-def probabilities(log_odds: np.ndarray) -> np.ndarray:
-    """Class probabilities (n, K) of their log-odds."""
-    odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
+    """Logarithms (n, K) of what is proportional to the probabilities; without a calibration they are the margins."""
+    if calibration is None:
+        return margins_of_classes(margins)
     weights, units = read(calibration.learner)
     scores = []
     for piece in _pieces(calibration, len(margins)):
@@ -124,6 +93,12 @@ def _log_odds(calibration: Calibration, margins: np.ndarray) -> np.ndarray:
         scores.append(passes.score(weights, units, rows))
     shifted = np.concatenate(scores or [np.empty((0, 1))]).reshape(-1, calibration.n_classes) + calibration.offsets
     return np.where(np.isneginf(margins_of_classes(margins)), -np.inf, shifted)
+
+
+def probabilities(log_odds: np.ndarray) -> np.ndarray:
+    """Class probabilities (n, K) of their log-odds."""
+    odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:

@@ -15,16 +15,18 @@ were learned from other rows may be wrong for certain.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.part import LEARNED, Part, child
-from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
+from tunefree.pool.groups import starts_of_runs
+from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.members import Members
 from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.weights_record import WeightsRecord
@@ -39,8 +41,9 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
     array([ 0, 11,  2])
     """
     is_known = contexts == KNOWN
-    if is_known.all() or not is_known.any():
-        return mix_context(KNOWN if len(contexts) and is_known[0] else NEW, slice(None))
+    n_known = int(np.count_nonzero(is_known))
+    if n_known in (0, len(contexts)):
+        return mix_context(KNOWN if n_known else NEW, slice(None))
     places = np.flatnonzero(~is_known), np.flatnonzero(is_known)
     parts = [mix_context(number, rows) for number, rows in enumerate(places)]
     results = np.empty((len(contexts), *parts[0].shape[1:]), parts[0].dtype)
@@ -49,39 +52,11 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
     return results
 
 
-def predict_by(
-    mixtures: Sequence[Mixture], predictions: np.ndarray, contexts: np.ndarray, is_over: bool = True
-) -> np.ndarray:
-    """Predictions (n, K) of rows by the mixtures of their contexts, from those of members (n, M, K)."""
-
-    def mix_context(number: int, rows: Any) -> np.ndarray:
-        some = np.ascontiguousarray(predictions[rows])
-        if number < len(mixtures):
-            return mixtures[number].predict(some, is_over)
-        return mixtures[NEW].mean(some, is_over)
-
-    return by_context(contexts, mix_context)
-
-
 class Context(Part):
-    """A mixture of the members for rows of one kind, and records of how these were predicted.
+    """A mixture of the members as they learn, for rows of one kind, whose ``relative`` weights have the mean 1.
 
-    Parameters
-    ----------
-    members : Members
-
-    Attributes
-    ----------
-    mixture : Mixture
-        Of the members as they learn.
-    frozen : FrozenMixture
-        Of generations as they were born.
-    record : WeightsRecord
-        Weights and losses of the members over the rows, as long as there are generations.
-    conformal : ConformalRecord
-        How far off the mixture was.
-    relative : RelativeWeights
-        Of its rows, whose mean is 1.
+    It has a ``frozen`` mixture of generations as they were born, a ``record`` of the members' weights and losses, as
+    long as there are generations, and a ``conformal`` one of how far off the mixture was.
     """
 
     mixture = child(Mixture, LEARNED)
@@ -91,7 +66,7 @@ class Context(Part):
     relative = child(RelativeWeights, LEARNED)
 
     def __init__(self, members: Members) -> None:
-        self.mixture = Mixture(len(members.names), members.width, members.loss)
+        self.mixture = Mixture(len(members.names), members.width, members.loss, bool(members.signs))
         self.forget_trees(members)
         self.record = WeightsRecord(len(members.names))
         self.conformal = ConformalRecord(members.loss)
@@ -99,7 +74,19 @@ class Context(Part):
 
     def forget_trees(self, members: Members) -> None:
         """Know nothing of generations as they were born."""
-        self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss)
+        self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss, bool(members.signs))
+
+    def observe(self, rows: LearnedRows) -> None:
+        """Record how far off the mixture was on rows, and how it and the members predicted them."""
+        growth, members = rows.members.growth, rows.members
+        columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
+        predicted = rows.observed.matrix, rows.mixed, rows.y
+        self.conformal.observe(Judged(*predicted, rows.judging, rows.numbers, rows.draws, rows.weight), *columns)
+        judged = np.flatnonzero(rows.relative > 0.0)
+        if growth is not None and len(judged):
+            predictions, y = np.concatenate([rows.predictions, rows.mixed[:, None]], axis=1)[judged], rows.y[judged]
+            starts = None if rows.groups is None else starts_of_runs(rows.groups[judged])
+            self.record.observe(members.losses(predictions, y), rows.relative[judged], starts)
 
     def begun(self) -> Context:
         """A context that begins with the weights of this one's members, and without its corrections."""

@@ -36,20 +36,9 @@ class PredictedRows(NamedTuple):
 class FirstPassRecord(Part):
     """Sums over the rows of the first pass, each predicted before it was learned.
 
-    Parameters
-    ----------
-    options : ModelOptions
-    n_features, n_outputs : int
-
-    Attributes
-    ----------
-    evidence : Evidence
-    risks : dict of str to Progressive
-        ``"error"`` and ``"log_loss"``, for classes.
-    targets : RunningMean
-        Of the rows learned, in regression: the prediction as long as no member has one.
-    is_over : bool
-        Whether rows were learned again since: what learners know is then not of the rows recorded alone.
+    ``risks`` are bounds for classes, ``"error"`` and ``"log_loss"``. ``targets`` has the mean of those learned in
+    regression, which is the prediction as long as no member has one. The pass ``is_over`` if rows were learned again
+    since: what learners know is then not of the rows recorded alone.
     """
 
     n_known: int | None = argument()  # features that files have; all without it
@@ -89,10 +78,6 @@ class FirstPassRecord(Part):
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
-    def prepare(self) -> None:
-        """Add the rows that wait."""
-        self._flush()
-
     def used_log(self) -> np.ndarray:
         """The rows of the log that are in use; its capacity depends on how rows came in blocks."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
@@ -100,7 +85,7 @@ class FirstPassRecord(Part):
     @property
     def evidence(self) -> Evidence:
         """Of all rows so far."""
-        self._flush()
+        self.prepare()
         return self._evidence
 
     @evidence.setter
@@ -110,7 +95,7 @@ class FirstPassRecord(Part):
     @property
     def risks(self) -> dict[str, Progressive]:
         """Of all rows so far."""
-        self._flush()
+        self.prepare()
         return self._risks
 
     def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
@@ -137,24 +122,23 @@ class FirstPassRecord(Part):
     ) -> None:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
-        A row of weight 0, which all members keep back, says nothing of the risk.
+        Nobody may write to the arrays, which may wait. A row of weight 0, which all members keep back, says nothing of
+        the risk.
         """
-        rows = rows._replace(y=rows.y.copy())  # others may write to theirs while these wait
         self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
-            self._flush()
+            self.prepare()
             self._add(predicted_rows, met)
         elif self._ledger.add(predicted_rows, len(rows.y)):
-            self._flush()
+            self.prepare()
 
-    def _flush(self) -> None:
+    def prepare(self) -> None:
         """Add the rows that wait."""
-        predicted_rows = self._ledger.take()
-        if predicted_rows is not None:
-            self._add(predicted_rows)
+        self._ledger.flush(self._add)
 
     def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
         (X, y, learned, weight), predictions, row_losses = predicted_rows
+        row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
             record_evidence(self._evidence, objective, *arrays)

@@ -66,27 +66,12 @@ def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.nda
 
 
 class FrozenMixture(Part):
-    """A mixture of generations as they were born, and the losses by which it is chosen.
+    """A mixture of generations as they were born, which have places in the pool, and the losses by which it is chosen.
 
-    Parameters
-    ----------
-    places : list of int
-        Of the generations as they were born among the members of the pool.
-    n_classes : int
-    loss : loss
-        Of numbers; None for classes.
-
-    Attributes
-    ----------
-    mixture : Mixture
-        Of these generations.
-    losses : (3,) array
-        Total loss of the frozen mixture, of its base, and of the copies' mixtures, on the same rows.
-    squares : (2,) array
-        Sums of the squares of what the copies' mixtures lost more on a row than the first two.
-    scores : Reservoir
-        Of rows that copies predicted, a column for each of the three: how far off they are (:mod:`tunefree.intervals`).
-        Three more columns are with the opposite drift. Numbers of rows are its digests.
+    Total ``losses`` are of the frozen mixture, of its base, and of the copies' mixtures, on the same rows. ``squares``
+    are sums of the squares of what the copies' mixtures lost more on a row than the first two. The ``scores`` of rows
+    that copies predicted, by their numbers as digests, have a column for each of the three: how far off they are
+    (:mod:`tunefree.intervals`). Three more columns are with the opposite drift.
     """
 
     places = argument()
@@ -95,9 +80,9 @@ class FrozenMixture(Part):
     squares = array("float64", (2,), FIXED, low=0)
     scores = child(Reservoir, LEARNED)
 
-    def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
+    def __init__(self, places: list[int], n_classes: int, loss: Any, keeps_order: bool = False) -> None:
         self.places = places
-        self.mixture = Mixture(len(places), n_classes, loss)
+        self.mixture = Mixture(len(places), n_classes, loss, keeps_order)
         self.losses, self.squares = np.zeros(3), np.zeros(2)
         self.scores = Reservoir(most=MOST_SCORES)
 
@@ -112,6 +97,12 @@ class FrozenMixture(Part):
         """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""
         born_predictions = predictions[:, self.places]
         return self.mixture.predict(born_predictions) if self.choice == 0 else self.mixture.mean(born_predictions)
+
+    def reduce(self) -> None:
+        """Keep the scores of what predicts rows to come."""
+        super().reduce()
+        is_other = np.arange(self.scores.columns.shape[1]) % N_CHOICES != self.choice
+        self.scores.columns = np.where(is_other, 0.0, self.scores.columns)
 
     def quantile(self, level: float, stream_quantile: float, curve: LearningCurve, code: int | None = None) -> float:
         """The quantile of the scores of rows to come.
@@ -131,31 +122,24 @@ class FrozenMixture(Part):
         scores, weights = columns[:, self.choice :: N_CHOICES].ravel(), np.repeat(0.5 * weights, 2)
         if self.choice == FOLLOWING:
             sure = SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES
-            return wider(
-                stream_quantile, scores, weights, level, sure * math.sqrt(2.0)
-            )  # two scores are evidence of one row
+            sure *= math.sqrt(2.0)  # two scores are evidence of one row
+            return wider(stream_quantile, scores, weights, level, sure)
         copy_quantile = quantile(scores, weights, level)
         return copy_quantile if np.isfinite(copy_quantile) else stream_quantile
 
     def learn(self, members: Members, rows: Predicted, counts: bool) -> None:
         """Learn rows in their order, after they have scores, and judged the mixture if they count."""
         predicted, y, weights, numbers, _, *score_arrays = rows
-        born_predictions, (following, stream_scores) = (
-            np.ascontiguousarray(predicted[:, :-2]),
-            predicted[:, -2:].swapaxes(0, 1),
-        )
-        candidates = np.stack(
-            [self.mixture.predict(born_predictions), self.mixture.mean(born_predictions), following], axis=1
-        )
+        born_predictions, stream_predictions = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -1:]
+        base_predictions = self.mixture.mean(born_predictions)
+        candidates = np.stack([self.mixture.predict(born_predictions), base_predictions, predicted[:, -2]], axis=1)
         if counts:
             losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
             self.losses = self.losses + losses.sum(axis=0)
             self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
         if len(y):
             scores = scores_of(members.loss, candidates, y, *score_arrays)
-            at_once = (
-                scores if members.loss is None else scores_of(members.loss, stream_scores[:, None], y, *score_arrays)
-            )
+            at_once = scores if members.loss is None else scores_of(members.loss, stream_predictions, y, *score_arrays)
             counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
             self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
         self.mixture.learn(born_predictions, y, weights)

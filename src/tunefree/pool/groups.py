@@ -17,16 +17,7 @@ TOGETHER = 64  # runs are predicted together up to one of so many of the rows le
 
 
 def digests(labels: Any) -> np.ndarray:
-    """A 64-bit digest of each label, the same in each call; numbers that are equal have the same one.
-
-    Parameters
-    ----------
-    labels : (n,) array-like
-        Texts, numbers, or what else has a name.
-
-    Returns
-    -------
-    (n,) uint64 array
+    """A 64-bit digest of each of the labels (n,), the same in each call; numbers that are equal have the same one.
 
     >>> first, second, third = digests(["ann", "bob", "ann"]).tolist()
     >>> first == third, first == second, bool(digests([1])[0] == digests([1.0])[0])

@@ -18,8 +18,8 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
 from tunefree.generations.reservoir import FEWEST_KEPT, Reservoir
-from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
+from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_KINDS, MOST_LINEAR_ROWS, TREES, WHOLE, Slot, kinds_in
 from tunefree.pool.windows import LENGTHS, Window
 
@@ -31,15 +31,7 @@ MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than al
 
 
 class Pending(Part):
-    """Generations that are being grown, and from which row they predict.
-
-    Parameters
-    ----------
-    rows, takeover, clock : int
-        Of the birth.
-    grown : dict of str to Future
-        By kind.
-    """
+    """Generations that are being grown, by their kind, and the row from which on they predict."""
 
     loss = argument()
     rows, takeover, clock = number(FIXED, COUNT), number(FIXED, Number(1, 2**62, whole=True)), number(FIXED, COUNT)
@@ -85,33 +77,14 @@ class Observed(NamedTuple):
 class Growth(Part):
     """The generations of all clocks, and the rows that they are grown on.
 
-    Parameters
-    ----------
-    n_classes : int
-        0 for numbers.
-    loss : loss
-        Of numbers; None for classes.
-    slots : dict of Slot to int
-        The place of each slot in the mixture, behind those of linear members.
-    seen : Seen
-        The latest rows, or groups.
-
-    Attributes
-    ----------
-    awake : dict of (clock, kind) to list of Generation
-        The newest first; the clock of all rows is 0, another one is the length of its window.
-    windows : list of Window
-    kinds : tuple of str
-        Of the trees that are grown.
-    n_ages : int
-        Generations of a clock and kind that are awake.
-    keeps_rows : bool
-        Whether rows are kept, on which generations can be grown.
-    has_texts : bool
-        Whether the latest birth found that rows are those of texts, which trees do not see.
+    ``slots`` have their places in the mixture, behind those of linear members. The generations ``awake`` are listed by
+    clock and kind, the newest first, ``n_ages`` of each at most. The clock of all rows is 0, another one is the length
+    of its window. The trees that are grown are of some ``kinds``. Rows that they can be grown on are kept while it
+    ``keeps_rows``. It ``has_texts`` if the latest birth found that rows are those of texts, which trees do not see.
+    ``signs`` are those of monotone columns, by their features.
     """
 
-    n_classes, loss, seen, clocks_of_places = argument(), argument(), argument(), argument()
+    n_classes, loss, signs, clocks_of_places = argument(), argument(), argument(), argument()
     keeps_rows, has_texts = argument(), argument()
     next: Event = number(
         LEARNED, Sequence(COUNT, 2), write=lambda growth, event: setattr(growth, "next", Event(*event))
@@ -133,8 +106,8 @@ class Growth(Part):
     kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(), MOST_KINDS))
     n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
 
-    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
-        self.n_classes, self.loss, self.seen = n_classes, loss, seen
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], signs: dict[int, int]) -> None:
+        self.n_classes, self.loss, self.signs = n_classes, loss, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
@@ -154,7 +127,7 @@ class Growth(Part):
         for generation in generations:
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
-    def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
+    def observed(self, X: Any, learned: np.ndarray | None = None) -> Observed:
         """Rows of a block as generations see them, of which some (n,) are learned, or none."""
         matrix = self.columns.matrix(X, learned)
         return Observed(matrix, self.digests(X, matrix))
@@ -180,9 +153,9 @@ class Growth(Part):
         newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
         return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
-    def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
-        known = self.seen.knows(digests)
+    def remembers(self, digests: np.ndarray) -> np.ndarray:
+        """Which rows (n,) some generation awake may remember."""
+        known = np.zeros(len(digests), bool)
         births = {
             (clock, of.rows): of
             for (clock, _), same_kind in self.awake.items()
@@ -193,11 +166,13 @@ class Growth(Part):
             known |= generation.knows(digests)
         return known
 
-    def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
-        """Keep rows that were learned."""
+    def observe(self, rows: LearnedRows) -> None:
+        """Keep rows of a weight above 0 for generations to come."""
         if self.keeps_rows and self.columns.is_for_trees:
+            learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # all: no copy
+            matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
-                reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
+                reservoir.add(matrix, y, weight, digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
         """Let happen what is due after so many rows, or was before; whether generations of all rows took over.
@@ -282,6 +257,10 @@ class Growth(Part):
         generations = [*newest, *self.awake.get((clock, kind), [])]
         return generations[0].inherited if generations else Inherited()
 
+    def signs_of(self, keys: np.ndarray) -> np.ndarray | None:
+        """The signs (c,) of columns with these keys; None where no column is monotone."""
+        return np.array([self.signs.get(key, 0) for key in keys.tolist()], np.int8) if self.signs else None
+
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
         seen = self.columns.grown_on()
@@ -297,7 +276,7 @@ class Growth(Part):
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss)
+        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss, self.signs_of(keys))
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))
@@ -337,4 +316,4 @@ class Growth(Part):
     def nbytes(self) -> int:
         """Bytes of its parts, and of a copy of the rows kept, which generations are grown on; not of those."""
         arrays = [self.columns, self.whole, self.recent, *(generation for *_, generation in self.generations())]
-        return size_of(arrays) + self.whole.nbytes
+        return size_of(arrays) + sum(map(size_of, self.whole.kept(1).values())) * self.whole.n_kept

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, Rows, entries_together, together
+from tunefree.core.rows import Block, Rows, entries_together, rows_at, together
+from tunefree.intervals.conformal_record import Units
+from tunefree.intervals.sets import draws_of
 
 TOGETHER = 64  # rows that are recorded at once
 
@@ -22,17 +24,51 @@ def joined(parts: Sequence[Any]) -> Any:
     return type(first)(*map(joined, zip(*parts, strict=True))) if hasattr(first, "_fields") else first
 
 
+class LearnedRows(NamedTuple):
+    """Rows that were predicted, and then learned by members and mixture."""
+
+    members: Any  # tunefree.pool.members.Members, that learned them
+    X: Any  # block of rows
+    observed: Any  # the rows as generations see them, tunefree.pool.growth.Observed
+    predictions: np.ndarray  # (n, M, K) of the members
+    mixed: np.ndarray  # (n, K) of the mixture
+    y: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,)
+    relative: np.ndarray  # (n,) weights relative to those before in the row's context
+    judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
+    numbers: np.ndarray  # (n,) rows learned with each
+    contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
+    groups: np.ndarray | None  # (n,) digests of their groups
+    units: list[Units]  # of the scores of each context
+
+    def at(self, rows: np.ndarray) -> LearnedRows:
+        """Some of the rows, without what generations and members made of them."""
+        arrays = {name: value[rows] for name, value in self._asdict().items() if isinstance(value, np.ndarray)}
+        return self._replace(X=rows_at(self.X, rows), **arrays | {"observed": None, "predictions": None})
+
+    def judging_in(self, context: int) -> LearnedRows:
+        """The rows, of which those of other contexts judge nothing."""
+        is_of_it = self.contexts == context
+        relative, judging = (np.where(is_of_it, weights, 0.0) for weights in (self.relative, self.judging))
+        return self._replace(relative=relative, judging=judging)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """What is drawn of each row (n,) for scores of classes."""
+        return draws_of(self.X) if self.members.loss is None else np.zeros(len(self.y))
+
+
 class Ledger:
     """Learned rows that wait to be recorded, which must not depend on how rows come in blocks.
 
-    >>> from typing import NamedTuple
     >>> class Few(NamedTuple):
     ...     y: np.ndarray
     >>> ledger = Ledger()
     >>> [ledger.add(Few(np.array([number])), 1) for number in range(3)]
     [False, False, False]
-    >>> ledger.take(), ledger.take()
-    (Few(y=array([0, 1, 2])), None)
+    >>> ledger.flush(print)
+    Few(y=array([0, 1, 2]))
+    >>> ledger.flush(print)
     """
 
     def __init__(self) -> None:
@@ -44,7 +80,10 @@ class Ledger:
         self._n += n
         return self._n >= TOGETHER
 
-    def take(self) -> Any:
-        """The rows, which no longer wait; None if there are none."""
-        rows, self.waiting, self._n = self.waiting, [], 0
-        return None if not rows else rows[0] if len(rows) == 1 else joined(rows)
+    def flush(self, *observers: Callable[[Any], None]) -> None:
+        """Let observers, one after the other, record the rows, which no longer wait."""
+        waiting, self.waiting, self._n = self.waiting, [], 0
+        if waiting:
+            rows = waiting[0] if len(waiting) == 1 else joined(waiting)
+            for observe in observers:
+                observe(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,19 @@ from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.views import create_view, transform
+from tunefree.pool.views import create_view, hidden, transform
 
 
 class LinearGroup(Part):
-    """Linear learners, each on its view of the rows; members with the same view share it.
+    """Linear learners, of which there may be none, each on its view of the rows; members with the same view share it.
 
-    Parameters
-    ----------
-    settings : list of Setting
-        The members; there may be none.
-    objective : objective
-    n_features, n_outputs : int
-    average : bool
-        Whether the members' weights are the averages of their iterates.
-    meetings : FirstMeetings, optional
-        By which features get slots, for members that all can replay. Wherever weights are indexed by features here, it
-        is by slots then.
+    Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
+    ``meetings``: wherever weights are indexed by features here, it is by slots then. Members do not see the dense
+    columns of the features that are ``monotone``.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
-    has_classes = argument()
+    has_classes, hidden = argument(), argument()
     n_known: int | None = argument()  # features that files have; all without it
     meetings: FirstMeetings | None = child(
         SavedMeetings,
@@ -58,8 +51,9 @@ class LinearGroup(Part):
         n_outputs: int,
         average: bool,
         meetings: FirstMeetings | None = None,
+        monotone: Iterable[int] = (),
     ) -> None:
-        self.meetings = meetings
+        self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self._latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
@@ -119,11 +113,6 @@ class LinearGroup(Part):
             member.fix(self.n_features, self.n_outputs)
         self.complete()
 
-    @property
-    def meetings_held(self) -> Any:
-        """What is kept of first occurrences, as nested arrays."""
-        return () if self.meetings is None else (self.meetings.known, self.meetings.kept, self.meetings.values)
-
     def take_latest(self) -> tuple[Rows | None, Met | None]:
         """The latest rows with slots, and what was met in them, handed out once.
 
@@ -170,6 +159,8 @@ class LinearGroup(Part):
         names = self._view_names if again else self._view_names | {"raw"}
         entries = {view: entries_of(seen[view]) for view in names}
         self._latest = entries.get("raw"), met
+        if len(self.hidden):
+            entries["raw"] = entries_of(hidden(seen["raw"], self.hidden))
         threads.each(
             lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),
@@ -212,7 +203,8 @@ class LinearGroup(Part):
 
     def _transformed(self, X: Any, names: set[str], learns: np.ndarray) -> dict[str, Any]:
         """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
-        return {"raw": X} | {name: transform(self._view(name, X), X, learns) for name in names - {"raw"}}
+        shown = hidden(X, self.hidden)
+        return {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in names - {"raw"}}
 
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
@@ -245,7 +237,7 @@ class LinearGroup(Part):
 
     def _saved_meetings(self) -> SavedMeetings | None:
         """What files have of first occurrences."""
-        if self.meetings is None or not self.meetings.is_needed:
+        if self.meetings is None or not self.meetings.first:  # no row was learned
             return None
         return SavedMeetings(self.meetings, self.n_known)
 

@@ -39,15 +39,9 @@ def _nothing(member: Any, value: Any) -> None:
 
 
 class Member(Part):
-    """A linear learner of a model.
+    """A linear learner of a model, whose weights may be the averages of its iterates.
 
-    Parameters
-    ----------
-    setting : Setting
-    average : bool
-        Whether its weights are the averages of its iterates.
-    state, objective
-        As :func:`tunefree.pool.passes.learn` takes them, which changes both.
+    Its state and objective are as :func:`tunefree.pool.passes.learn` takes and changes them.
     """
 
     setting, average, room = argument(), argument(), argument()
@@ -115,11 +109,8 @@ class Member(Part):
     def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
         """Reserve capacity for so many features; unless it has to be exactly so, it doubles, as copies cost time."""
         if n_features > self.room:
-            self.resize(n_features if exactly else max(n_features, 2 * self.room), n_outputs)
-
-    def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
-        """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""
-        self.room, self.state = n_features, self.state.grown(n_features, n_outputs, first)
+            self.room = n_features if exactly else max(n_features, 2 * self.room)
+            self.state = self.state.grown(self.room, n_outputs)
 
     def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
@@ -132,7 +123,7 @@ class Member(Part):
         offsets = np.zeros(before) if self.offsets is None else self.offsets
         self.offsets = with_late_classes(offsets, n_outputs, first, margin)
         mirrors = first == 1 and objective.is_softmax
-        self._add_outputs(n_outputs, first, mirrors)
+        self.state = self.state.with_outputs(n_outputs, first, mirrors)
         if begun is not None:
             begin_outputs(self.state, begun, range(first + before, n_outputs))
         if self.log is not None:
@@ -157,10 +148,6 @@ class Member(Part):
         weights, units = read(learner, 1)
         learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
         return learner, margin - learned if objective.is_softmax else 0.0
-
-    def _add_outputs(self, n_outputs: int, first: int, mirrors: bool) -> None:
-        """Have more outputs, see :meth:`tunefree.learners.contract.Learner.with_outputs`."""
-        self.state = self.state.with_outputs(n_outputs, first, mirrors)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
@@ -235,17 +222,9 @@ class Member(Part):
         return read(state)
 
     def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view.
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, by its :meth:`weights`.
 
-        Parameters
-        ----------
-        X : block of rows
-        read : (weights, units)
-            See :meth:`weights`.
-        further : Further or None
-            Other entries of these rows (:class:`tunefree.pool.rows.Further`).
-        objective : Objective
-            By which margins become predictions.
+        ``further`` are other entries of these rows (:class:`tunefree.pool.rows.Further`), or None.
         """
         weights, units = read
         margins = passes.score(weights, units, X)

@@ -21,25 +21,11 @@ AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class LinearSnapshot(Part):
-    """The members of a group with the weights, views and slots that they had.
+    """The members of a group with the weights, objectives, views and slots that they had.
 
     It asks the group about features that occurred once, so it is right as long as the group keeps its members and
-    outputs, and of such features as long as the group has the rows in which they were met.
-
-    Parameters
-    ----------
-    group : LinearGroup
-    reads : list of Read
-        Weights of each member.
-    views : dict of str to view
-        By name.
-    counts : (int, int)
-        Slots of features, and rows in which some features were met first. Features that occurred later count nothing.
-
-    Attributes
-    ----------
-    objectives : list of Objective
-        Of each member.
+    outputs, and of such features as long as the group has the rows in which they were met. Its ``counts`` are slots of
+    features, and rows in which some features were met first: features that occurred later count nothing.
     """
 
     group = argument()
@@ -103,7 +89,7 @@ class LinearSnapshot(Part):
 
         See :meth:`tunefree.pool.meetings.FirstMeetings.alone_in`.
         """
-        meetings, nothing = self.group.meetings, np.zeros(n_rows(X))
+        X, meetings, nothing = views.hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
         seen = {"raw": X} | {name: views.transform(view, X, nothing) for name, view in self.views.items()}
         if meetings is None:
             return seen, lambda member: None

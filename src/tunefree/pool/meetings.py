@@ -111,16 +111,9 @@ def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) ->
 class FirstMeetings:
     """The first occurrences of features, and the slots of those that occurred more often.
 
-    Attributes
-    ----------
-    first : int
-        Features below have the slots of their own numbers; 0 before any row.
-    known : Known
-    kept : Kept
-    values : dict of str to (k,) array
-        By view, the values of features at the occurrences that are kept.
-    n_partial : int
-        Features with a slot whose first occurrence had left the log.
+    Features below ``first`` have the slots of their own numbers; it is 0 before any row. ``values`` has by view the
+    values of features at the occurrences that are kept. ``n_partial`` features have a slot though their first
+    occurrence had left the log.
 
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
@@ -147,11 +140,6 @@ class FirstMeetings:
     def n_without_slot(self) -> int:
         """Features that have no slot though they occurred."""
         return int(np.count_nonzero(self.known.slot_of == NO_SLOT))
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether anything has to be kept: rows were learned, which tell how many features have their own numbers."""
-        return self.first > 0
 
     def begin(self, X: Block) -> None:
         """Know which features have slots from the start, by the first rows."""
@@ -352,14 +340,7 @@ class Values(NamedTuple):
 
 
 class SavedMeetings(Part):
-    """What files have of first occurrences.
-
-    Parameters
-    ----------
-    meetings : FirstMeetings
-    n_features : int, optional
-        The first features, of which it is known; all without it.
-    """
+    """What files have of first occurrences, of the first so many features or of all."""
 
     first = number(FIXED, Number(0, 2**31 - 1, whole=True))
     n_partial = number(FIXED, COUNT)

@@ -22,7 +22,7 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.slots import TREES, WHOLE, Slot, slots_of
+from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -43,45 +43,31 @@ class Ahead(NamedTuple):
 
 
 class Members(Part):
-    """Online learners and generations.
+    """Online learners, a group of linear ones, and generations, whose trees are of some kinds.
 
-    Parameters
-    ----------
-    linear : LinearGroup
-        The online learners.
-    n_classes : int
-        Known from the start; 0 for numbers.
-    loss : loss
-        Of numbers; None for classes.
-    kinds : tuple of str
-        Of the trees.
-
-    Attributes
-    ----------
-    names : list of str
-        In the order of the places in the mixture.
-    slots : dict of Slot to int
-        The place of each slot.
-    growth : Growth or None
-        The generations; None from the birth on at which rows were found to be those of texts.
-    seen : Seen
-        The latest observations, or groups, that were learned.
-    has_groups : bool
+    There are ``n_classes`` known from the start, 0 for numbers, which have a ``loss``. The ``names`` are in the order
+    of the places in the mixture, and ``slots`` has the place of each slot. There is no ``growth`` from the birth on at
+    which rows were found to be those of texts. ``seen`` has the latest observations, or groups, that were learned.
+    ``signs`` are those of monotone columns, by their features: 1 where predictions rise, -1 where they fall. With any,
+    nothing learns on leaves, and the mixture keeps the order of its members.
     """
 
-    linear, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
+    linear, n_classes, loss, signs = argument(), argument(), argument(), argument()
+    slots, names = argument(), argument()
     online_places: list[int] = number(LEARNED, Sequence(COUNT, MOST_MEMBERS))
     has_groups = number(LEARNED, Flag())
     seen = child(Seen, LEARNED)
     growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
 
-    def __init__(self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...] = TREES) -> None:
-        self.linear, self.n_classes, self.loss = linear, n_classes, loss
-        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds), len(MEMBERS))}
+    def __init__(
+        self, linear: LinearGroup, n_classes: int, loss: Any, kinds: tuple[str, ...], signs: dict[int, int]
+    ) -> None:
+        self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
+        self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}
         self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
-        self.growth = Growth(self.width, loss, self.slots, self.seen)
+        self.growth = Growth(self.width, loss, self.slots, signs)
 
     @property
     def width(self) -> int:
@@ -130,7 +116,7 @@ class Members(Part):
         """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
-        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(run_groups)
+        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
@@ -140,13 +126,15 @@ class Members(Part):
 
         Rows of groups were predicted ``ahead``.
         """
-        observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
-        observed = observed if self.growth is None else self.growth.observe(X, weight > 0.0)
+        if self.growth is None:
+            observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
+        else:
+            observed = self.growth.observed(X, weight > 0.0)
         if ahead is not None:
             return observed._replace(digests=ahead.groups), ahead.is_known
         if self.growth is None:
             return observed, np.zeros(len(weight), bool)
-        is_known = self.growth.knows(observed.digests)
+        is_known = self.growth.remembers(observed.digests)
         return observed, is_known | self.seen.add(observed.digests, weight)
 
     def learn(
@@ -181,6 +169,13 @@ class Members(Part):
         """Those awake: clock, kind, age, and generation."""
         return () if self.growth is None else self.growth.generations()
 
+    def reduce(self) -> None:
+        """Keep what predicts; the newest generation has the digests of all rows that are known."""
+        super().reduce()
+        for *_, newest in list(self.generations())[:1]:
+            newest.observations = np.union1d(newest.observations, self.seen.digests)
+            self.seen.put(self.seen.digests[:0])
+
     def matrix(self, X: Any) -> np.ndarray:
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
@@ -193,7 +188,7 @@ class Members(Part):
         if self.growth is None or self.has_groups:
             return None, np.zeros(len(matrix), np.uint8)
         digests = self.growth.digests(X, matrix)
-        return digests, self.growth.knows(digests).astype(np.uint8)
+        return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

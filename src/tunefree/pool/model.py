@@ -11,15 +11,15 @@ the very row where they first appear, and reserves room for new features. It con
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
-from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.part import Part
+from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.core.part import FIXED, RECORD, Part
 from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
 from tunefree.learners import family_of
@@ -31,12 +31,14 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import Setting
 from tunefree.pool.meetings import FirstMeetings
 from tunefree.pool.members import Members
-from tunefree.pool.options import ModelOptions, objective_of_mixture
+from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
 from tunefree.pool.rows import LabelledRows, LateLosses
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
-from tunefree.pool.targets import ScoredModel, join_margins
+from tunefree.pool.snapshot import Copies
+from tunefree.pool.targets import ScoredModel, check_room, join_margins
+from tunefree.pool.waiting import Waiting
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
@@ -67,50 +69,18 @@ def whole(change: Callable[..., Any]) -> Callable[..., Any]:
 class Model(ScoredModel):
     """A model that learns.
 
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    learner : str, default "pool"
-        ``"pool"``, or a name in ``learners.ALL``.
-    loss : str, optional
-        See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.
-    average : bool, default False
-        Predict with the average of the iterates instead of the last one; not for the pool.
-    settings : dict, optional
-        Parameters of the learner (its ``epsilon``, ``a`` or ``b``); none for the pool.
-    view : str, default "raw"
-        ``"raw"``, or a name in ``views.ALL``; the pool's members have views of their own.
-    classes : sequence, optional
-        Labels known beforehand, in the order of the outputs; others are appended as they appear.
-    n_features : int, default 2
-        Features known beforehand, the constant included.
-    config : optional
-        What the family of a learner that is not linear chooses, such as a kernel.
-    member_settings : list of Setting, optional
-        The members, instead of those that a learner of this name usually has.
-    replays : bool, default False
-        Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
-        meeting too, where all linear members can (:mod:`tunefree.pool.meetings`).
-    kinds : sequence of str, optional
-        Of generations in a pool, beside those of this package; by default those that are registered.
+    Its ``options`` are chosen by ``task``, ``learner``, ``loss``, ``average`` and others, see
+    :class:`tunefree.pool.options.ModelOptions`. Labels in ``classes`` are known beforehand, in the order of the
+    outputs; others are appended as they appear. So are ``n_features``, the constant included.
 
-    Attributes
-    ----------
-    options : ModelOptions
-        What was chosen.
-    linear : LinearGroup
-        The linear members; there may be none.
-    predictor : Pool, Single, or that of a family
-        It lets members learn, and makes one prediction of theirs.
-    record : FirstPassRecord
-    ended_by : str or None
-        The type of the error that left it in the middle of rows, if one has.
+    There are ``linear`` members, or none, which the ``predictor`` lets learn, and of whose predictions it makes one;
+    and the ``record`` of the first pass. A model that was ``ended_by`` an error in the middle of rows has its type.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
     >>> model = Model("classification", "scinol2")
     >>> X = dense(np.array([[0.0], [1.0], [0.0], [1.0]] * 50))
-    >>> _ = model.learn(X, Labels.of(["no", "yes", "no", "yes"] * 50), np.ones(200))
+    >>> _ = model.learn(X, Labels.of(["no", "yes"] * 100), np.ones(200))
     >>> model.classes, model.predict(X)[:2, 0].round()
     (['no', 'yes'], array([-2.,  4.]))
     """
@@ -120,25 +90,22 @@ class Model(ScoredModel):
     def __init__(
         self,
         task: str,
-        learner: str = "pool",
+        learner: str = POOL,
         loss: str | None = None,
         average: bool = False,
-        settings: dict[str, float] | None = None,
-        view: str = "raw",
+        *,
         classes: Any = (),
         n_features: int = FEWEST_FEATURES,
-        config: Any = None,
-        member_settings: list[Setting] | None = None,
-        replays: bool = False,
-        kinds: Any = None,
+        **chosen: Any,
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, config, member_settings, replays, kinds
-        self.options = options = ModelOptions(*chosen)
+        self.options = options = ModelOptions(task, learner, loss, average, **chosen)
         self.task, self.classes = task, list(classes)
+        self._check_monotone(self.classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        self.linear = LinearGroup(options.linear_settings, *member_arguments)
+        monotone_features = [one.feature for one in options.monotone]
+        self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
         self.ended_by: str | None = None
@@ -149,8 +116,26 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            return Pool(Members(self.linear, n_classes, loss, (*TREES, *options.kinds)))
+            kinds = TREES[:1] if options.monotone else (*TREES, *options.kinds)
+            return Pool(Members(self.linear, n_classes, loss, kinds, self._signs()))
         return Single(self.linear, n_classes if options.is_calibrated else None)
+
+    @property
+    def last_class(self) -> Any:
+        """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
+        first, second = self.classes if len(self.classes) == 2 else (None, None)
+        return first if type(first) is type(second) and first is not None and second < first else second
+
+    def _signs(self) -> dict[int, int]:
+        """Signs of monotone columns by their features, for the class that members take for the second one."""
+        turn = -1 if self.classes[:1] == [self.last_class] else 1
+        return {one.feature: turn * one.sign for one in self.options.monotone}
+
+    def _check_monotone(self, classes: Sequence[Any]) -> None:
+        """Raise a DataError if these are more than two classes where columns are monotone."""
+        if self.options.monotone and len(classes) > 2:
+            problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
+            raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
 
     def _parts(self) -> dict[str, Part]:
         """What was learned, by the names that files have for it."""
@@ -307,26 +292,27 @@ class Model(ScoredModel):
 
     def _record(self, rows: LabelledRows, margins: np.ndarray, again: bool) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
-        objective, is_kept_back, is_known = self.objective, np.isnan(margins[:, 0]), np.ones(len(margins), bool)
-        targets = rows.y if self.task == "regression" else self.targets_of(rows.y)
+        is_kept_back, is_unknown = np.isnan(margins[:, 0]), np.zeros(len(margins), bool)
         margins[is_kept_back] = 0.0
-        if self.task == "regression" and not again:
-            means = self.record.targets.add(rows.weight, rows.y)
-            is_known = ~np.isnan(means)
-            if is_kept_back.any():
-                margins[is_kept_back, 0] = objective.loss.prediction_of(np.nan_to_num(means))[is_kept_back]
-        losses = measured(objective, targets, margins)
+        if self.task == "classification":
+            targets = self.targets_of(rows.y)
+        else:
+            targets = rows.y.copy()  # which others may write to before it is recorded
+            if not again:
+                means = self.record.targets.add(rows.weight, rows.y)
+                is_unknown = np.isnan(means)
+                mean_predictions = self.objective.loss.prediction_of(np.nan_to_num(means))
+                margins[is_kept_back, 0] = mean_predictions[is_kept_back]
+        losses = measured(self.objective, targets, margins)
         entries, met = self.linear.take_latest()
         if again:
             self.record.is_over = True
             return margins, losses
-        counted = np.where(is_known, rows.evaluation_weight, 0.0)
-        arrays = map(np.ascontiguousarray, (targets, np.where(is_kept_back, 0.0, rows.weight), counted))
-        self.record.add(
-            objective, LabelledRows(entries, *arrays), margins, np.where(np.isnan(losses), 0.0, losses), met
-        )
+        counted = np.where(is_unknown, 0.0, rows.evaluation_weight)
+        labelled = LabelledRows(entries, targets, np.where(is_kept_back, 0.0, rows.weight), counted)
+        self.record.add(self.objective, labelled, margins, losses, met)
         is_late = is_kept_back & (rows.evaluation_weight > 0.0)
-        return margins, np.where(is_known & ~is_late, losses, np.nan)
+        return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
         """Margins (n, K) of log-probabilities, one of up to two classes; what is predicted otherwise as it is."""
@@ -345,6 +331,10 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
+        for one in self.options.monotone:
+            if _is_constant(self.pool.members.growth, one.feature):
+                problem = "is monotone, and has the same value in all rows"
+                raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
@@ -356,9 +346,12 @@ class Model(ScoredModel):
 
     def add_class(self, label: Any) -> None:
         """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
-        self.check_room_for_a_class()
+        check_room(len(self.classes))
+        self._check_monotone([*self.classes, label])
         before = self.n_outputs
         self.classes.append(label)
+        if self.options.monotone:
+            self.predictor.members.signs.update(self._signs())
         self.predictor.add_class(self.options.objective(self.n_outputs), self.n_outputs, len(self.classes))
         if self.n_outputs > before:
             self.record.add_outputs(self.n_outputs, self.objective)
@@ -413,6 +406,7 @@ class Model(ScoredModel):
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
+        header |= {"monotone": [one._asdict() for one in self.options.monotone]} if self.options.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
@@ -429,6 +423,7 @@ class Model(ScoredModel):
         chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
         config = None if family is None or config is None else family.restored_config(config)
         chosen["kinds"] = tuple(header.get("kinds", ()))
+        chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
         model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
         for name, part in model._parts().items():
             restored_part(part, name, arrays, header[name])
@@ -444,3 +439,39 @@ class Model(ScoredModel):
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
     """The model of a file, from its arrays and the header of the file."""
     return Model.restore(arrays, header["model"])
+
+
+def published(model: Model) -> Model:
+    """A model that predicts what this one predicts now, to the bit, whatever this one learns later.
+
+    Arrays that learning changes are copied. What it replaces as a whole, or never reads again in a prediction, is
+    shared: the nodes of trees, the rows that are kept for growing them, and the records of the pass. A generation that
+    is being grown is not waited for. Nothing must learn meanwhile.
+
+    >>> from tunefree.core.rows import dense
+    >>> from tunefree.pool.targets import Labels
+    >>> model, X, y = Model("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> before = published(model)
+    >>> predictions = before.predict(X)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
+    (True, False)
+    """
+    other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
+    other.__dict__.update(model.__dict__)
+    other.classes = list(model.classes)
+    memo: dict[int, Any] = {id(model.options): model.options}
+    other.linear = model.linear.copied(memo=memo)
+    other.predictor = model.predictor.copied((FIXED, RECORD), memo)
+    if other.pool is not None:
+        other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
+    return other
+
+
+def _is_constant(growth: Any, feature: int) -> bool:
+    """Whether the rows that are kept, if they are several, all have the same number."""
+    if growth is None or growth.whole.n_kept < 2:
+        return False
+    (column,) = growth.whole.kept(columns=growth.columns.places(np.array([feature])))["columns"].T
+    return bool((column == column[0]).all())

@@ -4,7 +4,7 @@ texts."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunefree.core.errors import ModelError
 from tunefree.generations import kinds
@@ -30,6 +30,14 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TEXTS,
 )
 POOL = "pool"
+
+
+class Monotone(NamedTuple):
+    """A column with which predictions rise, or fall: numbers, or the log-odds of the second of the sorted classes."""
+
+    name: str
+    feature: int  # of dense numbers
+    sign: int  # 1 or -1
 
 
 def special_about(learner: str) -> Traits:
@@ -61,12 +69,7 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of a :class:`tunefree.pool.model.Model`, where they are described.
-
-    Raises
-    ------
-    ModelError
-        If they cannot be combined.
+    """Options of a model, which raise a ModelError if they cannot be combined.
 
     >>> options = ModelOptions("classification", loss="hinge", learner="nag")
     >>> options.is_mixed, options.is_calibrated, options.objective(3).is_softmax
@@ -75,16 +78,19 @@ class ModelOptions:
     (1, 8)
     """
 
-    task: str
-    learner: str = POOL
-    loss: str | None = None
-    average: bool = False
-    settings: Any = None  # parameters of the learner, by their names
-    view: str = "raw"
-    config: Any = None
-    member_settings: Any = None  # a tuple of Setting
-    replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
+    task: str  # "classification" or "regression"
+    learner: str = POOL  # or a name in learners.ALL
+    loss: str | None = None  # see tunefree.losses.loss_of; the pool learns classes with the logistic loss only
+    average: bool = False  # whether the average of the iterates predicts instead of the last one; not for the pool
+    settings: Any = None  # parameters of the learner by their names (epsilon, a or b); none for the pool
+    view: str = "raw"  # or a name in views.ALL; the pool's members have views of their own
+    config: Any = None  # what the family of a learner that is not linear chooses, such as a kernel
+    member_settings: Any = None  # a tuple of Setting, instead of the members that a learner of this name usually has
+    # Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
+    # meeting too, where all linear members can (tunefree.pool.meetings).
+    replays: bool = False
     kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
+    monotone: Any = ()  # columns with which predictions of a pool rise or fall; for numbers, and two classes
 
     def __post_init__(self) -> None:
         """Check what was chosen, and add what follows from it."""
@@ -95,8 +101,10 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        registered = kinds.registered() if self.kinds is None and self.is_pool else tuple(self.kinds or ())
+        is_open = self.kinds is None and self.is_pool and not self.monotone  # other kinds are not monotone
+        registered = kinds.registered() if is_open else tuple(self.kinds or ())
         values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
+        values["monotone"] = tuple(self.monotone)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

@@ -146,15 +146,9 @@ LOOPS = {"learn": Loop(learning_of), "replay": Loop(replaying_of), "learn apart"
 
 
 def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Compiled:
-    """The compiled function of a loop for a learner, for all losses that have a name by now.
+    """The compiled function of a loop of LOOPS for a learner, for all losses that have a name by now.
 
-    Parameters
-    ----------
-    loop : str
-        A name in LOOPS.
-    learner : class
-    has_one_output : bool
-        If not, it is one for any number of several outputs.
+    It is for one output, or for any number of several.
     """
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"

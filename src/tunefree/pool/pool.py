@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,22 +18,20 @@ from tunefree.core.numbers import power_below, scaled
 from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
 from tunefree.core.rows import copied, n_rows, part
 from tunefree.core.schema import COUNT, Flag, Number
-from tunefree.intervals.conformal_record import Judged
-from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
-from tunefree.pool.groups import chunks, starts_of_runs, weights_of_one_row
+from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import NEVER, Observed
-from tunefree.pool.ledger import TOGETHER, Ledger
+from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
-from tunefree.pool.weights_record import Selection, running
+from tunefree.pool.weights_record import Selection
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time, but
@@ -44,49 +42,15 @@ GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares w
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
 
-class LearnedRows(NamedTuple):
-    """Rows that were predicted, and then learned by members and mixture."""
-
-    X: Any  # block of rows
-    observed: Observed
-    predictions: np.ndarray  # (n, M, K) of the members
-    mixed: np.ndarray  # (n, K) of the mixture
-    y: np.ndarray  # (n,)
-    weight: np.ndarray  # (n,)
-    relative: np.ndarray  # (n,) weights relative to those before in the row's context
-    judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
-    numbers: np.ndarray  # (n,) rows learned with each
-    contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
-    groups: np.ndarray | None  # (n,) digests of their groups
-
-
 class Pool(Part):
     """Online learners and generations, mixed.
 
-    Parameters
-    ----------
-    members : Members
-
-    Attributes
-    ----------
-    unit : float
-        Of numbers to predict, as members and mixture see them.
-    contexts : list of Context
-        Of new rows, and from the first known row on of known rows.
-    copies : Copies
-        How the pool as it was predicts later rows.
-    n_known : int
-        Rows learned that were known.
-    latest : (2, 2) array of int
-        Rows, and known rows, in the last whole block and in the present one.
-    balance : Balance or None
-        Of a loss with a logarithmic link.
-    has_finished : bool
-        Whether the pass has ended, and no row was learned since.
-    only_predicts : bool
-        Whether all that learning needs was left out.
-    only_members_learn : bool
-        Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
+    Members and mixture see numbers to predict in a ``unit``. The ``contexts`` are that of new rows and, from the first
+    known row on, that of known rows. ``latest`` (2, 2) counts rows, and known rows, in the last whole block and in the
+    present one. How the pool as it is predicts later rows is in ``copies``. A loss with a logarithmic link has a
+    ``balance``. A pass ``has_finished`` if no row was learned since its end. A pool that ``only_predicts`` lacks all
+    that learning needs. While ``only_members_learn``, the mixture keeps its weights, and nothing is recorded of the
+    members.
     """
 
     bank: ClassVar[None] = None
@@ -100,7 +64,6 @@ class Pool(Part):
     only_predicts = number(LEARNED, Flag())
     contexts: list[Context] = children(Context, LEARNED, make=lambda pool, _: Context(pool.members))
     latest = array("int64", (2, 2), LEARNED, low=0)
-    block = array("float64", (2,), LEARNED)
     rises = child(Rises, LEARNED)
     waiting = child(Waiting, RECORD, blank=lambda _: Waiting())
     balance: Balance | None = child(Balance, LEARNED, may_be_none=True)
@@ -116,8 +79,7 @@ class Pool(Part):
         self.latest = np.zeros((2, 2), np.int64)
         self.waiting, self.single_rows = Waiting(), SingleRows()
         self.balance = Balance() if members.predicts_logarithms else None
-        self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
-        self.ledger = Ledger()
+        self.rises, self.ledger = Rises(), Ledger()
 
     @property
     def rows(self) -> int:
@@ -148,29 +110,14 @@ class Pool(Part):
     def learn(
         self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after that, piece after piece.
+        """Predict rows in order, and learn each after that; yields pieces of them, and what is predicted of these.
 
-        Parameters
-        ----------
-        rows : LabelledRows
-            Their targets are numbers of classes, or numbers. Weights count relative to the mean so far; a row of weight
-            0 is predicted only.
-        groups : (n,) uint64 array, optional
-            Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
-        mass : (n,) array, optional
-            The total weight of a row and its copies, where all are known before. A row that is new counts as much.
+        Targets are numbers of classes, or numbers, and predictions log-probabilities of at least two classes, or
+        numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. The ``mass`` of
+        a row and its copies is their total weight, where all are known before: a row that is new counts as much. Rows
+        of groups have digests (n,) of these. A run of rows of one group is predicted before any of it is learned.
 
-        Yields
-        ------
-        piece : slice
-            Where these rows are among all.
-        mixed : (n, K) array
-            Log-probabilities of at least two classes, or numbers, each predicted before its row was learned.
-
-        Raises
-        ------
-        ModelError
-            If rows before had groups and these have none, or the other way round.
+        A ModelError is raised if rows before had groups and these have none, or the other way round.
         """
         X, y, weight, _ = rows
         if self.rows == 0 and len(weight):
@@ -210,11 +157,21 @@ class Pool(Part):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            digests, contexts = self.members.recognised(rows, matrix)
+            digests, contexts = self.recognised(rows, matrix)
             self.wait(digests, predictions)
             piece_mixed = self._mixed(predictions, contexts, self.has_finished)
             mixed.append(self._as_targets(piece_mixed, offsets[contexts, None]))
         return np.concatenate(mixed)
+
+    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Digests and contexts (n,) of rows to come, see :meth:`tunefree.pool.members.Members.recognised`.
+
+        Where columns are monotone, all rows are predicted by the mixture of most of the latest rows.
+        """
+        digests, contexts = self.members.recognised(X, matrix)
+        if self.members.signs:
+            contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
+        return digests, contexts
 
     def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
         """Remember the predictions of members (n, M, K) of rows whose targets may come."""
@@ -370,50 +327,65 @@ class Pool(Part):
         ahead: Ahead | None,
     ) -> np.ndarray:
         """Learn rows of which the first one may be the first that is known."""
-        before, has_no_events = self.rows, self.has_no_events
+        before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        self._count(contexts[weight > 0.0])
-        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
-        if before == 0 or ahead is not None:
-            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
-        judging = in_context if ahead is None else weights_of_one_row(ahead.groups, in_context)
-        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
+        rows, relative = self._weighed(y, weight, mass, X, observed, contexts, ahead)
         learned = None
-        if is_alone:
-            weights = float(relative[0]), float(in_context[0])
+        if len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn:
+            weights = float(relative[0]), float(rows.relative[0])
             learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
-        if learned is None:
-            leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
+        if learned is not None:
+            predictions, mixed = learned
+        else:
+            leaf_weights = np.where(contexts == KNOWN, 0.0, rows.relative)
             predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
             if self.only_members_learn:
-                self._keep(observed, y, weight)
-                return self._mixed(predictions, contexts, is_over=False)
-            if ahead is None:
-                self.waiting.put_back(observed.digests, predictions)
+                mixed = self._mixed(predictions, contexts, is_over=False)
             else:
-                predictions = ahead.predictions
-            mixed = self._mix(predictions, y, judging, contexts)
-        else:
-            predictions, mixed = learned
+                if ahead is None:
+                    self.waiting.put_back(observed.digests, predictions)
+                else:
+                    predictions = ahead.predictions
+                mixed = self._mix(predictions, y, rows.judging, contexts)
         if has_no_events:
-            write_before_events(sums, y, weight, judging, mixed)
-        numbers = before + np.cumsum(weight > 0.0)
-        groups = None if ahead is None else ahead.groups
-        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts, groups)
-        self._enter(rows)
-        if weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event):
+            write_before_events(sums, y, weight, rows.judging, mixed)
+        self._enter(rows, predictions, mixed)
+        has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
+        if has_event and weight[-1] > 0.0 and not self.only_members_learn:
             self.flush()
             self._let_happen(predictions[-1])
         return mixed
 
-    def _enter(self, rows: LearnedRows) -> None:
-        """Record rows, or let them wait for others."""
-        width, n = rows.observed.matrix.shape[1], len(rows.y)
+    def _weighed(
+        self,
+        y: np.ndarray,
+        weight: np.ndarray,
+        mass: np.ndarray,
+        X: Any,
+        observed: Observed,
+        contexts: np.ndarray,
+        ahead: Ahead | None,
+    ) -> tuple[LearnedRows, np.ndarray]:
+        """Rows that are counted now, without predictions; and their weights (n,) relative to those of all before."""
+        before, groups = self.rows, None if ahead is None else ahead.groups
+        self._count(contexts[weight > 0.0])
+        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        if before == 0 or ahead is not None:
+            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
+        judging = in_context if groups is None else weights_of_one_row(groups, in_context)
+        numbers, units = before + np.cumsum(weight > 0.0), [context.conformal.units for context in self.contexts]
+        blank, weights = np.empty(0), (weight, in_context, judging)
+        rows = LearnedRows(self.members, X, observed, blank, blank, y, *weights, numbers, contexts, groups, units)
+        return rows, relative
+
+    def _enter(self, rows: LearnedRows, predictions: np.ndarray, mixed: np.ndarray) -> None:
+        """Record rows, or let them wait for others, in memory that nobody else writes to."""
+        width, waits = rows.observed.matrix.shape[1], len(rows.y) < TOGETHER
         if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
             self.flush()  # there are more columns
-        if n < TOGETHER:  # others may write to the memory of theirs
-            rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
-        is_full = self.ledger.add(rows, n)
+        X, weight = (copied(rows.X), rows.weight.copy()) if waits else (rows.X, rows.weight)
+        rows = rows._replace(X=X, weight=weight, predictions=predictions, mixed=mixed)
+        is_full = self.ledger.add(rows, len(rows.y))
         if is_full or rows.groups is not None or self.members.linear.meetings is not None:
             self.flush()
 
@@ -462,50 +434,26 @@ class Pool(Part):
         growth = self.members.growth
         return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
-    def prepare(self) -> None:
-        """Record the rows that were learned."""
-        self.flush()
-
     def flush(self) -> None:
-        """Record the rows that were learned."""
-        rows = self.ledger.take()
-        if rows is not None:
-            self._record(rows)
+        """Let all observers record the rows that were learned: the copy does before the units of scores change."""
+        judges = [] if self.only_members_learn else [self.balance, self.copies, self, self.rises]
+        self.ledger.flush(*(one.observe for one in (self.members.growth, *judges) if one is not None))
 
-    def _record(self, rows: LearnedRows) -> None:
-        """Keep rows, and judge what was predicted of them."""
-        X, observed, _, mixed, y, weight, _, judging, numbers, contexts, _ = rows
-        growth = self.members.growth
-        self._keep(observed, y, weight)
-        columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
-        draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
-        if self.balance is not None:
-            self.balance.judge(mixed[:, 0], y, weight, np.where(contexts == NEW, judging, 0.0), numbers)
-            if growth is not None:
-                self.balance.observe(X, weight, numbers, len(growth.columns.keys))
-        units = [context.conformal.units for context in self.contexts]  # later other widths may be grown
+    prepare = flush  # before it is saved or copied
+
+    def observe(self, rows: LearnedRows) -> None:
+        """Let contexts record their rows."""
         for place, context in enumerate(self.contexts):
-            weights = np.where(contexts == place, judging, 0.0) if len(self.contexts) > 1 else judging
-            context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
-        if growth is not None:
-            self.copies.judge(X, y, judging, numbers, weight, mixed, contexts, units)
-            self._judge(rows)
-
-    def _keep(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
-        """Keep rows of a weight above 0, which were learned, for generations to come."""
-        if self.members.growth is not None:
-            learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
-            self.members.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
+            context.observe(rows.judging_in(place))
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
         growth = self.members.growth
         if growth is None:
             return
-        if self.rows % BLOCK == 0 and self.block[1] > 0.0:
-            for window in growth.windows if self.rises.add(self.block[0] / self.block[1]) else ():
+        if self.rows % BLOCK == 0 and self.rises.end_block():
+            for window in growth.windows:
                 window.wake(self.rows)
-            self.block = np.zeros(2)
         context_weights = [
             np.where(np.isnan(predictions[:, 0]), np.nan, context.mixture.base.weights) for context in self.contexts
         ]
@@ -520,20 +468,6 @@ class Pool(Part):
             self.copies.take(self.contexts, self.rows)
         if self.rows % BLOCK == 0:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
-
-    def _judge(self, rows: LearnedRows) -> None:
-        """Record how members and mixtures predicted."""
-        judged = np.flatnonzero(rows.relative > 0.0)
-        if not len(judged):
-            return
-        y, mixed = rows.y[judged], rows.mixed[judged]
-        mixture_losses = self.members.losses(mixed[:, None], y)
-        losses = np.column_stack([self.members.losses(rows.predictions[judged], y), mixture_losses])
-        for place, context in enumerate(self.contexts):
-            some = rows.contexts[judged] == place
-            starts = None if rows.groups is None else starts_of_runs(rows.groups[judged][some])
-            context.record.observe(losses[some], rows.relative[judged][some], starts)
-        self.block = running(self.block, np.column_stack([mixture_losses, np.ones(len(y))]))
 
     @property
     def mixtures(self) -> list[Mixture]:
@@ -563,17 +497,12 @@ class Pool(Part):
         Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
         the randomised trees, all trees, and then the linear members of the least weight, one at a time.
         """
-        if self.members.growth is None:
-            return self._give_up_member()
-        name = self.members.growth.put_to_sleep()
-        if name is None:
-            self.give_up_trees()
-            name = "all trees"
-        return name
-
-    def _give_up_member(self) -> str | None:
-        """Go on without the member of the least weight; returns its name, None if it is the last one."""
-        members = self.members.linear.members
+        growth, members = self.members.growth, self.members.linear.members
+        if growth is not None:
+            name = growth.put_to_sleep()
+            if name is None:
+                self.give_up_trees()
+            return name or "all trees"
         if len(members) < 2:
             return None
         least = int(np.argmin(self.context.mixture.base.weights[self.members.online_places]))

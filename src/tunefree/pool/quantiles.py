@@ -72,7 +72,7 @@ def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray,
         return np.ones((len(margins), len(coverages), n_classes), bool)
     scores = class_scores(np.log(np.maximum(model.probabilities(margins), LEAST)), draws_of(X))
     codes: list[int | None] = [*range(n_classes)] if by_class else [None]
-    _, contexts = pool.members.recognised(X, pool.members.matrix(X))
+    _, contexts = pool.recognised(X, pool.members.matrix(X))
 
     def bounds(number: int, rows: Any) -> np.ndarray:
         """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
@@ -118,7 +118,7 @@ def _quantiles(
         units = context.conformal.units.of(matrix[rows], predictions[rows], weights[rows])
         return units[:, None] * np.array(bounds)
 
-    _, contexts = members.recognised(X, matrix)
+    _, contexts = pool.recognised(X, matrix)
     means = np.asarray(loss.response(predictions))
     order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
     with np.errstate(over="ignore"):

@@ -14,12 +14,8 @@ MOST = 1e280  # times the first weight, so that sums do not overflow
 class RelativeWeights(Part):
     """Divides weights by the mean of those before; each weight is in its mean.
 
-    Attributes
-    ----------
-    rows : int
-        Rows of a weight above 0 so far.
-    unit, mass : float
-        The power of two next below the first weight, and the sum of the weights in such units.
+    The ``unit`` is the power of two next below the first weight, and ``mass`` the sum of the weights in such units,
+    over ``rows`` of a weight above 0.
 
     >>> RelativeWeights().of(np.array([7.0, 0.0, 21.0]))
     array([1. , 0. , 1.5])

@@ -20,12 +20,7 @@ from tunefree.pool.rows import LabelledRows
 class Single(Part):
     """What a model of one linear learner predicts by, as :class:`tunefree.pool.pool.Pool` is of a pool.
 
-    Parameters
-    ----------
-    linear : LinearGroup
-        Of one member.
-    n_classes : int, optional
-        Of margins that are calibrated to log-odds; None where predictions are numbers, or log-odds themselves.
+    Margins of ``n_classes`` are calibrated to log-odds; it is None for numbers, and for margins that are log-odds.
     """
 
     bank: Any = argument()  # None
@@ -38,21 +33,9 @@ class Single(Part):
         self.calibration = None if n_classes is None else Calibration.create(n_classes)
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after that, piece after piece.
+        """Predict rows in order, and learn each after that; yields slices of them, and predictions (n, K) of these.
 
-        Parameters
-        ----------
-        rows : LabelledRows
-            Their targets are numbers of classes, or numbers.
-        again : bool
-            Whether they were learned before.
-
-        Yields
-        ------
-        piece : slice
-            Where these rows are among all.
-        predictions : (n, K) array
-            Each made before its row was learned; NaN of a row that is kept back.
+        A row that is kept back has NaN. Rows that were learned before come ``again``.
         """
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)

@@ -9,10 +9,10 @@ that.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import Any, TypeVar
+from operator import is_
+from typing import Any
 
 import numpy as np
 
@@ -35,22 +35,10 @@ from tunefree.pool.slots import Slot
 from tunefree.pool.views import COMPILED
 
 ROOM = 64  # for codes and words at least
-LIKE = 2  # rows that are predicted like others before arrays are made
-Result = TypeVar("Result")
-Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
 
 class LinearRow:
-    """A row as linear members see it, and what they predict.
-
-    Parameters
-    ----------
-    group : LinearGroup
-    X : Block
-        A row like those to come.
-    written : (m, 1, K) array
-        Where predictions are written.
-    """
+    """A row like ``X`` as linear members see it, and what they predict, which is written to an array (m, 1, K)."""
 
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
         p = X.numbers.shape[1]
@@ -70,33 +58,27 @@ class LinearRow:
         self.seeing = Program([(COMPILED[type(view)], view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
-        self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
+        rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         self.read = [(weights.copy(), units.copy()) for weights, units in group.present().reads]
-        self.reading, self.n_changes = Program([*self._reading()]), group.n_changes
-        self.scoring, self.learning = Program([*self._scoring()]), Program([*self._learning()])
+        members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
+        self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
+        learners: list[Any] = [
+            (type(member.state), member.state, read) for member, read, *_ in members if not member.fixed
+        ]
+        self.reading = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in learners])
+        rows_to_learn = ((member, (row, self.target, self.weight, margins)) for member, _, row, margins in members)
+        self.learning = Program(
+            [
+                passes.call_on(member.state, member.objective, row_arrays, passes.NOTHING_MET, member.offsets)
+                for member, row_arrays in rows_to_learn
+            ]
+        )
+        self.n_changes = group.n_changes
 
     def is_like(self, X: Block) -> bool:
         """Whether a row is like the one that this was made for."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
         return is_alike and self.room >= X.codes.size + X.values.size
-
-    def _reading(self) -> Iterator[Call]:
-        """The calls by which the weights of members are known."""
-        for member, read in zip(self.group.members, self.read, strict=True):
-            if member.fixed is None:
-                learner: Any = type(member.state)
-                yield reading(learner, member.state.n_outputs == 1), member.state, *read
-
-    def _scoring(self) -> Iterator[Call]:
-        """The calls in which members predict the row."""
-        for read, row, margins in zip(self.read, self.rows, self.written, strict=True):
-            yield score_rows, *read, row, margins
-
-    def _learning(self) -> Iterator[Call]:
-        """The calls in which members predict the row, and learn it."""
-        for member, row, predictions in zip(self.group.members, self.rows, self.written, strict=True):
-            row_arguments = row, self.target, self.weight, predictions
-            yield passes.call_on(member.state, member.objective, row_arguments, passes.NOTHING_MET, member.offsets)
 
     def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
@@ -112,6 +94,7 @@ class LinearRow:
         self.target[0], self.weight[0] = target, weight
         raw, first, n_words = self.values[0], self.first, X.values.size
         raw[1:first] = X.numbers[0]
+        raw[self.group.hidden] = 0.0
         last = first + X.codes.size
         if last > first:
             self.indices[first:last] = X.codes[0]
@@ -140,38 +123,27 @@ class LinearRow:
         self.learning.run()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
+        row.values[1 : self.first] = X.numbers[0]
         self.group.has_learned_row(row, weight)
-
-    def respond(self) -> None:
-        """Write NaN over predictions that are no finite numbers."""
-        if not np.isfinite(self.written).all():
-            self.written[~np.isfinite(self.written).all(axis=(1, 2))] = np.nan
 
 
 class GenerationsRow:
     """A row as generations see it, and what they predict.
 
-    Parameters
-    ----------
-    members : Members
-    awake : list of (clock, kind, age, generation)
-        Generations know all classes since their birth. Linear ones are last, and before them trees that are averaged.
-    written : (predictions, 1, K) array
-        Where predictions are written: of trees as they were born, of what learns on leaves, of linear generations.
+    They know all classes since their birth. Trees that are averaged are the last ``grown``. All write to an array
+    (predictions, 1, K): trees as they were born, what learns on leaves, and linear generations.
     """
 
-    def __init__(self, members: Members, awake: list[Named], written: np.ndarray) -> None:
+    def __init__(
+        self, members: Members, grown: list[Generation], linear: list[Generation], written: np.ndarray
+    ) -> None:
         places = members.growth.columns.places if members.growth is not None else list
-        tree_generations = [of for *_, of in awake if not isinstance(of.model, Linear)]
-        self.trees, self.linear = (
-            [of.model for of in tree_generations],
-            [of.model for *_, of in awake[len(tree_generations) :]],
-        )
-        column_places = [np.array(places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
+        self.trees, self.linear = [of.model for of in grown], [of.model for of in linear]
+        column_places = [np.array(places(of.keys), np.intp)[of.model.sources] for of in (*grown, *linear)]
         edges = [*accumulate(map(len, column_places), initial=0)]
         self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *column_places]), np.empty(edges[-1])
         self.columns = [self.gathered[start:stop].reshape(1, -1) for start, stop in pairwise(edges)]
-        self.living = [(part, tree) for tree, of in enumerate(tree_generations) for part in of.living]
+        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
         n, has_one = len(self.trees), written.shape[2] == 1
         self.summed = written[n:]  # what is added up anew for each row
         self.margins, self.added, scores = np.split(written, [n, n + len(self.living)])
@@ -244,30 +216,33 @@ class GenerationsRow:
 
 
 class SingleRow:
-    """A row, and what members and mixture predict of it.
+    """A row like ``X``, and what members and mixture of a pool predict of it, made for what is bound."""
 
-    Parameters
-    ----------
-    pool : Pool
-        Its members are those of :func:`is_foreseen`.
-    X : Block
-        A row like those to come.
-    """
-
-    def __init__(self, pool: Any, X: Block) -> None:
+    def __init__(self, pool: Any, X: Block, bound: list[Any]) -> None:
+        self.bound = bound
         members: Members = pool.members
         group, growth = members.linear, members.growth
-        awake = [] if growth is None else sorted(growth.generations(), key=_order)
+        awake: list[Any] = [(named[:3], named[3]) for named in ([] if growth is None else growth.generations())]
+        linear = [(key, of) for key, of in awake if isinstance(of.model, Linear)]
+        grown = [(key, of) for key, of in awake if not isinstance(of.model, Linear)]
+        grown.sort(key=lambda one: bool(one[1].model.is_averaged))
+        versions = [(key, 0) for key, _ in grown]
+        versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
+        versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
         nowhere = len(members.names)  # where predictions are written that the mixture does not see
-        self.places = [*members.online_places, *(members.slots.get(slot, nowhere) for slot in _slots(awake))]
+        self.places = [
+            *members.online_places,
+            *(members.slots.get(Slot._make([*key, version]), nowhere) for key, version in versions),
+        ]
         self.members, self.predicted = members, np.zeros((len(self.places), 1, group.n_outputs))
         self.linear = LinearRow(group, X, self.predicted[: len(group.members)])
-        self.generations = GenerationsRow(members, awake, self.predicted[len(group.members) :])
+        generations = [of for _, of in grown], [of for _, of in linear]
+        self.generations = GenerationsRow(members, *generations, self.predicted[len(group.members) :])
         self.placed = np.full((1, nowhere + 1, max(members.width, 1)), np.nan)
         self.written = self.placed[:, :nowhere]
         self.mixed, self.places_born = np.empty((1, self.written.shape[2])), members.places_as_born
         self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
-        self.target, self.weight = np.zeros(1), np.zeros(1)
+        self.target, self.weight, self.has_finished = np.zeros(1), np.zeros(1), pool.has_finished
         self.mixing = [Program([self._predicting(pool, number)]) for number in (NEW, KNOWN)]
         learned = self.target, self.weight
         calls = [context.mixture.call_on(self.written, self.mixed, False, learned=learned) for context in pool.contexts]
@@ -287,7 +262,8 @@ class SingleRow:
         self.linear.predict(X)
         self.generations.follow(matrix)
         self._write()
-        self.born[:] = self.written[:, self.places_born]
+        if self.has_finished:
+            self.born[:] = self.written[:, self.places_born]
         self.mixing[context].run()
 
     def learn(
@@ -316,7 +292,9 @@ class SingleRow:
 
     def _write(self) -> None:
         """Write down what all members predict at their places."""
-        self.linear.respond()
+        of_linear = self.linear.written
+        if not np.isfinite(of_linear).all():  # which are no predictions
+            of_linear[~np.isfinite(of_linear).all(axis=(1, 2))] = np.nan
         self.generations.respond()
         member_predictions = self.predicted[:, 0]
         if self.members.loss is None:
@@ -324,48 +302,27 @@ class SingleRow:
         self.placed[0, self.places] = member_predictions
 
 
-def _order(named: Named) -> int:
-    """Linear generations are last, and before them trees that are averaged."""
-    model = named[3].model
-    return 2 if isinstance(model, Linear) else int(model.is_averaged)
-
-
-def _slots(awake: list[Named]) -> Iterator[Slot]:
-    """The slots of what generations predict, in its order."""
-    tree_generations = [named for named in awake if not isinstance(named[3].model, Linear)]
-    yield from (Slot(*named[:3], 0) for named in tree_generations)
-    yield from (Slot(*named[:3], version) for named in tree_generations for version, _ in enumerate(named[3].living, 1))
-    yield from (
-        Slot(*named[:3], version) for named in awake[len(tree_generations) :] for version in range(len(STRENGTHS))
-    )
-
-
 class SingleRows:
-    """Predicts single rows of a pool, as long as its members stay what they are; another thread meanwhile waits not."""
+    """Predicts and learns single rows of a pool, in arrays that each thread has for itself meanwhile."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._row: SingleRow | None = None
-        self._bound, self._key, self._met = list[Any](), tuple[Any, ...](), 0
-        self._is_foreseen = False
+        self.rows: list[SingleRow] = []  # that no thread is using
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
 
     def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
-        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others.
-
-        That is so of the first rows after members changed: arrays are made for more than a few rows.
-        """
-
-        def use_row(row: SingleRow) -> tuple[np.ndarray, float]:
-            matrix = pool.members.matrix(X)
-            digests, (context,) = pool.members.recognised(X, matrix)
-            row.predict(X, matrix, context)
-            pool.wait(digests, row.written)
-            return row.mixed.copy(), float(pool.offsets[context])
-
-        return self._use(pool, X, use_row)
+        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others."""
+        row = self._taken(pool, X)
+        if row is None:
+            return None
+        matrix = pool.members.matrix(X)
+        digests, (context,) = pool.recognised(X, matrix)
+        row.predict(X, matrix, context)
+        pool.wait(digests, row.written)
+        predicted = row.mixed.copy(), float(pool.offsets[context])
+        self.rows.append(row)
+        return predicted
 
     def learn(
         self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
@@ -374,39 +331,29 @@ class SingleRows:
 
         ``weights`` are relative to those of all rows before, and of those before in the context.
         """
-
-        def use_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
-            row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
-            return row.written.copy(), row.mixed.copy()
-
-        return None if pool.members.linear.meetings else self._use(pool, X, use_row)
-
-    def _use(self, pool: Any, X: Block, use_row: Callable[[SingleRow], Result]) -> Result | None:
-        """What a function makes of the arrays for this row; None if there are none, or another thread is using them."""
-        if not self._lock.acquire(blocking=False):
+        row = None if pool.members.linear.meetings else self._taken(pool, X)
+        if row is None:
             return None
-        try:
-            row = self._ready(pool, X)
-            return None if row is None else use_row(row)
-        finally:
-            self._lock.release()
+        row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
+        predicted = row.written.copy(), row.mixed.copy()
+        self.rows.append(row)
+        return predicted
 
-    def _ready(self, pool: Any, X: Block) -> SingleRow | None:
-        """The arrays for this row, after making them where they are due."""
-        bound_parts = _bound(pool)
-        key = pool.has_finished, pool.members.width, pool.members.linear.n_features, *map(id, bound_parts)
-        if key != self._key:
-            self._key, self._bound, self._met, self._row = key, bound_parts, 0, None
-            self._is_foreseen = _is_foreseen(pool)
+    def _taken(self, pool: Any, X: Block) -> SingleRow | None:
+        """Arrays for this row, which are made where there are none; None where rows are not foreseen here."""
         meetings = pool.members.linear.meetings
-        has_slots = meetings is not None and meetings.first and reach(X) > meetings.first
-        if not self._is_foreseen or has_slots:
+        if meetings is not None and meetings.first and reach(X) > meetings.first:
             return None
-        if self._row is None or not self._row.linear.is_like(X):
-            self._met += 1
-            self._row = SingleRow(pool, X) if self._met > LIKE else None
-            self._met = 0 if self._met > LIKE else self._met
-        return self._row
+        bound = _bound(pool)
+        try:
+            row = self.rows.pop()
+        except IndexError:  # the first row, or other threads use them
+            row = None
+        if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
+            self.rows, row = [], None
+        if row is None or not row.linear.is_like(X):
+            row = SingleRow(pool, X, bound) if _is_foreseen(pool) else None
+        return row
 
 
 def _is_foreseen(pool: Any) -> bool:
@@ -419,10 +366,11 @@ def _is_foreseen(pool: Any) -> bool:
 
 
 def _bound(pool: Any) -> list[Any]:
-    """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
+    """What arrays and calls are made for: they are made anew where one of these is another object."""
     linear, growth = pool.members.linear, pool.members.growth
-    generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
-    states = (part for member in linear.members for part in (member.state, member.objective))
-    context_parts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
-    pool_parts = *context_parts, linear.members, growth
-    return [*pool_parts, *states, *linear.views.values(), *generations]
+    parts = [pool.has_finished, pool.members.width, linear.n_features, linear.members, growth, *linear.views.values()]
+    for member in linear.members:
+        parts += member.state, member.objective
+    for context in pool.contexts:
+        parts += context.mixture.corrections, context.frozen.losses
+    return parts if growth is None else [*parts, *growth.awake.values()]  # lists that are replaced at a takeover

@@ -45,15 +45,16 @@ class Slot(NamedTuple):
         return self.kind == LINEAR or self.version == 0
 
 
-def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES) -> list[Slot]:
-    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees."""
+def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners: bool = True) -> list[Slot]:
+    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees, whose leaves may
+    have learners."""
     if len({*kinds, LINEAR}) <= len(kinds):
         raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))
     slots = [Slot(WHOLE, LINEAR, age, version) for version in range(len(STRENGTHS)) for age in ages]
     for clock in (WHOLE, *windows):
         for kind in kinds:
-            learners = learners_of(KINDS[kind].wealth)
+            learners = learners_of(KINDS[kind].wealth if have_learners else 0.0)
             versions = range(1 if clock and learners else 0, 1 + len(learners))
             slots += [Slot(clock, kind, age, version) for age in ages for version in versions]
     return slots

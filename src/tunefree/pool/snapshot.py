@@ -6,23 +6,20 @@ copy. These rows judge the frozen mixture of their context (:mod:`tunefree.pool.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, scratch
-from tunefree.core.rows import rows_at
 from tunefree.core.schema import COUNT, Number
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation
-from tunefree.intervals.conformal_record import Units
-from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
-from tunefree.pool.contexts import N_CONTEXTS, Context, by_context, predict_by
+from tunefree.pool.contexts import N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
-from tunefree.pool.ledger import Ledger, joined
+from tunefree.pool.ledger import LearnedRows, Ledger, joined
 from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.members import Members
 
@@ -31,33 +28,8 @@ MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
 MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
 
 
-class _Waiting(NamedTuple):
-    """Rows that a copy will predict."""
-
-    units: list[Units]  # of the scores of each context
-    X: Any
-    targets: np.ndarray  # (n,)
-    weights: np.ndarray  # (n,)
-    numbers: np.ndarray  # (n,) uint64
-    contexts: np.ndarray  # (n,) uint8
-    exposures: np.ndarray  # (n,)
-    mixed: np.ndarray  # (n, K) predictions of the mixtures that followed the stream
-
-
 class Snapshot(Part):
-    """All that predicts of a pool, as it is or was.
-
-    Parameters
-    ----------
-    members : Members
-    rows : int
-        Learned.
-    linear : LinearSnapshot
-    generations : list of Generation
-        The newest of each clock and kind first.
-    mixtures : list of Mixture
-        Of the contexts.
-    """
+    """What predicts of a pool as it was after some rows: linear members, generations, and mixtures of contexts."""
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
@@ -77,7 +49,13 @@ class Snapshot(Part):
         """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
         online, matrix = self.linear.predict(X), self.members.matrix(X)
         predictions = self.members.placed(online, self.rows, with_ages(self.generations), matrix)
-        return predictions, predict_by(self.mixtures, predictions, contexts)
+
+        def mix_context(number: int, rows: Any) -> np.ndarray:
+            some = np.ascontiguousarray(predictions[rows])
+            has_mixture = number < len(self.mixtures)
+            return self.mixtures[number].predict(some) if has_mixture else self.mixtures[NEW].mean(some)
+
+        return predictions, by_context(contexts, mix_context)
 
     def check(self) -> None:
         """Raise a ModelError unless there are trees, and a mixture of each context."""
@@ -94,14 +72,7 @@ def _blank_linear(members: Members) -> LinearSnapshot:
 
 
 class Copies(Part):
-    """The latest copy of a pool, and the rows that it predicts.
-
-    Attributes
-    ----------
-    copy : Snapshot or None
-    next : int
-        Rows learned from which on the next copy is taken.
-    """
+    """The latest copy of a pool, rows that it predicted, and after how many rows the next one is taken."""
 
     members: Members = argument()
     next = number(LEARNED, Number(1, 2**62, whole=True))
@@ -133,52 +104,39 @@ class Copies(Part):
         if self.copy is not None:
             self.copy.linear.forget(features)
 
-    def judge(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weights: np.ndarray,
-        numbers: np.ndarray,
-        exposures: np.ndarray,
-        mixed: np.ndarray,
-        contexts: np.ndarray,
-        units: list[Units],
-    ) -> None:
-        """Let the copy predict some of the rows of a weight above 0; their numbers (n,) count those learned before.
-
-        The copy does not change, so rows wait until it can predict many together. ``mixed`` (n, K) was predicted by
-        the mixtures that follow the stream. ``contexts`` are those of the rows (n,), and ``units`` those of the
-        scores of each context.
-        """
+    def observe(self, rows: LearnedRows) -> None:
+        """Let the copy predict some of the rows of a weight above 0, once there are many, since it does not change."""
         if self.copy is None:
             return
-        members = self.members
-        has_trees = members.growth is not None and members.growth.columns.is_for_trees
+        growth = self.members.growth
+        has_trees = growth is not None and growth.columns.is_for_trees
         thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
-        rows = np.flatnonzero((weights > 0.0) & (numbers % thinning == 0))
-        if len(rows):
+        some = np.flatnonzero((rows.judging > 0.0) & (rows.numbers % thinning == 0))
+        if len(some):
             for waiting in self.ledger.waiting[:1]:
-                if [one.widths for one in waiting.units] != [one.widths for one in units]:
+                if [one.widths for one in waiting.units] != [one.widths for one in rows.units]:
                     self._flush()
-            waiting_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
-            is_full = self.ledger.add(_Waiting(units, *waiting_rows, exposures[rows], mixed[rows]), len(rows))
-            if is_full or members.linear.meetings is not None:  # they log features for some time, see LinearSnapshot
+            is_full = self.ledger.add(rows.at(some), len(some))
+            if is_full or self.members.linear.meetings is not None:  # they log features for some time
                 self._flush()
 
     def _flush(self) -> None:
         """Let the copy predict the rows that wait."""
-        waiting_rows = self.ledger.take()
-        if waiting_rows is None or self.copy is None:
+        self.ledger.flush(self._predict)
+
+    def _predict(self, rows: LearnedRows) -> None:
+        """Let the copy predict rows."""
+        if self.copy is None:
             return
-        members, (units, rows, targets, weights, numbers, contexts, exposures, mixed) = self.members, waiting_rows
-        predictions, following = self.copy.predict(rows, contexts)
+        members, X, contexts = self.members, rows.X, rows.contexts
+        predictions, following = self.copy.predict(X, contexts)
         born = predictions[:, members.places_as_born]
-        predicted = np.concatenate([born, following[:, None], mixed[:, None]], axis=1)
-        matrix = members.matrix(rows)
+        predicted = np.concatenate([born, following[:, None], rows.mixed[:, None]], axis=1)
+        matrix = members.matrix(X)
         score_units = by_context(
-            contexts, lambda number, some: units[number].of(matrix[some], following[some, 0], exposures[some])
+            contexts, lambda number, some: rows.units[number].of(matrix[some], following[some, 0], rows.weight[some])
         )
-        judged = targets, weights, numbers, contexts, score_units, draws_of(rows)
+        judged = rows.y, rows.judging, rows.numbers.astype(np.uint64), contexts, score_units, rows.draws
         self.predicted.append(Predicted(predicted, *judged))
 
     def learn(self, contexts: list[Context]) -> None:

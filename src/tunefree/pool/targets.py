@@ -38,20 +38,7 @@ class Labels(NamedTuple):
 
 
 def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray | None = None) -> None:
-    """Raise an error if a label is too long to be one.
-
-    Parameters
-    ----------
-    labels : Labels
-    file : str, optional
-        Where the rows are from, for messages.
-    numbers : (n,) array of int64, optional
-        The numbers of the rows in it.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError, with the file and the number of the row in it, where a label is too long to be one."""
     lengths = [len(label) if isinstance(label, str) else 0 for label in labels.values]
     longest = max(lengths, default=0)
     if longest > LONGEST_LABEL:
@@ -89,10 +76,7 @@ def is_missing(value: Any) -> bool:
 def label_of_row(label: Any) -> Any:
     """The label of a row that comes alone; NumPy's numbers and strings are as those of Python.
 
-    Raises
-    ------
-    DataError
-        If it is missing, too long, or of a type that cannot be told from others.
+    A DataError is raised if it is missing, too long, or of a type that cannot be told from others.
     """
     if any(map(is_missing, label if isinstance(label, tuple) else [label])):
         raise DataError(f"the label {label!r} is missing", remedy="leave the row out")
@@ -104,13 +88,7 @@ def label_of_row(label: Any) -> Any:
 
 
 def target_of_row(target: Any) -> float:
-    """The target of a row that comes alone, which is a finite number.
-
-    Raises
-    ------
-    DataError
-        If it is none.
-    """
+    """The target of a row that comes alone; a DataError is raised if it is no finite number."""
     try:
         number = float(target)
     except (TypeError, ValueError, OverflowError):
@@ -123,10 +101,7 @@ def target_of_row(target: Any) -> float:
 def place_of(label: Any, labels: Sequence[Any]) -> int:
     """The place of a label, or of the one that is written so, among others.
 
-    Raises
-    ------
-    ModelError
-        If it is not among them; the message proposes the nearest.
+    Without it a ModelError proposes the nearest.
 
     >>> place_of("1.0", [0, 1]), place_of("no", ["yes", "no"])
     (1, 1)
@@ -184,12 +159,7 @@ class RunningMean:
     total: float = 0.0  # weighted sum of targets
 
     def add(self, weight: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Add a batch.
-
-        Returns
-        -------
-        (n,) array
-            The mean of the targets before each row, NaN where there are none.
+        """Add a batch; returns the mean of the targets (n,) before each row, NaN where there are none.
 
         >>> RunningMean().add(np.array([1.0, 1.0, 3.0]), np.array([1900.0, 2000.0, 1990.0]))
         array([  nan, 1900., 1950.])
@@ -257,15 +227,6 @@ class ScoredModel:
         numbers = np.array([known[label] for label in y.values], np.int64)
         return numbers[y.codes], [(first, y.values[i]) for first, i in new]
 
-    def check_room_for_a_class(self) -> None:
-        """Whether there may be one more class.
-
-        Raises
-        ------
-        DataError
-        """
-        check_room(len(self.classes))
-
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""
         return np.asarray(y, np.float64) if self.task == "regression" else self.targets_of(self.codes(y)[0])
@@ -316,6 +277,8 @@ def join_margins(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
     A class that was not known yet has the margin -inf. One margin becomes those of classes 0 and 1, the first of
     which is 0.
     """
+    if len(pieces) == 1 and pieces[0].shape[1] == n_outputs:
+        return pieces[0].copy()
     joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
     for wide, piece in zip(joined, pieces, strict=True):
         if piece.shape[1] == n_outputs:

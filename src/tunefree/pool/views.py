@@ -206,6 +206,15 @@ def transform_rows(view: Any, *arrays: np.ndarray) -> None:
     COMPILED[type(view)](view, *arrays)
 
 
+def hidden(X: Block, features: np.ndarray) -> Block:
+    """The rows with zeros in some dense columns."""
+    if not len(features):
+        return X
+    numbers = X.numbers.copy()
+    numbers[:, features - 1] = 0.0
+    return X._replace(numbers=numbers)
+
+
 def create_view(name: str, X: Block) -> Any:
     """A view that has seen nothing, of rows like these."""
     return ALL[name].create(X.numbers.shape[1])
@@ -214,10 +223,7 @@ def create_view(name: str, X: Block) -> Any:
 def transform(view: Any, X: Block, learns: np.ndarray) -> Block:
     """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
 
-    Raises
-    ------
-    ModelError
-        If rows have another number of dense columns than the view.
+    A ModelError is raised if rows have another number of dense columns than the view.
     """
     n_columns, n_learned = X.numbers.shape[1], len(view.centres)
     if n_columns != n_learned:

@@ -7,7 +7,7 @@ that was predicted before it is learned is evidence as it was predicted then.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,13 @@ from tunefree.core.schema import ANY
 
 MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten,
 MOST_BYTES = 2**26  # of what was predicted of them likewise
+
+
+class Remembered(NamedTuple):
+    """What members predicted of a row whose target is still to come."""
+
+    digest: int  # of its observation
+    predictions: np.ndarray  # (M, K)
 
 
 class _Rows(NamedTuple):
@@ -78,3 +85,26 @@ class Waiting(Part):
         """The digests and predictions of all rows."""
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))
         return _Rows(np.array([*self.rows], np.uint64), predictions)
+
+
+def remembered(model: Any, X: Any) -> list[Remembered | None]:
+    """What the members of a model that is published predicted of rows, which was the last that it predicted.
+
+    None of each row if nothing is to be remembered: evidence is then what is predicted as the row is learned.
+    """
+    if model.pool is None or not model.pool.waiting.rows or model.pool.members.growth is None:
+        return [None] * len(X.pointers[1:])
+    waiting, model.pool.waiting = model.pool.waiting, Waiting()
+    digests = model.pool.members.growth.observed(X).digests.tolist()
+    kept = ((digest, waiting.rows.get(digest)) for digest in digests)
+    return [None if predictions is None else Remembered(digest, predictions) for digest, predictions in kept]
+
+
+def remember(model: Any, rows: list[Remembered]) -> None:
+    """Let a model know what was predicted of rows that it learns next; what does not fit its members is left out."""
+    if model.pool is not None:
+        members = model.pool.members
+        shape = len(members.names), max(members.width, 1)
+        for digest, predictions in rows:
+            if predictions.shape == shape:
+                model.pool.waiting.keep(np.array([digest], np.uint64), predictions[None])

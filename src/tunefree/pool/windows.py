@@ -15,9 +15,11 @@ import math
 
 import numpy as np
 
-from tunefree.core.part import FIXED, LEARNED, Part, argument, number
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, number
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.generations.clocks import LATE, Event
+from tunefree.pool.ledger import LearnedRows
+from tunefree.pool.weights_record import running
 
 LENGTHS = (2048, 16384)
 BLOCK = 1024  # rows whose mean loss is compared with that of the blocks before
@@ -28,24 +30,10 @@ MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
 class Window(Part):
-    """The clock of one window.
+    """The clock of a window, whose generations are grown on so many rows, and have some places of the mixture.
 
-    Parameters
-    ----------
-    length : int
-        Rows that its generations are grown on.
-    places : (M,) array of bool
-        Which places of the mixture are those of its generations.
-
-    Attributes
-    ----------
-    is_awake : bool
-    birth : int
-        Rows learned when it next decides.
-    failures : int
-        Trials that failed since the last one that did not.
-
-    A window that has enough weight after a trial, and no longer after the next 2,048 rows:
+    It decides next at its ``birth``, after so many rows. ``failures`` are trials that failed since the last one that
+    did not. A window that has enough weight after a trial, and no longer after the next 2,048 rows:
 
     >>> window = Window(2048, np.array([True, False]))
     >>> window.decide(4096, np.array([0.0, 1.0]))
@@ -88,7 +76,7 @@ class Window(Part):
 
 
 class Rises(Part):
-    """Tells where the loss of a stream rises.
+    """Tells where the loss of a stream rises; ``block`` (2,) has the loss of the mixture and rows in the present block.
 
     >>> rises = Rises()
     >>> steady = [rises.add(0.5 + 0.01 * (block % 3)) for block in range(20)]
@@ -98,9 +86,24 @@ class Rises(Part):
 
     blocks = number(LEARNED, COUNT)
     mean, squares = number(LEARNED), number(LEARNED)
+    block = array("float64", (2,), LEARNED)
 
     def __init__(self) -> None:
+        self.block = np.zeros(2)
         self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # of the blocks since the last rise
+
+    def observe(self, rows: LearnedRows) -> None:
+        """Add the losses of the mixture to those of the present block; without generations nobody asks for it."""
+        if rows.members.growth is None:
+            return
+        judged = np.flatnonzero(rows.relative > 0.0)
+        losses = rows.members.losses(rows.mixed[judged][:, None], rows.y[judged])
+        self.block = running(self.block, np.column_stack([losses, np.ones(len(judged))]))
+
+    def end_block(self) -> bool:
+        """Begin another block; whether the loss of the one that ends is a rise."""
+        (loss, n), self.block = self.block.tolist(), np.zeros(2)
+        return n > 0.0 and self.add(loss / n)
 
     def add(self, loss: float) -> bool:
         """Add the mean loss of a block; whether it is a rise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+from functools import partial
 from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -16,8 +17,9 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.estimated_loss import estimated_loss
+from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
@@ -165,6 +167,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     return [
         Fact("rows learned", rows, COUNT, "rows"),
         *known(
+            Fact("monotone", model.options.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
@@ -177,6 +180,13 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         *facts_of_columns(trained),
         *_kept_rows(trained),
     ]
+
+
+def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
+    """How predictions change with monotone columns, and what is left out for that."""
+    what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
+    changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
+    return f"{what} {changes}; without randomised trees and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
@@ -328,9 +338,10 @@ def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
     plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
     estimator = header.get("estimator", {}).get("class", "that of the plan")
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
-    facts += [Fact("format", header["format"]), Fact("estimator", estimator), Fact("plan", plan)]
+    facts += [Fact("format", storage.FORMAT), Fact("estimator", estimator), Fact("plan", plan)]
     shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
     columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
     rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
-    title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
+    size = sum(array.nbytes for array in arrays.values())
+    title = f"{len(rows):,} arrays, {size:,} bytes, which the file has in {os.path.getsize(path):,}"
     return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import TunefreeError
-from tunefree.pool.published import Remembered
+from tunefree.pool.waiting import Remembered
 
 Row = dict[str, Any]
 FORMAT = 3

@@ -25,8 +25,8 @@ from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.published import Remembered, published, remember
-from tunefree.pool.single_row import LIKE
+from tunefree.pool.model import published
+from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.rows import REQUEST, Reader, going_on
@@ -427,8 +427,7 @@ class Learner:
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
-            for _ in range(LIKE + 1):
-                latest.model.predict(batch.rows)
+            latest.model.predict(batch.rows)
         self.published = latest
         self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
 

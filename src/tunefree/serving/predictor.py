@@ -20,7 +20,7 @@ import numpy as np
 
 from tunefree.core.errors import TunefreeError
 from tunefree.losses.objectives import chosen
-from tunefree.pool.published import remembered
+from tunefree.pool.waiting import remembered
 from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
 from tunefree.serving.learner import Published, without_frames

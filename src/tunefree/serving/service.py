@@ -16,7 +16,7 @@ from tunefree.core.storage import check_writable
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import Reference
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.published import published
+from tunefree.pool.model import published
 from tunefree.serving.events import Counts
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Request

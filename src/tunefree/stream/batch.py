@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, part, rows_at, saved, together
@@ -140,7 +139,7 @@ def _merge(known: dict[tuple[str, str], Reason], reason: Reason) -> None:
 
 UNLABELLED = "the target is missing"
 # What rows of groups that wait have beside what is learned of them, and a target.
-WAITING = {"weight": pa.float64(), "numbers": pa.int64(), "groups": pa.string(), "exposure": pa.float64()}
+WAITING = {"weight": "float64", "numbers": "int64", "groups": "string", "exposure": "float64"}
 
 
 class Position(NamedTuple):
@@ -231,6 +230,8 @@ def _below(first: Any, second: Any) -> Any:
     """Two Arrow arrays, or record batches, as one, of a type that has the values of both; None of two None."""
     if first is None:
         return None
+    import pyarrow as pa  # which predictions do without (tunefree.prediction)
+
     is_array = isinstance(first, pa.Array)
     tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in (first, second)]
     table = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
@@ -240,6 +241,8 @@ def _below(first: Any, second: Any) -> Any:
 
 def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Rows of groups that wait to be learned, as arrays and a header."""
+    import pyarrow as pa
+
     columns = {name: getattr(batch, name) for name in ("target", *WAITING) if getattr(batch, name) is not None}
     sink, table = pa.BufferOutputStream(), pa.record_batch(columns)
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -252,6 +255,8 @@ def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
     """The rows that :func:`save_state` wrote down."""
+    import pyarrow as pa
+
     with pa.ipc.open_stream(pa.py_buffer(arrays["rows"].tobytes())) as reader:
         table = reader.read_next_batch()
     table.validate(full=True)

@@ -30,11 +30,11 @@ from tunefree.stream.arrays import (
     to_numpy,
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
-from tunefree.stream.keys import hash_name, hash_strings
-from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.keys import as_number, category_seed, hash_name, hash_strings, missing_key
+from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
 
 NA_VALUES = "`na_values` says what stands for a missing one"
-MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = string_array(MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
@@ -56,7 +56,7 @@ _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
 }
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
-_WORDS = string_array(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
+_WORDS = string_array(TRUTHS)
 _BOTH = _WORDS[:2]
 _PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
 _DIGITS = {8, 9}
@@ -334,7 +334,7 @@ class Category(Column):
         self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
         if numbers:
             self.families = self.families | {"number", "moment", "time", "duration"}
-        self.seed = hash_name("=", hash_name(name))
+        self.seed = category_seed(name)
 
     def code_names(self) -> list[str]:
         return [self.name]
@@ -363,17 +363,6 @@ class Category(Column):
         keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
         codes = Codes(index, keys, one_by_one(feature))
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
-
-
-def as_number(keys: np.ndarray) -> np.ndarray:
-    """The fraction of all keys below each, in single precision."""
-    return (keys / 2.0**64).astype(np.float32)
-
-
-@lru_cache(maxsize=4096)
-def missing_key(column: str) -> int:
-    """The key of the feature that says that a column is missing."""
-    return hash_name("missing", hash_name(column))
 
 
 def missing_name(column: str) -> str:

@@ -43,18 +43,18 @@ from tunefree.stream.columns import (
     without_words,
 )
 from tunefree.stream.feature_ids import FeatureIds
-from tunefree.stream.keys import ids_of
-from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
+from tunefree.stream.keys import MOST_CODES, ids_of
+from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
 from tunefree.stream.sequences import Bag, Text, Vector
+from tunefree.stream.spellings import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 COLUMN_KINDS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }
-MOST_CODES = 16  # of one column
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",

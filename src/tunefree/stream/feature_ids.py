@@ -14,9 +14,8 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, together
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of, number_array, string_array
-from tunefree.stream.columns import Bags, Codes, Words, array_of_names, as_number
+from tunefree.stream.columns import Bags, Codes, Words, array_of_names
 
-MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
 FORGOTTEN = 8  # one part of so many of the features is forgotten at a time
 AGED = 0.5**0.5  # what is left of evidence each time: as features come and go, a quarter of them halves it
@@ -273,12 +272,7 @@ class FeatureIds:
     def _shares(self, column: int, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The most frequent features of a column's codes in a sample, and their shares."""
         places = np.flatnonzero(self.names.columns() == column) if len(drawn) else np.zeros(0, np.int64)
-        numbers = as_number(self.keys.known[places])
-        drawn = np.sort(drawn)
-        counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
-        kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
-        kept = kept[counts[kept] > 0]
-        return (self.keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+        return dictionary.shares(self.keys, places, drawn)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""

@@ -22,9 +22,10 @@ from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, number_array, to_batch
 from tunefree.stream.batch import BadRows, Chunk, Position, with_row_numbers
-from tunefree.stream.columns import MISSING, family
+from tunefree.stream.columns import family
 from tunefree.stream.files import display_name
-from tunefree.stream.notation import SIGNS_OF_MISSING, is_plain_number
+from tunefree.stream.notation import is_plain_number
+from tunefree.stream.spellings import MISSING, SIGNS_OF_MISSING
 from tunefree.stream.tables import Options, TableReader
 from tunefree.stream.text import check_text, read_lines, read_sample, whole_lines
 

@@ -19,6 +19,8 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError, ModelError
 
 LARGEST_ID = 2**31 - 2
+MOST_CODES = 16  # of one column
+MOST_SHARES = 64  # codes of a column that stand for one that is new
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # SplitMix64's
 _FIRST_SLOTS = 1024
@@ -120,6 +122,31 @@ def hash_name(name: str, seed: int = 0) -> int:
     """The key of one name; it can be the seed of the names below it (a column's or a namespace's)."""
     data = np.frombuffer(name.encode(), np.uint8)
     return int(hash_strings(np.array([0, len(data)]), data, seed)[0])
+
+
+@lru_cache(maxsize=4096)
+def missing_key(column: str) -> int:
+    """The key of the feature that says that a column is missing."""
+    return hash_name("missing", hash_name(column))
+
+
+def category_seed(column: str) -> int:
+    """The seed of the keys of a column's categories."""
+    return hash_name("=", hash_name(column))
+
+
+def as_number(keys: np.ndarray) -> np.ndarray:
+    """The fraction of all keys below each, in single precision."""
+    return (keys / 2.0**64).astype(np.float32)
+
+
+def shares(keys: Keys, places: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of the most frequent of a column's keys, by their places, in a sample as numbers, and their shares."""
+    numbers, drawn = as_number(keys.known[places]), np.sort(drawn)
+    counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
+    kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
+    kept = kept[counts[kept] > 0]
+    return (keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.stream.encoder import MOST_CODES
+from tunefree.stream.keys import MOST_CODES
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing

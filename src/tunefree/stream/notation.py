@@ -16,18 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.stream.arrays import boolean_array, is_missing, nulled, string_array, text_at, to_booleans, to_numpy
+from tunefree.stream.spellings import SIGNS_OF_MISSING
 
-# Beside what is missing everywhere, in columns of numbers and dates.
-DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
-# Beside what is missing everywhere, in text that does not tell strings from nulls.
-NULLS = ("NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>", r"\N")
-SIGNS_OF_MISSING = (
-    *DASHES,
-    *NULLS,
-    *("n.a.", "N.A.", "none"),
-    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # of Excel
-    *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
-)
 _SIGNS = string_array(SIGNS_OF_MISSING)
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones

@@ -43,7 +43,6 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.notation import (
     EXACT,
-    NULLS,
     PLAIN,
     ZEROS,
     ColumnTypes,
@@ -64,6 +63,7 @@ from tunefree.stream.notation import (
     without_signs,
 )
 from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_words, looks_like_text
+from tunefree.stream.spellings import NULLS
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare

@@ -62,7 +62,9 @@ def model_bytes(model: Model) -> int:
     """Bytes that members and certificates of a model take, with the rows in which features were met for the first time,
     and in a pool its generations, the rows that they are grown on, and their mixture."""
     logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
-    row_bytes = sum(map(size_of, [model.record.log, model.linear.meetings_held, *logs]))
+    meetings = model.linear.meetings
+    met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
+    row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
     return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 
 

@@ -38,6 +38,11 @@ from tunefree.training.targets import (
     task_of,
 )
 
+NAMED = {
+    "target": "target",
+    "groups": "group",
+    "monotone": "monotone one",
+}  # roles that columns of tables are named for
 POLL = 0.1  # seconds until it is asked whether anything will come
 PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
@@ -80,9 +85,9 @@ def begin(
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
-    for role in ("target", "groups") if source.kind != TABLE else ():
-        if getattr(plan, role) is not None:
-            problem = f"{source.kind} text has no columns to name a {role.removesuffix('s')}"
+    for role, noun in NAMED.items() if source.kind != TABLE else ():
+        if getattr(plan, role):
+            problem = f"{source.kind} text has no columns to name a {noun}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     first = next(chunks, None)

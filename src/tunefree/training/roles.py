@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tunefree.core.errors import DataError
+from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import number_array, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.calendar import TimeOfDay, Timestamp
@@ -22,7 +25,7 @@ from tunefree.stream.columns import (
     converted,
     valid_utf8,
 )
-from tunefree.stream.encoder import present_of
+from tunefree.stream.encoder import check_name, present_of
 from tunefree.stream.notation import MOST_WORDS
 from tunefree.stream.schema import is_number
 from tunefree.training.reading import Reading
@@ -221,6 +224,25 @@ def role_of(name: str, values: Values) -> Finding | None:
         problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
         return Finding(name, IDENTIFIER, problem, remedy)
     return None
+
+
+def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str) -> list[Monotone]:
+    """Columns of an encoder with which predictions rise or fall; a DataError unless they are numbers.
+
+    >>> monotone_columns([Category("job"), Number("age")], {"age": 1}, "a.csv")
+    [Monotone(name='age', feature=1, sign=1)]
+    """
+    names = [column.name for column in columns]
+    firsts, monotone = [*accumulate((len(column.dense_names()) for column in columns), initial=1)], []
+    for name, sign in signs.items():
+        check_name("monotone", name, names, file)
+        column, first = columns[names.index(name)], firsts[names.index(name)]
+        if column.kind != Number.kind or column.since:
+            problem = "came after the first rows" if column.since else f"was read as a {column.kind}, not as numbers"
+            remedy = "leave it out of `monotone`, or let it hold numbers from the first row on"
+            raise DataError(f"is to be monotone, and {problem}", file, column=name, remedy=remedy)
+        monotone.append(Monotone(name, first, sign))
+    return monotone
 
 
 def likenesses(columns: dict[str, Values]) -> list[Finding]:

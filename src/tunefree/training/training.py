@@ -16,7 +16,7 @@ from tunefree.core.errors import DataError, warn
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.model_files.plan import Plan
+from tunefree.model_files.plan import Plan, signs_of
 from tunefree.model_files.progress import Occurrence, Occurrences
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
@@ -45,7 +45,7 @@ from tunefree.training.reading import (
     in_its_notation,
 )
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
-from tunefree.training.roles import note_roles
+from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
@@ -391,11 +391,10 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
-    def model_of(
-        task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
-    ) -> Model:
-        chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return Model(*chosen, n_features, config, settings, replays=replays)
+    def model_of(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, **options: Any) -> Model:
+        known: dict[str, Any] = {"classes": classes, "n_features": n_features}
+        chosen = {"settings": dict(plan.settings), "view": view, "config": config, "member_settings": settings}
+        return Model(task, plan.learner, plan.loss, plan.average, **known, **chosen, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
@@ -406,7 +405,8 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
-    make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits))
+    monotone = monotone_columns(encoder.columns, signs_of(plan.monotone), source.name) if plan.monotone else ()
+    make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits), monotone=monotone)
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
     return blank(

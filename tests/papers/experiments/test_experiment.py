@@ -61,7 +61,7 @@ def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
     other = Experiment("example", "", Settings(scale=2.0), report, parts, work)
     results = experiments.compute(other, Request(tmp_path, quick=True))
     assert float(results["square", 6.0]["square"]) == 36.0
-    path = tmp_path / "parts" / "example-quick" / "square-6.safetensors"
+    path = tmp_path / "parts" / "example-quick" / "square-6.arrays"
     path.write_bytes(path.read_bytes()[:-4])
     results = experiments.compute(other, Request(tmp_path, quick=True))
     assert float(results["square", 6.0]["square"]) == 36.0

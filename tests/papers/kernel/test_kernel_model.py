@@ -67,7 +67,6 @@ def test_cuts_and_saving_change_no_byte(n, tmp_path):
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
     arrays, header = storage.load(tmp_path / "whole")
-    header.pop("format")
     restored = Model.restore(arrays, header)
     rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
     with frozen_after(256):

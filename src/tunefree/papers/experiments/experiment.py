@@ -25,7 +25,7 @@ Arrays = dict[str, np.ndarray]
 Point = tuple[Any, ...]  # names and numbers, which tell a part of an experiment from the others
 Results = Mapping[Point, Arrays]
 Progress = Callable[[int, int, int], None]  # parts finished, of how many, and how many of these in an earlier run
-ENDING = ".safetensors"  # suffix of the files of parts
+ENDING = ".arrays"  # suffix of the files of parts
 
 
 class Claim(NamedTuple):

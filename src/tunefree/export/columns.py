@@ -1,0 +1,130 @@
+"""The columns of a table as inputs of a graph, and the few states that a column other than of numbers can be in.
+
+A category is one of those that training met, missing, or unknown. A number is there or missing. The encoder itself
+encodes all states, so a graph has from tables what the encoder does with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from onnx import TensorProto
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import MOST
+from tunefree.core.rows import Block
+from tunefree.export.graph import ML, Graph
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.columns import Boolean, Category, Number
+from tunefree.stream.keys import MOST_CODES
+from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
+
+HELD = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}
+
+
+class Coded(NamedTuple):
+    """A column of categories."""
+
+    source: int  # its number among columns of codes
+    n_states: int  # the last one is that of an unknown category, and the one before of a missing one
+    state: str  # tensor (N, 1) of the numbers of states
+
+
+class States(NamedTuple):
+    """The columns of a model as tensors, and rows in which they have all their states."""
+
+    numbers: str | None  # tensor (N, p), where a missing number is what stands for it; None without columns of numbers
+    missing: str | None  # tensor (N, p) of booleans
+    categories: list[Coded]
+    block: Block  # row i has each column in its state i, or in the first one where there are fewer
+    places: np.ndarray  # (features,) the column of each feature
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns of numbers."""
+        return self.block.numbers.shape[1]
+
+    @property
+    def sources(self) -> np.ndarray:
+        """The numbers (p,) among columns of codes of those that tell whether a number is missing."""
+        return MOST_CODES * self.places[1 : 1 + self.n_numbers].astype(np.int64)
+
+    def codes(self, source: int) -> np.ndarray:
+        """The features of a column of codes in its states; 0 for none."""
+        at = np.flatnonzero(self.block.code_columns == source)
+        return self.block.codes[:, at[0]] if len(at) else np.zeros(len(self.block.codes), np.int32)
+
+
+def check_columns(encoder: Any) -> None:
+    """Raise a ModelError, which names the first column that is none of numbers or categories."""
+    for column in encoder.columns:
+        if not isinstance(column, (Number, Category)):
+            problem = f"column {column.name!r} holds {HELD.get(column.kind, column.kind)}, which are not exported"
+            raise ModelError(f"{problem}; ignore it, or train on numbers and categories made of it")
+        if isinstance(column, Number) and column.since:
+            problem = f"column {column.name!r} has no number before row {column.since:,}, which is not exported"
+            raise ModelError(f"{problem}; train on rows that have it from the start")
+        if not column.name:
+            raise ModelError("a column has no name, which inputs need; give it one, and train again")
+    if encoder.hash_bits:
+        raise ModelError("hashed categories are not exported; train without `hash_bits`")
+
+
+def add_columns(graph: Graph, encoder: Any) -> States:
+    """Add an input for each column, and what tells their states."""
+    texts = {
+        column.name: encoder.categories(place) for place, column in enumerate(encoder.columns) if _has_texts(column)
+    }
+    block = _states(encoder, texts)
+    raw = [graph.input(column.name, TensorProto.DOUBLE) for column in encoder.columns if not _has_texts(column)]
+    numbers = missing = None
+    if raw:
+        joined = graph.joined(raw)
+        missing = graph.add("IsNaN", joined)
+        numbers = graph.add("Where", missing, block.numbers[1:2], joined)
+        numbers = graph.add("Clip", numbers, np.float64(-MOST), np.float64(MOST))
+    categories = []
+    for place, column in enumerate(encoder.columns):
+        if _has_texts(column):
+            graph.input(column.name, TensorProto.STRING)
+            state = graph.add("LabelEncoder", column.name, domain=ML, **_numbering(encoder, column, texts[column.name]))
+            categories.append(Coded(MOST_CODES * place, len(texts[column.name]) + 2, state))
+    return States(numbers, missing, categories, block, encoder.column_of())
+
+
+def _has_texts(column: Any) -> bool:
+    return isinstance(column, Category)
+
+
+def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
+    """The number of the state of each text."""
+    numbers = dict.fromkeys(MISSING, len(texts))
+    if not encoder.typed and column.name not in encoder.kept:
+        numbers |= dict.fromkeys(NULLS, len(texts))
+    numbers |= dict.fromkeys(encoder.na_values, len(texts)) | {text: number for number, text in enumerate(texts)}
+    if isinstance(column, Boolean):
+        words = {word: numbers[TRUTHS[k % 2]] for k, word in enumerate(TRUTHS) if TRUTHS[k % 2] in numbers}
+        numbers |= {form: number for word, number in words.items() for form in (word, word.upper(), word.capitalize())}
+    return {"keys_strings": [*numbers], "values_int64s": [*numbers.values()], "default_int64": len(texts) + 1}
+
+
+def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
+    """Rows in which columns have all their states."""
+    n_rows = max([2, *(len(known) + 2 for known in texts.values())])
+    arrays = {}
+    for column in encoder.columns:
+        if _has_texts(column):
+            known, unknown = texts[column.name], "unknown"
+            while unknown in known or unknown.lower() in ("true", "false"):
+                unknown += "'"
+            # a column of booleans has no others: any other text is a missing one
+            states = [*known, None, None if isinstance(column, Boolean) and not column.words else unknown]
+            array = pa.array(states + states[:1] * (n_rows - len(states)), pa.string())
+        else:
+            array = pa.array([0.0, np.nan] + [0.0] * (n_rows - 2))
+        arrays[column.name] = array
+    chunk = Chunk(pa.record_batch(arrays), "", 1, Position())
+    block: Block = encoder.encode(chunk, False, BadRows()).rows
+    return block

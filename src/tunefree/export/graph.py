@@ -1,0 +1,100 @@
+"""A graph of ONNX operators, to which tensors are added by the operators that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+OPERATORS, ML_OPERATORS = 20, 4  # versions of the operators, which ONNX Runtime has had since 1.17
+FILE_VERSION = 9  # of the format, from which on there are these versions
+ML = "ai.onnx.ml"
+BYTE = 8
+TYPES = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)}
+
+
+class Graph:
+    """The operators so far, and the constants, each of which is stored once.
+
+    Parameters
+    ----------
+    names : collection of str
+        Of inputs and outputs, which no other tensor has.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.taken, self.nodes, self.inputs = set(names), list[NodeProto](), list[ValueInfoProto]()
+        self.constants: dict[tuple[Any, ...], TensorProto] = {}
+
+    def add(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
+        """The name of the output of one more operator, whose inputs are names of tensors, or arrays."""
+        names = [part if isinstance(part, str) else self.constant(np.asarray(part)) for part in inputs]
+        output = name or self._name()
+        self.nodes.append(helper.make_node(operator, names, [output], **attributes))
+        return output
+
+    def constant(self, array: np.ndarray) -> str:
+        """The name of a tensor with these values."""
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self.constants:
+            self.constants[key] = numpy_helper.from_array(np.array(array, order="C"), self._name())
+        return str(self.constants[key].name)
+
+    def input(self, name: str, kind: int) -> str:
+        """An input, a column of values of this type."""
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", 1]))
+        return name
+
+    def bits(self, table: np.ndarray) -> str:
+        """A tensor of booleans (a, b), of which the file has bits; b is rounded up to a multiple of eight."""
+        packed = np.packbits(table, axis=1, bitorder="little")
+        bits = self.add("BitwiseAnd", packed[:, :, None], (1 << np.arange(BYTE)).astype(np.uint8)[None, None])
+        return self.add("Reshape", self.add("Cast", bits, to=TensorProto.BOOL), np.array([len(table), -1]))
+
+    def flat_bits(self, array: np.ndarray) -> str:
+        """A tensor of booleans (n,), of which the file has bits."""
+        return self.sliced(self.add("Reshape", self.bits(array[None]), np.array([-1])), 0, len(array), axis=0)
+
+    def packed(self, array: np.ndarray) -> str:
+        """A tensor of rows, of which the file has those that are not 0, or different ones and their places, or all."""
+        rows = np.ascontiguousarray(array).view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).ravel()
+        different, first, places = np.unique(rows, return_index=True, return_inverse=True)
+        small = places.astype(np.uint16 if len(different) <= 2**16 else np.int32)
+        is_filled = (array != 0).any(axis=1)
+        if array.nbytes * is_filled.mean() + len(array) / BYTE < min(array.nbytes, array[first].nbytes + small.nbytes):
+            filled = self.cast(self.flat_bits(is_filled), np.int32)
+            place = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
+            return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
+        if array[first].nbytes + small.nbytes < array.nbytes:
+            return self.add("Gather", array[first], self.cast(self.constant(small), np.int32))
+        return self.constant(array)
+
+    def cast(self, tensor: str, kind: Any) -> str:
+        """A tensor as numbers of another type."""
+        return self.add("Cast", tensor, to=TYPES[np.dtype(kind)])
+
+    def sliced(self, tensor: str, start: int, stop: int, axis: int = 1) -> str:
+        """A part of a tensor along an axis."""
+        return self.add("Slice", tensor, *(np.array([number]) for number in (start, stop, axis)))
+
+    def joined(self, tensors: list[str], axis: int = 1) -> str:
+        """Tensors beside each other."""
+        return tensors[0] if len(tensors) == 1 else self.add("Concat", *tensors, axis=axis)
+
+    def model(self, outputs: list[ValueInfoProto], metadata: dict[str, str]) -> Any:
+        """The whole, with lines about it."""
+        graph = helper.make_graph(self.nodes, "tunefree", self.inputs, outputs, [*self.constants.values()])
+        versions = [helper.make_opsetid("", OPERATORS), helper.make_opsetid(ML, ML_OPERATORS)]
+        model = helper.make_model(graph, opset_imports=versions, ir_version=FILE_VERSION, producer_name="tunefree")
+        helper.set_model_props(model, metadata)
+        return model
+
+    def _name(self) -> str:
+        """A short one, as each node has those of what it takes."""
+        name = str(len(self.taken))
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name

@@ -1,0 +1,190 @@
+"""Linear members and linear generations as one product of all features with a matrix.
+
+Their predictions are sums of a constant, numbers as a view shows them times weights, and a part of each category. Parts
+and constant are differences of what the members themselves predict of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.numbers import CEILING, MOST, WIDEST
+from tunefree.core.rows import table
+from tunefree.export.columns import States
+from tunefree.export.graph import Graph
+from tunefree.generations.linear import FARTHEST, Linear
+from tunefree.pool.views import WIDEST_LEVEL, Centred, Level
+from tunefree.stream.keys import MOST_CODES
+
+AT_ONCE = 2**22  # numbers of rows whose predictions are taken
+
+
+class Sums:
+    """Predictions (N, m) that are sums, to which terms are added.
+
+    Of some predictions at a time there are ``constants``, ``weights`` of features, which are tensors (N, f), parts
+    ``by_state`` of each category, and parts ``if_missing`` of the numbers.
+    """
+
+    def __init__(self, states: States) -> None:
+        self.states, self.constants = states, list[np.ndarray]()
+        self.weights = dict[str, list[tuple[slice, np.ndarray]]]()  # by feature
+        self.by_state = [list[np.ndarray]() for _ in states.categories]
+        self.if_missing = list[np.ndarray]()
+        self.width = 0
+
+    def begin(self, constant: np.ndarray, by_state: list[np.ndarray], if_missing: np.ndarray) -> slice:
+        """The places of further predictions, of which features may be added."""
+        self.constants.append(constant)
+        for parts, part in zip(self.by_state, by_state, strict=True):
+            parts.append(part)
+        self.if_missing.append(if_missing)
+        self.width += len(constant)
+        return slice(self.width - len(constant), self.width)
+
+    def add(self, feature: str, weights: np.ndarray, places: slice) -> None:
+        """Let predictions at some places have features (N, f) with weights (f, places)."""
+        self.weights.setdefault(feature, []).append((places, weights))
+
+    def tensor(self, graph: Graph) -> str:
+        """The predictions (N, m)."""
+        sums: Any = np.concatenate(self.constants)[None]
+        if self.weights:
+            matrix = np.concatenate([self._matrix(parts) for parts in self.weights.values()])
+            sums = graph.add("Add", graph.add("MatMul", graph.joined([*self.weights]), matrix), sums)
+        if_missing = np.concatenate(self.if_missing, axis=1)
+        if if_missing.any() and self.states.missing is not None:
+            missing = graph.cast(self.states.missing, np.float64)
+            sums = graph.add("Add", graph.add("MatMul", missing, if_missing), sums)
+        if self.states.categories:
+            parts = [np.concatenate(part, axis=1) for part in self.by_state]
+            starts = np.cumsum([0, *map(len, parts)])[:-1]
+            places = graph.add("Add", graph.joined([column.state for column in self.states.categories]), starts[None])
+            gathered = graph.add("Gather", stored(graph, np.concatenate(parts)), places)
+            sums = graph.add("Add", graph.add("ReduceSum", gathered, np.array([1]), keepdims=0), sums)
+        return str(sums)
+
+    def _matrix(self, parts: list[tuple[slice, np.ndarray]]) -> np.ndarray:
+        """The weights (f, m) of a feature."""
+        matrix = np.zeros((len(parts[0][1]), self.width))
+        for places, weights in parts:
+            matrix[:, places] = weights
+        return matrix
+
+
+def stored(graph: Graph, array: np.ndarray) -> str:
+    """An array in double precision, which the file has in single precision relative to its largest number."""
+    scale = float(np.abs(array).max(initial=0.0)) or 1.0
+    small = graph.cast(graph.constant((array / scale).astype(np.float32)), np.float64)
+    return graph.add("Mul", small, np.float64(scale))
+
+
+def add_members(graph: Graph, sums: Sums, group: Any) -> None:
+    """Add the predictions of linear members, of one output after the other."""
+    states, block = sums.states, sums.states.block
+    present = group.present(block)
+    features = np.unique(np.concatenate([block.codes.ravel(), block.features]))
+    parts, constant = _parts(present, features[features > 0], states.n_numbers)
+    by_feature = dict(zip(features[features > 0].tolist(), parts, strict=True))
+    nothing = np.zeros_like(constant)
+
+    def part_of(source: int, row: int, feature: int) -> np.ndarray:
+        """The part of the code of a column in a row, or of the words that stand for one that is not known."""
+        if feature:
+            return by_feature[feature]
+        words = range(block.pointers[row], block.pointers[row + 1])
+        own = [word for word in words if MOST_CODES * states.places[block.features[word]] == source]
+        return sum((block.values[word] * by_feature[int(block.features[word])] for word in own), nothing)
+
+    def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
+        """Likewise of the code of a column in some rows."""
+        codes = states.codes(source)[first:stop].tolist()
+        return [part_of(source, row, code) for row, code in enumerate(codes, first)]
+
+    by_state = [np.stack(parts_of(column.source, 0, column.n_states)) for column in states.categories]
+    if_missing = [part for source in states.sources.tolist() for part in parts_of(source, 1, 2)]
+    places = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
+    if states.numbers is not None:
+        for name in {member.setting.view for member in group.members}:
+            _add_view(graph, sums, present, name, places)
+
+
+def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each feature that is 1 adds to predictions (features, M K), and these (M K,) where all numbers are 0."""
+
+    def predictions(codes: np.ndarray) -> np.ndarray:
+        rows = table(np.zeros((len(codes), n_numbers)), np.arange(1, n_numbers + 1), codes[:, None])
+        return present.predict(rows).swapaxes(0, 1).reshape(len(codes), -1)
+
+    constant = predictions(np.zeros(1, np.int32))
+    step = max(AT_ONCE // (1 + n_numbers), 1)
+    pieces = [predictions(features[start : start + step]) for start in range(0, len(features), step)]
+    return np.concatenate([np.zeros((0, constant.shape[1])), *(piece - constant for piece in pieces)]), constant[0]
+
+
+def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
+    """Add numbers as a view shows them, with the weights of the members that have it."""
+    n, n_outputs, shown = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
+    origin, view, is_clipped = np.zeros(n), present.views.get(name), False
+    if view is not None:
+        origin = np.array([view.number(c, 0.0) for c in range(n)])
+        shown, is_clipped = graph.add("Sub", shown, view.centres[None]), not isinstance(view, Centred)
+    if is_clipped:
+        unit = np.full(n, view.unit[0]) if isinstance(view, Level) else view.distances
+        bound = WIDEST_LEVEL if isinstance(view, Level) else WIDEST
+        shown = graph.add("Div", shown, np.where(unit > 0.0, unit, np.inf)[None])
+        shown = graph.add("Clip", shown, np.float64(-bound), np.float64(bound))
+    for m, member in enumerate(present.group.members):
+        if member.setting.view == name:
+            read, objective = present.reads[m], present.objectives[m]
+            weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
+            own = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
+            sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
+            sums.add(str(shown) if is_clipped else _bounded(graph, str(shown), read, n), weights, own)
+
+
+def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
+    """Numbers that are no more than CEILING units of their features."""
+    units = np.zeros(n)
+    units[: len(read[1]) - 1] = read[1][1 : 1 + n]
+    with np.errstate(over="ignore"):
+        most = np.minimum(CEILING * units, MOST)[None]
+    return graph.add("Max", graph.add("Min", shown, most), -most)
+
+
+def weights_in_units(read: Any, n: int) -> np.ndarray:
+    """Weights (n, K) of the first features behind the constant, of values as they are; 0 of those not known."""
+    weights, units = np.zeros((n, read[0].shape[1])), np.zeros(n)
+    known = min(n, len(read[1]) - 1)
+    weights[:known], units[:known] = read[0][1 : 1 + known], read[1][1 : 1 + known]
+    with np.errstate(over="ignore"):
+        quotients = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
+    return np.clip(quotients, -MOST, MOST)
+
+
+def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray) -> None:
+    """Add the predictions of a linear generation, whose columns these are in the rows of states."""
+    model: Linear = generation.model
+    features, states = model.entries(columns), sums.states
+    weights = np.moveaxis(model.weights, 0, 1).reshape(1 + len(model.sources), -1)  # (1 + d, strengths K)
+    sources = generation.keys[model.sources]
+
+    def parts(source: int) -> np.ndarray:
+        own = 1 + np.flatnonzero(sources == -1 - source)
+        return features[:, own] @ weights[own]
+
+    constant, if_missing = weights[0].copy(), np.zeros((states.n_numbers, weights.shape[1]))
+    for j, source in enumerate(states.sources.tolist()):
+        there, missing = parts(source)[:2]
+        constant += there
+        if_missing[j] = missing - there
+    by_state = [parts(column.source)[: column.n_states] for column in states.categories]
+    places = sums.begin(constant, by_state, if_missing)
+    own = np.flatnonzero(sources > 0)
+    if len(own):
+        numbers = graph.add("Gather", states.numbers, sources[own] - 1, axis=1)
+        away = graph.add("Div", graph.add("Sub", numbers, model.means[own][None]), model.scales[own][None])
+        shown = graph.add("Clip", away, np.float64(-FARTHEST), np.float64(FARTHEST))
+        sums.add(shown, weights[1 + own], places)

@@ -1,0 +1,207 @@
+"""A trained model as a file of ONNX: what predicts new rows, and nothing that learns.
+
+An input is a column, (N, 1): of numbers in double precision, NaN where one is missing, or of texts, empty where one is
+missing. The outputs are ``label`` and ``probabilities``, or ``prediction``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper
+
+import tunefree
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import LARGEST_EXPONENT, MOST, WIDEST
+from tunefree.core.storage import whole_file
+from tunefree.export.columns import States, add_columns, check_columns
+from tunefree.export.graph import Graph
+from tunefree.export.linear import Sums, add_generation, add_members, weights_in_units
+from tunefree.export.mixture import log_probabilities, mix_classes, mix_numbers, spread
+from tunefree.export.trees import Forest, check_generations
+from tunefree.generations.linear import STRENGTHS, Linear
+from tunefree.generations.trees import Trees
+from tunefree.learners.weights import read
+from tunefree.losses.contract import has_log_link
+from tunefree.mixing.gradients import Rule
+from tunefree.pool.calibration import Calibration
+from tunefree.pool.contexts import KNOWN
+from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.slots import Slot
+from tunefree.stream.formats import TABLE
+
+LABEL, PROBABILITIES, PREDICTION = "label", "probabilities", "prediction"
+
+
+def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) -> list[str]:
+    """Write a model to a file of ONNX.
+
+    Parameters
+    ----------
+    trained : Trained
+    path : path
+    labels : sequence
+        All classes, in the order in which the file has them; none of numbers.
+
+    Returns
+    -------
+    list of str
+        Lines on rows that the file does not predict as the model does.
+
+    Raises
+    ------
+    ModelError
+        If there is something that the file cannot hold, or it cannot be written.
+    """
+    _check(trained)
+    model, encoder = trained.model, trained.encoder
+    names = [column.name for column in encoder.columns] + ([encoder.exposure] if encoder.exposure else [])
+    outputs = (LABEL, PROBABILITIES) if model.task == "classification" else (PREDICTION,)
+    graph = Graph([*names, *(_apart(output, names) for output in outputs)])
+    states = add_columns(graph, encoder)
+    predicted = _linear(graph, model, states) if model.pool is None else _pool(graph, model, states)
+    if model.task == "classification":
+        infos = _add_classes(graph, model, list(labels), predicted, names)
+    else:
+        infos = [_add_numbers(graph, model, encoder, predicted, names)]
+    notes = [] if model.pool is None else _notes(model.pool)
+    about = {"tunefree": tunefree.__version__, **{f"note {k}": note for k, note in enumerate(notes, 1)}}
+    with whole_file(Path(path)) as file:
+        file.write(graph.model(infos, about).SerializeToString())
+    return notes
+
+
+def _check(trained: Any) -> None:
+    """Raise a ModelError unless there are operators for all of a model."""
+    model = trained.model
+    if trained.kind != TABLE:
+        raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
+    check_columns(trained.encoder)
+    if model.kind != "linear" or model.bank is not None:
+        name = model.options.learner if model.kind == "linear" else model.kind
+        raise ModelError(f"models of the learner {name!r} are not exported; train the pool, or a linear learner")
+    if model.task == "classification" and len(model.classes) < 2:
+        raise ModelError("a model of one class is not exported; train with two")
+    if model.pool is not None:
+        check_generations([generation for *_, generation in model.pool.members.generations()], model.n_outputs)
+
+
+def _notes(pool: Any) -> list[str]:
+    """A line on rows that were learned, where the model tells them from new ones."""
+    if len(pool.contexts) == 1 or pool.members.signs:  # monotone models do not tell them
+        return []
+    rows, others = ("new", "that were learned") if pool.context is not pool.contexts[KNOWN] else ("known", "never seen")
+    share = pool.known_share if rows == "new" else 1.0 - pool.known_share
+    return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ"]
+
+
+def _linear(graph: Graph, model: Any, states: States) -> str:
+    """What the one linear learner predicts: margins (N, K), or numbers (N, 1)."""
+    sums = Sums(states)
+    add_members(graph, sums, model.linear)
+    return sums.tensor(graph)
+
+
+def _pool(graph: Graph, model: Any, states: States) -> str:
+    """What is proportional to probabilities (N, classes), or numbers or logarithms (N, 1), as a pool predicts them."""
+    pool, members, n_outputs = model.pool, model.pool.members, model.n_outputs
+    awake = [(Slot(clock, kind, age, 0), generation) for clock, kind, age, generation in members.generations()]
+    linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
+    trees = [pair for pair in awake if isinstance(pair[1].model, Trees)]
+    trees.sort(key=lambda pair: bool(pair[1].model.is_averaged))
+    sums, slots, matrix = Sums(states), list[Slot](), members.matrix(states.block)
+    add_members(graph, sums, members.linear)
+    for slot, generation in linear:
+        add_generation(graph, sums, generation, matrix[:, members.growth.columns.places(generation.keys)])
+        slots += [slot._replace(version=version) for version in range(len(STRENGTHS))]
+    n_linear = len(members.online_places) + len(slots)
+    predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, n_linear, n_outputs]))]
+    if trees:
+        columns = [matrix[:, members.growth.columns.places(generation.keys)] for _, generation in trees]
+        versions = Forest(states, [generation for _, generation in trees], columns).margins(graph)
+        predictions += versions
+        slots += [slot._replace(version=version) for version in range(len(versions)) for slot, _ in trees]
+    rule = _rule(pool, [*members.online_places, *map(members.slots.get, slots)])
+    joined = graph.joined(predictions)
+    if members.loss is None:
+        return mix_classes(graph, rule, log_probabilities(graph, joined, n_outputs))
+    mixed = mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
+    if members.predicts_logarithms:
+        return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
+    return graph.add("Mul", mixed, np.float64(pool.unit))
+
+
+def _rule(pool: Any, places: list[int | None]) -> Rule:
+    """The rule by which most of the latest rows were predicted, of members in the order of these places."""
+    context = pool.predicting(pool.contexts.index(pool.context))
+    if not pool.has_finished or context.frozen.choice == FOLLOWING:
+        return spread(Rule.of(context.mixture, pool.has_finished), places)
+    born = context.frozen.places
+    rule = Rule.of(context.frozen.mixture, True, is_base=context.frozen.choice != 0)
+    return spread(rule, [born.index(place) if place in born else None for place in places])
+
+
+def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
+    """Add the label and the probabilities, of classes in this order, of what a pool or a linear learner predicts."""
+    if model.pool is None:
+        margins = _of_classes(graph, predicted, model.n_outputs)
+        shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)
+    else:
+        margins = predicted
+        shares = graph.add("Div", predicted, graph.add("ReduceSum", predicted, np.array([1]), keepdims=1))
+    order = np.array([model.classes.index(label) for label in labels])
+    probabilities = graph.add("Gather", shares, order, axis=1, name=_apart(PROBABILITIES, names))
+    best = graph.add("ArgMax", graph.add("Gather", margins, order, axis=1), axis=1, keepdims=0)
+    kind, table = _label_table(labels)
+    label = graph.add("Gather", table, best, name=_apart(LABEL, names))
+    return [
+        helper.make_tensor_value_info(label, kind, ["N"]),
+        helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["N", len(labels)]),
+    ]
+
+
+def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
+    """A margin for each class: the one margin of two classes is that of the second."""
+    return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
+
+
+def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> str:
+    """What margins of classes become by a calibration; see :mod:`tunefree.pool.calibration`."""
+    if calibration is None:
+        return margins
+    view, n = calibration.view, calibration.n_classes
+    factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
+    unit = np.where(view.distances > 0.0, view.distances, np.inf)
+    away = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
+    seen = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
+    return graph.add("Add", graph.add("Mul", seen, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
+
+
+def _label_table(classes: list[Any]) -> tuple[int, np.ndarray]:
+    """The type and the values of labels; whole numbers stay numbers, others are texts."""
+    if all(isinstance(label, int) and abs(label) < 2**63 for label in classes) and bool not in map(type, classes):
+        return TensorProto.INT64, np.array(classes, np.int64)
+    return TensorProto.STRING, np.array([str(label) for label in classes], object)
+
+
+def _add_numbers(graph: Graph, model: Any, encoder: Any, numbers: str, names: list[str]) -> Any:
+    """Add the predicted numbers, which are for the exposures of rows where these have any."""
+    loss = model.objective.loss
+    if has_log_link(loss):
+        numbers = graph.add("Exp", graph.add("Min", numbers, np.float64(LARGEST_EXPONENT)))
+    if encoder.exposure:
+        numbers = graph.add("Mul", numbers, graph.input(encoder.exposure, TensorProto.DOUBLE))
+    name = _apart(PREDICTION, names)
+    graph.add("Clip", numbers, np.float64(-MOST), np.float64(MOST), name=name)
+    return helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["N", 1])
+
+
+def _apart(name: str, names: list[str]) -> str:
+    """A name that no column has."""
+    while name in names:
+        name += "_"
+    return name

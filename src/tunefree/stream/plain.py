@@ -1,0 +1,213 @@
+"""The encoder of tables of plain values, without Arrow, for rows that are predicted.
+
+It makes the blocks that :class:`tunefree.stream.encoder.TableEncoder` makes of the same numbers, categories and
+booleans. What that learns, texts, lists, dates, times and hashed features are not for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import abc
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import Block, sparse, table
+from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text
+from tunefree.stream import keys as dictionary
+from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_key
+from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
+
+KINDS = "number", "category", "boolean"
+TEXTS = Sequence(Text())
+_ABSENT: Any = object()
+BY_ARROW = "read the file by `tunefree.load`"
+
+
+class Column(NamedTuple):
+    """A column of a model."""
+
+    name: str
+    kind: str
+    may_be_numbers: bool  # of categories
+    may_be_others: bool  # of booleans: values beside true and false are categories
+    is_late: bool  # whether nothing is known where it is missing
+    gone: frozenset[str]  # texts that stand for a missing value
+
+    def dense_names(self) -> list[str]:
+        """Names of the numbers that it adds to rows."""
+        return [self.name] if self.kind == "number" else []
+
+    def numbers(self, values: abc.Sequence[Any]) -> np.ndarray:
+        """Values as numbers, NaN where one is missing."""
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = np.array([self._number(value) for value in values], np.float64)
+        if np.isinf(array).any():
+            row = int(np.isinf(array).argmax())
+            remedy = "pass a number, or NaN or None for a missing one"
+            raise DataError(f"{values[row]!r} is no finite number", row=row + 1, column=self.name, remedy=remedy)
+        return array.astype(np.float64)
+
+    def _number(self, value: Any) -> float:
+        """A value as a number, NaN if it is missing, infinite if it is none."""
+        try:
+            is_missing = value is None or (isinstance(value, str) and value.strip() in self.gone)
+            return math.nan if is_missing else float(value)
+        except (TypeError, ValueError, OverflowError):
+            return math.inf
+
+    def text(self, value: Any, row: int) -> str | None:
+        """A value as the text of a category; None where it is missing."""
+        if isinstance(value, (bool, np.bool_)):
+            return TRUTHS[bool(value)]
+        is_number = isinstance(value, (int, float, np.number))
+        if value is None or value is _ABSENT or (is_number and math.isnan(value)):
+            return None
+        if is_number and not self.may_be_numbers:
+            problem = f"{value!r} is a number, but the column was learned as {self.kind}"
+            raise DataError(problem, row=row + 1, column=self.name, remedy="pass it as text")
+        text = str(value).strip()
+        if text in self.gone:
+            return None
+        if self.kind == "boolean" and text.lower() in TRUTHS:
+            return TRUTHS[TRUTHS.index(text.lower()) % 2]
+        if self.kind == "boolean" and not self.may_be_others:
+            raise DataError(f"{value!r} is neither true nor false", row=row + 1, column=self.name)
+        return text
+
+
+class PlainEncoder:
+    """Turns rows that are to be predicted into blocks; made by :meth:`restore` of what a model file holds.
+
+    Examples
+    --------
+    >>> arrays = {"keys": np.zeros(0, np.uint64), "name_columns": np.zeros(0, np.int32)}
+    >>> header = {"columns": [{"name": "age", "kind": "number"}], "hash_bits": 0}
+    >>> PlainEncoder.restore(arrays, header).encode({"age": [39, 50]}).numbers.tolist()
+    [[39.0], [50.0]]
+    """
+
+    header: ClassVar[dict[str, Any]] = {  # of files, as far as it is read
+        "columns": Optional(
+            Sequence(
+                {"name": Text(), "kind": Text(), "since": Optional(COUNT), "na_values": Optional(TEXTS)}
+                | dict.fromkeys(("numbers", "words"), Optional(Flag()))
+            )
+        ),
+        "hash_bits": Optional(COUNT),
+        "typed": Optional(Flag()),
+        **dict.fromkeys(("na_values", "kept"), Optional(TEXTS)),
+    }
+
+    def __init__(self, columns: list[Column], keys: Any, column_of: np.ndarray) -> None:
+        self.columns, self.keys = columns, keys
+        self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
+        self._column_of = column_of  # (keys,)
+
+    @property
+    def n_features(self) -> int:
+        """The largest feature there may be, plus 1."""
+        return dictionary.n_features(self.keys)
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
+        """The encoder of a model file; a DataError if only that of tables encodes its rows."""
+        columns = [_column(header, **column) for column in header.get("columns", ())]
+        if not columns or header.get("hash_bits"):
+            raise DataError("lines of text and hashed features need Arrow", remedy=BY_ARROW)
+        first = 1 + sum(len(column.dense_names()) for column in columns)
+        keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
+        encoder = cls(columns, keys, arrays["name_columns"])
+        if len(encoder._column_of) != len(arrays["keys"]):
+            raise ModelError("features of the encoder have not a column each")
+        if "profile.counts" in arrays and arrays["profile.counts"][0]:
+            values = arrays["profile.values"]
+            drawn = [values[:, place] if place < values.shape[1] else np.zeros(0) for place in range(len(columns))]
+            encoder.drawn = [column[column < np.inf] for column in drawn]
+        return encoder
+
+    def encode(self, rows: Any) -> Block:
+        """The block of rows: a mapping of columns, a sequence of mappings, or a two-dimensional array.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, or a value does not fit its column.
+        """
+        values = self.values(rows)
+        n, numbers, codes = len(values[0]), list[np.ndarray](), dict[int, np.ndarray]()
+        words = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
+        for place, column in enumerate(self.columns):
+            if column.kind == "number":
+                array = column.numbers(values[place])
+                numbers.append(np.nan_to_num(array))
+                keys, is_coded = np.full(n, missing_key(column.name), np.uint64), np.isnan(array)
+            else:
+                keys, is_coded = _category_keys(column, values[place])
+            if not is_coded.any():
+                continue
+            codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
+            new = np.flatnonzero(is_coded & (codes[MOST_CODES * place] == 0))
+            if self.drawn is not None and len(new):
+                words.append(self._averages(place, new))
+                if column.kind == "number" and len(self.drawn[place]):
+                    numbers[-1][new] = np.median(self.drawn[place])
+        ids = np.array([*codes.values()], np.int32).reshape(len(codes), n).T
+        columns = np.array(numbers).reshape(len(numbers), n).T
+        return table(columns, np.arange(1, 1 + len(numbers)), ids, _words(words, n), [*codes])
+
+    def values(self, rows: Any) -> list[abc.Sequence[Any]]:
+        """The values of each column."""
+        names = [column.name for column in self.columns]
+        if isinstance(rows, np.ndarray):
+            if rows.ndim != 2 or rows.shape[1] != len(names):
+                raise DataError(f"an array of shape {rows.shape}", remedy=f"pass rows of {len(names)} columns")
+            return [*rows.T]
+        if not isinstance(rows, abc.Mapping):
+            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in names}
+        n = max((len(rows[name]) for name in names if name in rows), default=0)
+        values = [rows.get(name, [_ABSENT] * n) for name in names]
+        for column, column_values in zip(self.columns, values, strict=True):
+            if any(value is _ABSENT for value in column_values) and not column.is_late:
+                remedy = "pass it, with None where it is not known"
+                raise DataError("the column is missing", column=column.name, remedy=remedy)
+            if len(column_values) != n:
+                raise DataError(f"columns of {n} and of {len(column_values)} values", remedy="pass equally many")
+        return values
+
+    def _averages(self, place: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, features and shares of a column's codes, which stand for one that is not known in each of the rows."""
+        assert self.drawn is not None
+        drawn = self.drawn[place]
+        places = np.flatnonzero(self._column_of == place) if len(drawn) else np.zeros(0, np.int64)
+        features, shares = dictionary.shares(self.keys, places, drawn)
+        return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
+
+
+def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **options: Any) -> Column:
+    if kind not in KINDS or (kind == "number" and since):
+        raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
+    is_plain = header.get("typed", True) or name in header.get("kept", ())
+    gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
+    return Column(name, kind, options.get("numbers", False), options.get("words", False), bool(since), frozenset(gone))
+
+
+def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The keys (n,) of categories, and whether a row has one."""
+    missing, seed = missing_key(column.name), category_seed(column.name)
+    texts = [column.text(value, row) for row, value in enumerate(values)]
+    keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
+    has_code = np.array([not (column.is_late and text is None) for text in texts], bool)
+    return np.array([keys[text] for text in texts], np.uint64), has_code
+
+
+def _words(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block | None:
+    """Rows, features and values as sparse rows; None if there are none."""
+    if not parts:
+        return None
+    rows, features, values = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(rows, kind="stable")
+    pointers = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+    return sparse(pointers, features[order], values[order])

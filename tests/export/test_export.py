@@ -1,0 +1,252 @@
+"""A file of ONNX predicts in ONNX Runtime what the model predicts."""
+
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import tunefree
+from tunefree import ModelError, OnlineClassifier, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.stream.batch import BadRows, Chunk, Position
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+pytestmark = pytest.mark.filterwarnings("ignore::tunefree.DataWarning")
+
+NEAR = 1e-5
+
+
+def frame(n, seed):
+    """A table with numbers, categories few and many, booleans, and missing values."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "z": rng.integers(0, 50, n),
+            "letter": rng.choice(list("abcde"), n),
+            "town": [f"t{k}" for k in rng.integers(0, 900, n)],
+            "flag": rng.random(n) < 0.4,
+            "same": 1.0,
+        }
+    )
+    rows.loc[rng.random(n) < 0.1, "x"] = np.nan
+    rows.loc[rng.random(n) < 0.1, "letter"] = None
+    return rows
+
+
+def strange(n):
+    """New rows, some of which have categories and numbers that training did not meet."""
+    rows = frame(n, 1)
+    rows.loc[: n // 10, "letter"] = "new"
+    rows.loc[n // 10 : n // 5, "town"] = "elsewhere"
+    rows.loc[n // 5 : n // 4, ["x", "letter", "town"]] = [-1e300, None, None]
+    rows.loc[n // 4 : n // 3, "z"] = 10**9
+    return rows
+
+
+X, NEW = frame(600, 0), strange(120)
+SCORE = np.nan_to_num(X["x"]) + 1.5 * (X["letter"] == "a") - (X["z"] > 25) + X["town"].str.len() / 4
+NOISY = (SCORE + np.random.default_rng(2).logistic(size=len(X))).to_numpy()
+YES, THREE = np.where(NOISY > 0.5, "yes", "no"), np.digitize(-NOISY, [-1, 0])
+EXPOSURE = np.linspace(0.5, 2.0, len(X))
+COUNTS = np.random.default_rng(3).poisson(np.exp(0.3 * SCORE) * EXPOSURE)
+MODELS = {
+    "two classes": lambda: TuneFreeClassifier().fit(X, YES),
+    "three classes": lambda: TuneFreeClassifier().fit(X, THREE),
+    "numbers": lambda: TuneFreeRegressor().fit(X, 1e3 * NOISY + 1e6),
+    "robust": lambda: TuneFreeRegressor(loss="absolute").fit(X, NOISY),
+    "counts": lambda: TuneFreeRegressor(loss="poisson").fit(X, COUNTS, exposure=EXPOSURE),
+    "weights": lambda: TuneFreeClassifier(class_weight="balanced").fit(X, YES, sample_weight=EXPOSURE),
+    "nothing missing": lambda: TuneFreeClassifier().fit(X.assign(x=X["x"].fillna(0.0) + 5.0, letter="a"), YES),
+    "few rows": lambda: TuneFreeClassifier().fit(X[:50], YES[:50]),
+    "goes on": lambda: TuneFreeClassifier().fit(X[:400], YES[:400]).partial_fit(X[400:], YES[400:]),
+    "numbers go on": lambda: TuneFreeRegressor().partial_fit(X, 1e3 * NOISY + 1e6),
+    "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
+    "monotone numbers": lambda: TuneFreeRegressor(monotone={"x": 1}).fit(X, NOISY),
+    "groups": lambda: TuneFreeClassifier().fit(X, YES, groups=np.arange(len(X)) // 3),
+    "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
+    "average": lambda: OnlineClassifier("scinol2", average=True).fit(X, YES),
+    "calibrated": lambda: OnlineClassifier("nag", loss="hinge", view="steady").fit(X, THREE),
+    "centred": lambda: OnlineRegressor("scinol2", view="centred").fit(X, NOISY),
+    "level": lambda: OnlineRegressor("scinol2", view="level").fit(X, NOISY),
+}
+
+
+@pytest.fixture
+def session_of(tmp_path):
+    """What makes a session of ONNX Runtime of a model."""
+
+    def session(model, path=tmp_path / "exported.onnx"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tunefree.DataWarning)
+            model.export(path)
+        onnx.checker.check_model(path, full_check=True)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    return session
+
+
+def inputs_of(session, rows):
+    """The columns of a frame as inputs, in an order of their own."""
+    return {
+        column.name: rows[column.name].to_numpy(float)[:, None]
+        if column.type == "tensor(double)"
+        else np.array([["" if pd.isna(value) else str(value)] for value in rows[column.name]], object).reshape(-1, 1)
+        for column in reversed(session.get_inputs())
+    }
+
+
+def check_same(session, model, rows, **options):
+    """Compare labels and probabilities, or numbers, of rows of the kind that the file is for."""
+    inputs = inputs_of(session, rows.assign(**options))
+    are_same = contexts_of(model, rows)
+    assert are_same.sum() > len(rows) / 2
+    if hasattr(model, "classes_"):
+        label, probabilities = session.run(None, inputs)
+        expected = model.predict_proba(rows)[are_same]
+        np.testing.assert_allclose(probabilities[are_same], expected, rtol=0, atol=NEAR)
+        assert (label.astype(str) == model.predict(rows).astype(str))[are_same].all()
+    else:
+        (numbers,) = session.run(None, inputs)
+        expected = model.predict(rows, **options)[are_same]
+        spread = np.median(np.abs(expected - np.median(expected)))
+        np.testing.assert_allclose(numbers[are_same, 0], expected, rtol=1e-9, atol=NEAR * spread)
+
+
+def contexts_of(model, rows):
+    """Whether rows are known or new as those are that the file is for."""
+    trained = model.trained_
+    pool = trained.model.pool
+    if pool is None:
+        return np.ones(len(rows), bool)
+    chunk = Chunk(pa.RecordBatch.from_pandas(rows, preserve_index=False), "", 1, Position())
+    block = trained.encoder.encode(chunk, False, BadRows()).rows
+    return pool.members.recognised(block, pool.members.matrix(block))[1] == pool.contexts.index(pool.context)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_predicts_what_the_model_predicts(name, session_of, tmp_path):
+    model = MODELS[name]()
+    options = {"exposure": np.linspace(0.5, 3.0, len(NEW))} if name == "counts" else {}
+    check_same(session_of(model), model, NEW, **options)
+    if isinstance(model, (TuneFreeClassifier, TuneFreeRegressor)):
+        model.save(tmp_path / "small.model", only_for_prediction=True)
+        small = tunefree.load(tmp_path / "small.model")
+        check_same(session_of(small), small, NEW, **options)
+        sizes = [(tmp_path / file).stat().st_size for file in ("exported.onnx", "small.model")]
+        assert sizes[0] < 1.5 * sizes[1] + 2**15  # operators alone take some bytes
+
+
+def test_columns_of_any_name_and_number(session_of):
+    for columns in (["x"], ["letter"], ["town", "flag"]):
+        model = TuneFreeClassifier().fit(X[columns], YES)
+        check_same(session_of(model), model, NEW[columns])
+    names = {"x": "label", "letter": "probabilities", "z": "12", "town": "é\"'"}
+    model = TuneFreeClassifier().fit(X.rename(columns=names), YES)
+    session = session_of(model)
+    assert [output.name for output in session.get_outputs()] == ["label_", "probabilities_"]
+    check_same(session, model, NEW.rename(columns=names))
+
+
+def test_arrays_of_a_thousand_columns(session_of):
+    rng = np.random.default_rng(4)
+    wide, new = rng.normal(size=(100, 1000)), rng.normal(size=(9, 1000))
+    new[3:6] = np.nan
+    model = TuneFreeClassifier().fit(wide, wide[:, 0] > 0)
+    session = session_of(model)
+    rows = pd.DataFrame(new, columns=[f"x{j}" for j in range(1000)])
+    _, probabilities = session.run(None, inputs_of(session, rows))
+    np.testing.assert_allclose(probabilities, model.predict_proba(new), rtol=0, atol=NEAR)
+
+
+def test_batches_of_any_size(session_of):
+    session = session_of(MODELS["two classes"]())
+    assert [output.shape for output in session.run(None, inputs_of(session, NEW[:0]))] == [(0,), (0, 2)]
+    together, alone = (
+        session.run(None, inputs_of(session, NEW[:2]))[1],
+        session.run(None, inputs_of(session, NEW[:1]))[1],
+    )
+    np.testing.assert_allclose(together[:1], alone, rtol=1e-12)
+
+
+def test_texts_of_a_file_stand_for_missing_values_as_in_training(session_of, tmp_path):
+    rows = X.assign(income=YES, flag=np.where(X["flag"], "Yes", "no"), letter=X["letter"].fillna("n/a"))
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    model = tunefree.train(tmp_path / "rows.csv", target="income")
+    new = NEW.assign(flag=np.where(NEW["flag"], "YES", "no"), letter=NEW["letter"].fillna("NULL"))
+    check_same(session_of(model), model, new)
+
+
+def test_rows_that_were_learned_are_told(tmp_path):
+    many = pd.concat([X[["x", "letter"]]] * 2)
+    model = TuneFreeClassifier(shuffle=False).fit(many, np.tile(YES, 2))
+    with pytest.warns(tunefree.DataWarning, match="predicts all rows as known ones") as told:
+        model.export(tmp_path / "known.onnx")
+    properties = {entry.key: entry.value for entry in onnx.load(tmp_path / "known.onnx").metadata_props}
+    assert properties == {"tunefree": tunefree.__version__, "note 1": str(told[0].message)}
+
+
+def late():
+    return TuneFreeClassifier().partial_fit(X, YES).partial_fit(X[:9], ["perhaps"] * 9)
+
+
+REFUSED = {
+    "'day' holds dates": lambda: TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), YES),
+    "'said' holds texts": lambda: TuneFreeClassifier(text=["said"]).fit(X.assign(said="some words"), YES),
+    "'tags' holds lists of words": lambda: TuneFreeClassifier().fit(X.assign(tags=[["a", "b"]] * len(X)), YES),
+    "svmlight text": lambda: TuneFreeClassifier().fit(scipy.sparse.csr_matrix(X[["z"]].to_numpy(float)), YES),
+    "learner 'kernel-pistol'": lambda: OnlineClassifier("kernel-pistol").fit(X[["z"]], YES),
+    "hashed categories": lambda: tunefree.train(X.assign(y=YES), target="y", learner="nag", hash_bits=8),
+    "a class came after": late,
+}
+
+
+@pytest.mark.parametrize("problem", REFUSED)
+def test_what_is_not_exported_is_one_clear_error(problem, tmp_path):
+    with pytest.raises(ModelError, match=problem):
+        REFUSED[problem]().export(tmp_path / "refused.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_the_same_file(run, tmp_path):
+    model = MODELS["two classes"]()
+    model.save(tmp_path / "people.model")
+    status, out, err = run("export", tmp_path / "people.model", "-o", tmp_path / "people.onnx")
+    assert (status, out) == (0, "")
+    assert f"{(tmp_path / 'people.onnx').stat().st_size:,} bytes" in err
+    model.export(tmp_path / "python.onnx")
+    assert (tmp_path / "people.onnx").read_bytes() == (tmp_path / "python.onnx").read_bytes()
+    status, _, err = run("export", tmp_path / "people.model", "-o", tmp_path / "people.model")
+    assert (status, "name another output" in err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_model_of_the_census_is_small_and_fast(session_of, tmp_path):
+    census = Path(tunefree.__file__).parent / "data" / "adult.parquet"
+    tunefree.train(census, target="income", ignore=["split"]).save(tmp_path / "small.model", only_for_prediction=True)
+    session = session_of(tunefree.load(tmp_path / "small.model"))
+    assert (tmp_path / "exported.onnx").stat().st_size < 1.5 * (tmp_path / "small.model").stat().st_size
+    inputs, spent = inputs_of(session, pd.read_parquet(census)[:1]), []
+    for _ in range(200):
+        begun = time.process_time()
+        session.run(None, inputs)
+        spent.append(time.process_time() - begun)
+    assert np.median(spent) < 300e-6
+
+
+def test_without_onnx_the_extra_is_named(monkeypatch, tmp_path):
+    model = MODELS["linear"]()
+    for name in [name for name in sys.modules if name.startswith("tunefree.export")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ModelError, match=r"tunefree\[onnx\]"):
+        model.export(tmp_path / "model.onnx")

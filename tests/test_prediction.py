@@ -1,0 +1,166 @@
+"""Model files predict without Arrow, scikit-learn and all else but NumPy and llvmlite, to the bit as elsewhere."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tunefree
+from tunefree import DataError, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.prediction import load
+
+pytestmark = pytest.mark.filterwarnings("ignore::tunefree.DataWarning")
+
+REFUSED = (
+    "joblib",
+    "jinja2",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "sklearn",
+    "typer",
+)
+ALONE = """
+import json, sys
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {refused}:
+            raise ModuleNotFoundError(name + " is refused", name=name)
+
+sys.meta_path.insert(0, Refusing())
+from tunefree.prediction import load
+
+model = load(sys.argv[1])
+rows = json.load(open(sys.argv[2]))
+columns = {{name: [row[name] for row in rows] for name in rows[0]}}
+print(json.dumps([model.predict_proba(rows).tolist(), model.predict(columns).tolist(), model.classes_.tolist()]))
+"""
+
+
+def frame(n, seed):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "z": rng.integers(0, 50, n),
+            "letter": rng.choice(list("abcde"), n),
+            "town": [f"t{k % 500}" for k in rng.zipf(1.3, n)],
+            "flag": rng.random(n) < 0.4,
+        }
+    )
+    rows.loc[rng.random(n) < 0.1, "x"] = np.nan
+    rows.loc[rng.random(n) < 0.1, "letter"] = None
+    return rows
+
+
+def strange(n):
+    rows = frame(n, 1)
+    rows.loc[: n // 5, "letter"] = "new"
+    rows.loc[n // 5 : n // 3, "z"] = 10**9
+    return rows
+
+
+def plain(rows):
+    """A frame as a list of rows of plain values."""
+    return [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+        for row in rows.astype(object).to_dict("records")
+    ]
+
+
+X, NEW = frame(400, 0), strange(60)
+SCORE = np.nan_to_num(X["x"]) + (X["letter"] == "a") + np.random.default_rng(2).logistic(size=len(X))
+MODELS = {
+    "two": lambda: TuneFreeClassifier().fit(X, np.where(SCORE > 0, 2, 10)),
+    "three": lambda: TuneFreeClassifier().fit(X, np.digitize(-SCORE, [-1, 0])),
+    "nothing missing": lambda: TuneFreeClassifier().fit(X.fillna({"x": 0.5, "letter": "a"}), SCORE > 0),
+    "numbers": lambda: TuneFreeRegressor().fit(X, SCORE),
+    "linear": lambda: OnlineClassifier("scinol2", loss="hinge").fit(X, np.where(SCORE > 0, "yes", "no")),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_those_of_the_estimator_to_the_bit(name, tmp_path):
+    model = MODELS[name]()
+    model.save(tmp_path / "a.model", only_for_prediction=name != "linear")
+    expected, predictor = tunefree.load(tmp_path / "a.model"), load(tmp_path / "a.model")
+    rows = plain(NEW)
+    assert (predictor.predict(rows) == expected.predict(NEW)).all()
+    if name != "numbers":
+        assert predictor.classes_.tolist() == expected.classes_.tolist()
+        np.testing.assert_array_equal(predictor.predict_proba(rows), expected.predict_proba(NEW))
+        np.testing.assert_array_equal(predictor.predict_proba(rows[:1]), expected.predict_proba(NEW[:1]))
+        assert predictor.predict_proba([]).shape == (0, len(expected.classes_))
+
+
+def test_exposures_and_texts_of_a_file(tmp_path):
+    exposure, counts = np.linspace(0.5, 2.0, len(X)), np.random.default_rng(3).poisson(np.exp(SCORE / 4))
+    TuneFreeRegressor(loss="poisson").fit(X, counts, exposure=exposure).save(tmp_path / "counts.model")
+    expected = tunefree.load(tmp_path / "counts.model").predict(NEW, exposure=exposure[: len(NEW)])
+    assert (load(tmp_path / "counts.model").predict(plain(NEW), exposure[: len(NEW)]) == expected).all()
+    rows = X.assign(y=SCORE > 0, letter=X["letter"].fillna("n/a"), flag=np.where(X["flag"], "Yes", "no"))
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    model = tunefree.train(tmp_path / "rows.csv", target="y")
+    model.save(tmp_path / "text.model")
+    new = NEW.assign(letter=NEW["letter"].fillna("NULL"), flag="YES")
+    assert (load(tmp_path / "text.model").predict_proba(plain(new)) == model.predict_proba(new)).all()
+
+
+def test_arrays(tmp_path):
+    array, new = X[["x", "z"]].to_numpy(float), NEW[["x", "z"]].to_numpy(float)
+    model = TuneFreeClassifier().fit(array, SCORE > 0)
+    model.save(tmp_path / "array.model")
+    assert (load(tmp_path / "array.model").predict_proba(new) == model.predict_proba(new)).all()
+
+
+def test_numpy_and_llvmlite_are_enough(tmp_path):
+    MODELS["two"]().save(tmp_path / "small.model", only_for_prediction=True)
+    (tmp_path / "rows.json").write_text(json.dumps(plain(NEW)))
+    command = [sys.executable, "-c", ALONE.format(refused=REFUSED), tmp_path / "small.model", tmp_path / "rows.json"]
+    source = os.path.dirname(os.path.dirname(tunefree.__file__))
+    process = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": source})
+    assert process.returncode == 0, process.stderr
+    probabilities, labels, classes = json.loads(process.stdout)
+    model = tunefree.load(tmp_path / "small.model")
+    assert probabilities == model.predict_proba(NEW).tolist()
+    assert labels == model.predict(NEW).tolist()
+    assert classes == [2, 10]
+
+
+def test_columns_that_came_later_may_be_missing(tmp_path):
+    later = X.assign(colour=np.where(SCORE > 0, "red", "blue"))
+    model = TuneFreeClassifier().partial_fit(X[:50], (SCORE > 0)[:50]).partial_fit(later[50:], (SCORE > 0)[50:])
+    model.save(tmp_path / "late.model")
+    predictor, new = load(tmp_path / "late.model"), NEW.assign(colour="red")
+    assert (predictor.predict_proba(plain(NEW)) == model.predict_proba(NEW)).all()
+    assert (predictor.predict_proba(plain(new)) == model.predict_proba(new)).all()
+
+
+def test_what_does_not_fit_is_one_clear_error(tmp_path):
+    MODELS["two"]().save(tmp_path / "a.model")
+    predictor, row = load(tmp_path / "a.model"), plain(NEW)[0]
+    for rows, problem in [
+        ([{"x": 1.0}], "column 'z': the column is missing"),
+        ({name: [1, 2] if name == "x" else [1] for name in row}, "columns of 2 and of 1 values"),
+        ([row, row | {"x": "old"}], "row 2, column 'x': 'old' is no finite number"),
+        ([row | {"x": math.inf}], "row 1, column 'x': inf is no finite number"),
+        ([row | {"letter": 3}], "row 1, column 'letter': 3 is a number"),
+        ([row | {"flag": "perhaps"}], "row 1, column 'flag': 'perhaps' is neither true nor false"),
+        (np.zeros((2, 3)), r"an array of shape \(2, 3\)"),
+    ]:
+        with pytest.raises(DataError, match=problem):
+            predictor.predict(rows)
+    dates = TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0)
+    dates.save(tmp_path / "dates.model")
+    with pytest.raises(ModelError, match=r"column 'day': texts, .* need Arrow; read the file by `tunefree.load`$"):
+        load(tmp_path / "dates.model")
