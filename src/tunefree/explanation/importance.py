@@ -27,6 +27,7 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
+from tunefree.pool.growth import signs_of
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # whose contributions are looked at
@@ -257,7 +258,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
         weights = kept["weights"][learned]
         rows = columns, kept["targets"][learned], weights / weights.max(), kept["digests"][learned]
-        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss, growth.signs_of(keys))
+        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss, signs_of(growth.signs, keys))
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
