@@ -30,7 +30,7 @@ from pyarrow import parquet
 import tunefree
 from distributed import Client
 from generations import test_loss
-from tunefree.distributed import local_cluster, phases, train
+from tunefree.distributed import local_cluster, train, training
 from tunefree.distributed.engines import FAN_IN, Engine
 from tunefree.distributed.shards import Cut, shards_of
 from tunefree.model_files.plan import Plan
@@ -174,7 +174,7 @@ def stages_of(n_rows: int) -> dict[str, Stage]:
     with tempfile.TemporaryDirectory() as folder:
         source, engine = open_source(generated(n_rows, Path(folder))), Measured()
         shards = shards_of(source, [], Cut(1, most_rows=-(-n_rows // SHARDS_OF_A_WORKER)))
-        phases.learn(engine, phases.Parts(shards, [[] for _ in shards]), Plan(target="y"), lambda line: None)
+        training.learn(engine, training.Parts(shards, [[] for _ in shards]), Plan(target="y"), lambda line: None)
     return engine.stages
 
 
@@ -208,9 +208,9 @@ def planned_row(stages: dict[str, Stage], n_rows: int, task: float, n_planned: i
     surveys = stages["survey"].returned / n_shards * shards / NETWORK
     scheduler = task * shards * (len(STAGES_OF_SHARDS) + 1)
     to_workers = stages["following"].returned * math.ceil(math.log2(n_workers)) / NETWORK  # who has it hands it on
-    started, measured = phases.rows_of_start(n_planned), phases.rows_of_start(n_rows)
+    started, measured = training.rows_of_start(n_planned), training.rows_of_start(n_rows)
     start = started / measured * stages["start"].seconds / WORKERS + stages["sample"].returned / NETWORK + to_workers
-    of_shards = stages["shard"].seconds * of_worker / (n_rows - measured - phases.LAST)
+    of_shards = stages["shard"].seconds * of_worker / (n_rows - measured - training.LAST)
     level = FAN_IN * (stages["shard-sum"].seconds + stages["shard"].returned / NETWORK) / n_shards
     summing = level * (math.log(shards, FAN_IN) + shards / FAN_IN / n_workers)
     join = stages["join"].seconds + 2.0 * stages["join"].returned / NETWORK
@@ -232,8 +232,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.benchmark in ("all", "speed"):
         speed(*((2000, 1) if options.quick else (options.rows, REPEATS)))
     if options.benchmark in ("all", "plan"):
-        sizes = (600, 100) if options.quick else (phases.SAMPLE, phases.LAST)
-        with mock.patch.multiple(phases, SAMPLE=sizes[0], LAST=sizes[1]):
+        sizes = (600, 100) if options.quick else (training.SAMPLE, training.LAST)
+        with mock.patch.multiple(training, SAMPLE=sizes[0], LAST=sizes[1]):
             plan(2000 if options.quick else options.rows)
 
 

@@ -122,7 +122,7 @@ def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("evaluate good.model test.csv --cost fp=1,fm=5", "there is no 'fm'"),
+        ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
         ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
         ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
         ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),

@@ -55,6 +55,8 @@ def check(run, line):
 def test_examples_run(run, folder):
     check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
     check(run, "tunefree train people.csv --target age -o ages.model -q")
+    for learner, name in (("scinol2", "first"), ("adagrad", "second")):
+        check(run, f"tunefree train people.csv --target income --learner {learner} -o {name}.model -q")
     for name in ("claims", "other"):
         check(run, f"tunefree train people.csv --target age --loss poisson --learner scinol2 -o {name}.model -q")
     lines = [line for name in ("train", *cli.COMMANDS.search()) if name not in RUN_APART for line in examples(name)]

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.distributed import phases
+from tunefree.distributed import training
 from tunefree.distributed.engines import Engine
 from tunefree.model_files.plan import Plan
 
 with tempfile.TemporaryDirectory() as folder:
-    phases.SAMPLE = 300  # so that shards learn too
+    training.SAMPLE = 300  # so that shards learn too
     cut_up = shards(parquet_of(Path(folder), people(600), 3))
-    phases.learn(Engine(), phases.Parts(cut_up, [[] for _ in cut_up]), Plan(target="rich"), lambda line: None)
+    training.learn(Engine(), training.Parts(cut_up, [[] for _ in cut_up]), Plan(target="rich"), lambda line: None)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import ModelError
-from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, phases, train, training
+from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, train, training
 from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
@@ -23,7 +23,7 @@ def client():
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
-    monkeypatch.setattr(phases, "SAMPLE", 200)  # so that shards have rows beside it
+    monkeypatch.setattr(training, "SAMPLE", 200)  # so that shards have rows beside it
 
 
 def bytes_of(trained, folder, name="some.model"):
@@ -34,7 +34,7 @@ def bytes_of(trained, folder, name="some.model"):
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
     path = parquet_of(tmp_path, people(1500), 5)
-    here = phases.learn(Engine(), phases.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
+    here = training.learn(Engine(), training.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
     lines = []
     model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
     assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
@@ -130,7 +130,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = phases.learn(Engine(), phases.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
+    here = training.learn(Engine(), training.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out

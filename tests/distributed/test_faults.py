@@ -7,7 +7,7 @@ from pyarrow import parquet
 
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import engines, phases, train
+from tunefree.distributed import engines, train, training
 from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
@@ -20,7 +20,7 @@ from tests.distributed.killing import STAGES, learned_while_killed, processes  #
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
-    monkeypatch.setattr(phases, "SAMPLE", 300)  # so that shards have rows beside it
+    monkeypatch.setattr(training, "SAMPLE", 300)  # so that shards have rows beside it
 
 
 def bytes_of(trained, folder):
@@ -31,7 +31,9 @@ def bytes_of(trained, folder):
 
 def alone(path, n_shards):
     """The model that one process learns."""
-    return phases.learn(Engine(), phases.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None)
+    return training.learn(
+        Engine(), training.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None
+    )
 
 
 @pytest.mark.slow
@@ -69,6 +71,6 @@ def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
 
 def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
     table = people(200).append_column("hours", pa.array([0.0] * 200))
-    parts = phases.Parts(shards(parquet_of(tmp_path, table, 2)), [[]] * 2)
+    parts = training.Parts(shards(parquet_of(tmp_path, table, 2)), [[]] * 2)
     with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
-        phases.learn(Engine(), parts, Plan(target="rich", sample_weight="hours"), lambda line: None)
+        training.learn(Engine(), parts, Plan(target="rich", sample_weight="hours"), lambda line: None)

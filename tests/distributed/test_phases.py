@@ -6,14 +6,14 @@ import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.distributed import phases, shard_pass
 from tunefree.distributed import rows as shard_rows
+from tunefree.distributed import shard_pass, training
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import open_source
 from tunefree.training.targets import target_of
 from tunefree.training.training import train
@@ -25,7 +25,7 @@ SAMPLE = 1000  # rows of the common start, so that shards have rows beside it
 @pytest.fixture(autouse=True, scope="module")
 def small_sample():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phases, "SAMPLE", SAMPLE)
+        patch.setattr(training, "SAMPLE", SAMPLE)
         yield
 
 
@@ -41,7 +41,7 @@ class Shuffled(Engine):
 def learned(path, plan, engine=None, lines=None):
     cut_up = shards(path)
     lines = [] if lines is None else lines
-    return phases.learn(engine or Engine(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
+    return training.learn(engine or Engine(), training.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):
@@ -82,7 +82,7 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
 
 
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
-    monkeypatch.setattr(phases, "SAMPLE", 4000)
+    monkeypatch.setattr(training, "SAMPLE", 4000)
     lines = []
     result = learned(data[0], Plan(target="rich"), lines=lines)
     alone = train(open_source(data[0]), Plan(target="rich"))
@@ -106,14 +106,16 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     state = shard_pass.following(start)
     passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
-    before, after = (np.mean((Model.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end))
+    before, after = (
+        np.mean((Model.restore(*at.model).predict(rows_of(X, y).rows)[:, 0] > 0) == y) for at in (start, end)
+    )
     assert before < 0.8 < 0.95 < after
 
 
 def rows_of(X, is_b):
     from tunefree.core.rows import dense
 
-    return shard_rows.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+    return Batch(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
 
 
 def shard_of(rows):
@@ -178,7 +180,7 @@ def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, mon
     joined = Model.restore(*shard_pass.joined(start, total, [last]).model)
     expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
     expected.pool.has_finished = True
-    np.testing.assert_array_equal(joined.predict(last.X), expected.predict(last.X))
+    np.testing.assert_array_equal(joined.predict(last.rows), expected.predict(last.rows))
     assert joined.certificate().rounds == 900
 
 
@@ -220,8 +222,8 @@ def test_evidence_of_shards_adds_up(task):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2)) * [1.0, 1e3]
     y = X[:, 0] > 0 if task == "classification" else X[:, 0]
-    rows = shard_rows.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
-    first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
+    rows = Batch(rows_of(X, y).rows, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
+    first, rest = rows.part(0, 300), rows.part(300, 900)
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
@@ -229,7 +231,7 @@ def test_evidence_of_shards_adds_up(task):
     result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
     assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
-    assert np.isfinite(model.predict(rows.X)).all()
+    assert np.isfinite(model.predict(rows.rows)).all()
     if task == "regression":
-        assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)
+        assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)

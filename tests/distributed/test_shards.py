@@ -41,7 +41,7 @@ def same_as_one_reader(path, plan, cut):
     assert reading.encoder.names() == union.encoder.names()
     for name, part in one._asdict().items():
         if name in ("numbers", "codes", "pointers", "features", "values"):
-            np.testing.assert_array_equal(part, getattr(rows.X, name))
+            np.testing.assert_array_equal(part, getattr(rows.rows, name))
     return cut_up
 
 

@@ -1,5 +1,7 @@
 """A file of ONNX predicts in ONNX Runtime what the model predicts."""
 
+import os
+import subprocess
 import sys
 import time
 import warnings
@@ -227,6 +229,16 @@ def test_the_command_writes_the_same_file(run, tmp_path):
     assert (tmp_path / "people.onnx").read_bytes() == (tmp_path / "python.onnx").read_bytes()
     status, _, err = run("export", tmp_path / "people.model", "-o", tmp_path / "people.model")
     assert (status, "name another output" in err) == (2, True)
+
+
+def test_files_do_not_depend_on_the_seed_of_hashes(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    TuneFreeClassifier().fit(X, X[:, 0] > 0.0).save(tmp_path / "a.model")
+    script = "import sys, tunefree; tunefree.load(sys.argv[1]).export(sys.argv[2])"
+    for seed in "1", "2":  # which order views in a set differently
+        command = [sys.executable, "-W", "ignore", "-c", script, tmp_path / "a.model", tmp_path / f"{seed}.onnx"]
+        subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": seed})
+    assert (tmp_path / "1.onnx").read_bytes() == (tmp_path / "2.onnx").read_bytes()
 
 
 @pytest.mark.slow

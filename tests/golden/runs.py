@@ -388,11 +388,11 @@ def cluster() -> Any:
 
 def shards(data: Data) -> Results:
     """Row groups are shards; the common start learns few rows, for which there is no option."""
-    from tunefree.distributed import phases
     from tunefree.distributed import train as learn
+    from tunefree.distributed import training
 
     with folder(data), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phases, "SAMPLE", 100)
+        patch.setattr(training, "SAMPLE", 100)
         model = learn(cluster(), str(Path("rows.parquet").resolve()), target="y", task=data.task, shard_rows=1)
         return results(model, data.new_rows)
 

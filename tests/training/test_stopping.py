@@ -16,7 +16,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.callbacks import Callback
-from tunefree.training.resuming import Interval
+from tunefree.training.resuming import interval_of
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
@@ -84,7 +84,7 @@ def test_saving_by_time(tmp_path, monkeypatch):
     assert len(saves) == PIECES
     for wrong in ("10 minutes", "-5", "0s", "m", "5d", True):
         with pytest.raises(ModelError, match="`save_every` must be"):
-            Interval.of(wrong)
+            interval_of(wrong)
 
 
 def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):

@@ -105,20 +105,10 @@ def test_copies_of_rows_in_groups_tell_no_more_than_the_rows():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("fp=1,fm=5", "no 'fm'"),
-        ("fp=1", "fn is missing"),
-        ("fp=1,fn=0", "costs nothing"),
-        ("fp=1,fn=inf", "above 0"),
-        ("fp=1,fn=nan", "above 0"),
-        ("fp=1,fn=", "no number"),
-        ("fp=1,fp=2,fn=1", "said twice"),
-        ("", "no ''"),
-    ],
+    "text", ["fp=1,fm=5", "fp=1", "fp=1,fn=0", "fp=1,fn=inf", "fp=1,fn=nan", "fp=1,fn=", "fp=1,fp=2,fn=1", ""]
 )
-def test_costs_that_cannot_be_meant(text, words):
-    with pytest.raises(ModelError, match=words):
+def test_costs_that_cannot_be_meant(text):
+    with pytest.raises(ModelError, match="write both costs"):
         Costs.parsed(text)
 
 

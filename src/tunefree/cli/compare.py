@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +12,6 @@ from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, tell_of_row
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import PROBLEM, Plan
-
-if TYPE_CHECKING:
-    from tunefree.workflows.paired import PairedComparison
 
 OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
 
@@ -49,14 +47,28 @@ def compare(
     tunefree compare first.model second.model test.csv
     """
     from tunefree.cli.display import show
+    from tunefree.model_files.trained import load
     from tunefree.report.paired import blocks_of_pairs
+    from tunefree.workflows import trials
 
-    models, files = _divided(files)
-    tell = _teller(quiet)
-    if models:
-        comparison = _of_models(models, plan, files, test, train, in_order, n_jobs, tell)
+    names, files = _divided(files)
+    _check(names, plan, files.data, {"test": test, "train": train, "in_order": in_order, "n_jobs": n_jobs})
+    models, groups = {name: load(name) for name in names}, plan.groups
+    bad = bad_rows_of(plan) if models else plan.bad_rows()
+    if len(models) > 1:
+        comparison = trials.of_models(models, files.source(plan, is_table=True), bad, groups)
     else:
-        comparison = _of_data(plan, files, test, train, in_order, n_jobs, tell)
+        name, model = next(iter(models.items()), ("tunefree", None))
+        learned, judged = (files.data, test) if model is None else (train or [], files.data)
+        learning, data_judged = plan if model is None else model.plan, None
+        source = replace(files, data=learned).source(plan if models else None, is_table=True)
+        data = trials.read(source, learning, bad, model)
+        if judged:
+            source = replace(files, data=judged).source(plan, is_table=True)
+            data_judged = trials.read(source, learning, bad, model or data)
+        tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
+        comparison = trials.beside_peers(data, learning, data_judged, model, name, n_jobs, in_order, groups, tell)
+    tell_of_rows(bad)
     show(blocks_of_pairs(comparison), json)
 
 
@@ -70,65 +82,25 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     return files.data[:n], replace(files, data=files.data[n:])
 
 
-def _check_apart(files: list[str], others: list[str] | None) -> None:
-    """Raise an error if rows would be judged by models that have learned them."""
-    for name in files:
-        if name != "-" and name in (others or ()):
-            raise ModelError(f"{name} would be learned and be what models are judged by; name other rows")
-
-
-def _teller(quiet: bool) -> Any:
-    if quiet:
-        return lambda line: None
-    return lambda line: typer.echo(line, err=True)
-
-
-def _of_data(
-    plan: Plan, files: Files, test: Any, train: Any, in_order: bool, n_jobs: int | None, tell: Any
-) -> PairedComparison:
-    from tunefree.workflows import trials
-
-    if train:
-        raise ModelError("`train` is for a model that there is; leave it out, or name the model before the data")
-    _check_apart(files.data, test)
-    if test and in_order:
-        raise ModelError("`in_order` is for cross-validation; leave `in_order` or `test` out")
-    bad = plan.bad_rows()
-    data = trials.read(files.source(is_table=True), plan, bad)
-    judged = None
-    if test:
-        judged = trials.read(replace(files, data=test).source(plan, is_table=True), plan, bad, data)
-    tell_of_rows(bad)
-    return trials.beside_peers(data, plan, judged, None, "tunefree", n_jobs, in_order, plan.groups, tell)
-
-
-def _of_models(
-    names: list[str], plan: Plan, files: Files, test: Any, train: Any, in_order: bool, n_jobs: int | None, tell: Any
-) -> PairedComparison:
-    from tunefree.model_files.trained import load
-    from tunefree.workflows import trials
-
-    others = [name for name in plan.changed() if name not in OF_MODELS]
-    others += [name for name, value in (("test", test), ("in_order", in_order)) if value]
-    for name in others:
-        raise ModelError(f"{option(name)} has no effect on models that there are; leave it out")
-    for name, value in (("train", train), ("n_jobs", n_jobs)):
-        if value and (len(names) > 1 or not train):
-            raise ModelError(f"`{name}` is for peers beside one model, which learn the rows of `train`; leave it out")
-    if len(set(names)) < len(names):
-        raise ModelError("a model is named twice; name different ones")
-    models, bad = {name: load(name) for name in names}, bad_rows_of(plan)
-    source = files.source(plan, is_table=True)
-    if len(models) > 1:
-        comparison = trials.of_models(models, source, bad, plan.groups)
+def _check(models: list[str], plan: Plan, data: list[str], options: dict[str, Any]) -> None:
+    """Raise an error if models, data and options do not fit each other."""
+    train = options["train"]
+    if not models:
+        if train:
+            raise ModelError("`train` is for a model that there is; leave it out, or name the model before the data")
+        if options["test"] and options["in_order"]:
+            raise ModelError("`in_order` is for cross-validation; leave `in_order` or `test` out")
     else:
-        if not train:
-            problem = f"{names[0]} is compared with nothing"
+        others = [name for name in plan.changed() if name not in OF_MODELS]
+        for name in [*others, *(name for name in ("test", "in_order") if options[name])]:
+            raise ModelError(f"{option(name)} has no effect on models that there are; leave it out")
+        for name in [name for name in ("train", "n_jobs") if options[name]] if len(models) > 1 or not train else ():
+            raise ModelError(f"`{name}` is for peers beside one model, which learn the rows of `train`; leave it out")
+        if len(set(models)) < len(models):
+            raise ModelError("a model is named twice; name different ones")
+        if len(models) == 1 and not train:
+            problem = f"{models[0]} is compared with nothing"
             raise ModelError(f"{problem}; name the rows that it has learned by `train`, for peers, or a second model")
-        _check_apart(files.data, train)
-        [(name, trained)] = models.items()
-        data = trials.read(replace(files, data=train).source(plan, is_table=True), trained.plan, bad, trained)
-        judged = trials.read(source, trained.plan, bad, trained)
-        comparison = trials.beside_peers(data, trained.plan, judged, trained, name, n_jobs, False, plan.groups, tell)
-    tell_of_rows(bad)
-    return comparison
+    for name in data:
+        if name != "-" and name in (train or options["test"] or ()):
+            raise ModelError(f"{name} would be learned and be what models are judged by; name other rows")

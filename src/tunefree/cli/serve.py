@@ -31,7 +31,9 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Predict and learn rows of JSON over HTTP. For instance:
+    """Predict and learn rows of JSON over HTTP.
+
+    For instance:
 
     tunefree serve people.model -o people.store
 

@@ -22,7 +22,6 @@ from tunefree.serving.settings import CURRENT, INCOMING, is_store
 from tunefree.stream import formats
 
 if TYPE_CHECKING:
-    from tunefree.cli.display import TrainingDisplay
     from tunefree.model_files.trained import Trained
     from tunefree.stream.source import Source
 
@@ -145,8 +144,8 @@ def _client(run: Run) -> Iterator[Any]:
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
     """Learn row by row; returns, too, how often the loss rose on these rows."""
+    from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
-    from tunefree.training.callbacks import silent
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
@@ -163,21 +162,19 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         weighted = with_weights(replace(plan, target=plan.target or model.plan.target), source)
         learn, plan = partial(training.learn_more, model), model.plan.further(weighted)
     plan = with_weights(plan, source)
-    stop, display = Stop(), None if run.quiet else _display()
+    stop, display = Stop(), None if run.quiet else TrainingDisplay()
     try:
         with stop.on_signals():
-            on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
-            on_the_way |= {"tell": silent} if display is None else {"tell": display.tell, "callbacks": [display]}
-            kept = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
-            trained: Trained = learn(source, plan, **kept, **on_the_way)
+            tell = (lambda message: None) if display is None else display.tell
+            kept = checkpoint, run.save_every or 0, run.resume, run.memory_limit, stop
+            trained: Trained = learn(source, plan, [] if display is None else [display], *kept, tell=tell)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
         left = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
     except TunefreeError as error:
-        left = _left(checkpoint, plan, source, is_error=True) if stop.learns else ""
-        if left:
+        if stop.learns and (left := _left(checkpoint, plan, source, is_error=True)):
             raise TunefreeError(f"{error}. {left}") from None
         raise
     finally:
@@ -185,12 +182,6 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             display.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
-
-
-def _display() -> TrainingDisplay:
-    from tunefree.cli.display import TrainingDisplay
-
-    return TrainingDisplay()
 
 
 def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:

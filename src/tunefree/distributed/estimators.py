@@ -39,6 +39,8 @@ class _DaskEstimator(BaseEstimator):
             self.local_ = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
             self.local_ = train(client, X, y=y, **options)
+        if self._task == "classification":
+            self.classes_ = np.asarray(self.local_.classes_)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -96,12 +98,6 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, class_weight: Any = None) -> None:
         self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels."""
-        check_is_fitted(self)
-        return np.asarray(self.local_.classes_)
-
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class.
 
@@ -113,6 +109,7 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
         -------
         Dask DataFrame or Dask array of shape (n_samples, n_classes)
         """
+        check_is_fitted(self)
         return self._lazily("predict_proba", X, np.float64, list(self.classes_))
 
 

@@ -1,19 +1,16 @@
 """Learners of several shards as one: means of what those learned that began with the same learner.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. So what few shards have is learned from these. ScInOL2 has sums over the rows: of
-gradients (G), of their squares (S^2), and of what its wealth (eta) gained. It predicts eta G / (2 (S^2 + M^2)) where G
-is small. Means of these sums are right if each shard has learned all there is to learn: shards that agree then keep
-their prediction. Where a leaf has few rows in each of many shards, they have to be added up, so that it moves as far as
-its rows together let it. Rows that no shard learned decide between the two.
+weighted by its rows. ScInOL2 has sums over the rows: of gradients (G), of their squares (S^2), and of the gains of its
+wealth (eta). It predicts eta G / (2 (S^2 + M^2)) where G is small, so shards that agree keep their prediction with
+means of these sums. Where a leaf has few rows in each of many shards, sums have to be added up, so that it moves as far
+as its rows together let it. Rows that no shard learned decide between the two.
 
 Only differences from the common start are sent, and no array in which there are none. Statistics are in units of the
 coordinate, powers of two that grow with its largest value; where shards differ, those with the largest unit are taken.
 
-The sums of which certificates are made add up, too. The inequality of :mod:`tunefree.theory.evidence` holds for any
-predictions of any rows, so the sums of all shards bound the loss of every linear model on all rows that were learned. A
-shard predicts each of its rows before that is learned, by what it learned of the sample and of its rows before. So in
-the order of the shards no row was known to what predicted it, which is all that the bounds on risks ask for.
+The sums of certificates add up, too: the inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any
+rows. In the order of the shards no row was known to the model that predicted it, as bounds on risks require.
 """
 
 from __future__ import annotations
@@ -241,18 +238,13 @@ def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Gradients are in units of each feature, powers of two; the larger unit is kept."""
     both = one, other
-    inverses = [arrays["inverse"] for arrays in both]
-    known = [inverse > 0.0 for inverse in inverses]
-    joined = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
-    factors = [
-        np.where(is_known, joined / np.where(is_known, inverse, 1.0), 0.0)
-        for is_known, inverse in zip(known, inverses, strict=True)
-    ]
-    largest = [arrays["largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
-    sums = [arrays["gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)]
-    by_feature: dict[str, Any] = {
-        "inverse": joined,
-        "largest": np.maximum(*largest),
-        "gradients": sums[0] + sums[1],
-    }
-    return by_feature | {name: one[name] + other[name] for name in one if name not in by_feature}
+    inverses = np.stack([arrays["inverse"] for arrays in both])
+    known = np.where(inverses > 0.0, inverses, np.inf)
+    joined = known.min(axis=0)
+    joined[np.isinf(joined)] = 0.0
+    factors = joined / known  # 0 of features that are not known
+    sums = {name: one[name] + other[name] for name in one}
+    sums["inverse"] = joined
+    sums["largest"] = np.maximum(*(factor * arrays["largest"] for factor, arrays in zip(factors, both, strict=True)))
+    sums["gradients"] = sum(factor[:, None] * arrays["gradients"] for factor, arrays in zip(factors, both, strict=True))
+    return sums

@@ -20,6 +20,7 @@ from tunefree.core.errors import ModelError
 from tunefree.distributed.engines import Engine
 
 KIND = "journal"
+ARRAY = "$array"  # the key of the place of an array
 
 
 class Journal:
@@ -32,7 +33,7 @@ class Journal:
         self.path = None if path is None else Path(path)
         self.identity = ""
         self.arrays: dict[str, np.ndarray] = {}
-        self.rounds: dict[str, Any] = {}
+        self.rounds: dict[str, str] = {}  # JSON
         self.resumes = resumes and self.path is not None and self.path.exists()
 
     def begin(self, *described: Any) -> None:
@@ -54,41 +55,19 @@ class Journal:
         stays with the workers.
         """
         if stage in self.rounds:
-            return engine.hold(stage, restored(unpacked(stage, self.rounds[stage], self.arrays)))
+            return engine.hold(stage, restored(json.loads(self.rounds[stage], object_hook=self._restored)))
         handle = learn()
         if self.path is not None:
-            arrays, self.rounds[stage] = packed(stage, engine.value(handle))
-            self.arrays |= arrays
+            self.rounds[stage] = json.dumps(engine.value(handle), default=self._reference)
             storage.save(self.path, self.arrays, {"kind": KIND, "identity": self.identity, "rounds": self.rounds})
         return handle
 
+    def _reference(self, array: np.ndarray) -> dict[str, str]:
+        """The place of an array in the file, for JSON."""
+        name = str(len(self.arrays))
+        self.arrays[name] = array
+        return {ARRAY: name}
 
-def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
-    """Nested tuples, lists and dicts as arrays by name, and the rest for JSON.
-
-    >>> arrays, rest = packed("a", {"x": [np.arange(2.0), 3]})
-    >>> unpacked("a", rest, arrays)
-    {'x': [array([0., 1.]), 3]}
-    """
-    if isinstance(value, np.ndarray):
-        return {name: value}, None
-    if isinstance(value, dict):
-        packed_parts = {key: packed(f"{name}.{key}", part) for key, part in value.items()}
-    elif isinstance(value, list | tuple):
-        packed_parts = {str(key): packed(f"{name}.{key}", part) for key, part in enumerate(value)}
-    else:
-        return {}, value
-    arrays = {key: array for part_arrays, _ in packed_parts.values() for key, array in part_arrays.items()}
-    rest = {key: part_rest for key, (_, part_rest) in packed_parts.items()}
-    return arrays, rest if isinstance(value, dict) else list(rest.values())
-
-
-def unpacked(name: str, rest: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The inverse of :func:`packed`; tuples become lists."""
-    if name in arrays:
-        return arrays[name]
-    if isinstance(rest, dict):
-        return {key: unpacked(f"{name}.{key}", part, arrays) for key, part in rest.items()}
-    if isinstance(rest, list):
-        return [unpacked(f"{name}.{key}", part, arrays) for key, part in enumerate(rest)]
-    return rest
+    def _restored(self, pairs: dict[str, Any]) -> Any:
+        """The array at a place in the file, or any other dict."""
+        return self.arrays[pairs[ARRAY]] if ARRAY in pairs else pairs

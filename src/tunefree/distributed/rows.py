@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import n_rows, part, rows_at, together
 from tunefree.core.rows import sparse as sparse_rows
+from tunefree.core.rows import table, together
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import hashed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
-from tunefree.stream.source import Source, encoder_of
+from tunefree.stream.source import encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.training.class_weights import class_factors, weights_by_label
+from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import labels_of, target_of, task_of
@@ -37,27 +37,7 @@ class Beginning(NamedTuple):
     oddities: tuple[Reason, ...] = ()  # of columns, in the first rows
 
 
-class Encoded(NamedTuple):
-    """Rows as models take them. As they are read, they have the features and classes of their shard alone."""
-
-    X: Any  # block of rows, or None if there are none
-    y: np.ndarray  # (n,) numbers of classes, or numbers
-    weight: np.ndarray  # (n,) sample weights, with those of classes
-
-    def at(self, chosen: np.ndarray) -> Encoded:
-        """Some of the rows, by their numbers or by which they are."""
-        if self.X is None:
-            return self
-        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return Encoded(rows_at(self.X, numbers), self.y[numbers], self.weight[numbers])
-
-    def part(self, start: int, stop: int) -> Encoded:
-        """The rows from one on, up to another."""
-        stop = min(stop, len(self.y))
-        return Encoded(part(self.X, start, stop), self.y[start:stop], self.weight[start:stop])
-
-
-NOTHING = Encoded(None, np.zeros(0), np.zeros(0))
+NOTHING = Batch(table(np.zeros((0, 0)), [], np.zeros((0, 0))), np.zeros(0), np.zeros(0))
 
 
 class Survey(NamedTuple):
@@ -72,9 +52,9 @@ class Survey(NamedTuple):
 
 
 class LocalRows(NamedTuple):
-    """The rows of a shard as it was read."""
+    """The rows of a shard as it was read: targets are numbers of its own classes, or numbers."""
 
-    rows: Encoded
+    rows: Batch
     survey: Survey
 
 
@@ -138,31 +118,27 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     batches += [
         encoder.encode(chunk, True, bad, True)
         for source, start, rows in shard.sources([frame for frame in frames if not isinstance(frame, SparseBlock)])
-        for chunk in _first(chunks_of(source, encoder, bad, start), source, rows)
+        for chunk in _first(chunks_of(source, encoder, bad, start), rows)
     ]
     batches = [batch for batch in batches if len(batch.weight)]
     targets = [target_of(beginning.task, batch) for batch in batches]
     labels: dict[Any, int] = {}
     if beginning.task == "classification":
         targets = [_codes(batch_targets, labels) for batch_targets in targets]
-    weights = [batch.weight for batch in batches]
-    rows = gathered(list(map(Encoded, [batch.rows for batch in batches], targets, weights)))
-    totals = np.bincount(rows.y.astype(np.int64), rows.weight, len(labels)).tolist() if labels else []
-    return LocalRows(rows, Survey(len(rows.y), list(labels), totals, encoder.state(), bad.tally))
+    rows = gathered([batch._replace(target=y) for batch, y in zip(batches, targets, strict=True)])
+    totals = np.bincount(rows.target.astype(np.int64), rows.weight, len(labels)).tolist() if labels else []
+    return LocalRows(rows, Survey(len(rows.weight), list(labels), totals, encoder.state(), bad.tally))
 
 
-def _first(chunks: Iterator[Any], source: Source, rows: int | None) -> Iterator[Any]:
+def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
     """Chunks of a table up to so many rows; of lines all."""
+    if rows is None:
+        yield from chunks
+        return
     for chunk in chunks:
-        if rows is None:
-            yield chunk
-        elif chunk.data.num_rows <= rows:
-            yield chunk
-            rows -= chunk.data.num_rows
-            if not rows:
-                return
-        else:
-            yield chunk._replace(data=chunk.data.slice(0, rows))
+        yield chunk._replace(data=chunk.data.slice(0, rows))
+        rows -= chunk.data.num_rows
+        if rows <= 0:
             return
 
 
@@ -217,9 +193,9 @@ class Sizes(NamedTuple):
 class Prepared(NamedTuple):
     """A shard, ready to be learned."""
 
-    sample: Encoded
-    last: Encoded
-    rest: Encoded
+    sample: Batch
+    last: Batch
+    rest: Batch
 
 
 def prepared(
@@ -237,21 +213,20 @@ def prepared(
     ``local`` was read from the shard, or its frames.
     """
     ids = encoder_of(united.kind).restore(*united.encoder).ids_absorbed(*local.survey.encoder)
-    if ids is None and local.rows.X is not None:  # it knew other columns, so its numbers mean other things
+    if ids is None and len(local.rows.weight):  # it knew other columns, so its numbers mean other things
         local = read(shard, united, False, frames)
-    (X, y, weight), labels = local.rows, local.survey.labels
-    if X is None:
+    rows, labels = local.rows, local.survey.labels
+    if not len(rows.weight):
         return Prepared(NOTHING, NOTHING, NOTHING)
-    X = X if ids is None else X._replace(codes=ids[X.codes], features=ids[X.features])
-    by_label = weights_by_label(united.plan.class_weight)
-    if by_label:
-        weight = weight * class_factors(by_label, Labels(labels, y.astype(np.int64)))
+    if ids is not None:
+        rows = rows._replace(rows=rows.rows._replace(codes=ids[rows.rows.codes], features=ids[rows.rows.features]))
     if labels:
-        y = np.array([float(classes.index(label)) for label in labels])[y.astype(np.int64)]
-    rows = Encoded(X, y, weight)
-    is_sample = drawn(sizes.rows, sizes.sample, offset, len(weight))
-    is_last = drawn(sizes.rows, sizes.last, offset, len(weight), 1) & ~is_sample
-    return Prepared(rows.at(is_sample), rows.at(is_last), rows.at(~is_sample & ~is_last))
+        codes = rows.target.astype(np.int64)
+        rows = weighed(rows._replace(target=Labels(labels, codes)), weights_by_label(united.plan.class_weight))
+        rows = rows._replace(target=np.array([float(classes.index(label)) for label in labels])[codes])
+    is_sample = drawn(sizes.rows, sizes.sample, offset, len(rows.weight))
+    is_last = drawn(sizes.rows, sizes.last, offset, len(rows.weight), 1) & ~is_sample
+    return Prepared(*(rows.at(np.flatnonzero(mask)) for mask in (is_sample, is_last, ~is_sample & ~is_last)))
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
@@ -272,10 +247,10 @@ def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray
     return is_drawn
 
 
-def gathered(rows_of_shards: Sequence[Encoded]) -> Encoded:
+def gathered(rows_of_shards: Sequence[Batch]) -> Batch:
     """The rows of several shards, in the order of these."""
-    filled = [rows for rows in rows_of_shards if rows.X is not None and n_rows(rows.X)]
+    filled = [rows for rows in rows_of_shards if len(rows.weight)]
     if not filled:
         return NOTHING
-    y, weight = (np.concatenate([rows[field] for rows in filled]) for field in (1, 2))
-    return Encoded(together([rows.X for rows in filled]), y, weight)
+    y, weight = (np.concatenate([getattr(rows, name) for rows in filled]) for name in ("target", "weight"))
+    return Batch(together([rows.rows for rows in filled]), y, weight)

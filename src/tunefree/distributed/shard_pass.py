@@ -12,7 +12,7 @@ The start and the end are tasks that all shards wait for, so they use all cores 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.distributed import joining
 from tunefree.distributed.joining import Proved, Statistics
-from tunefree.distributed.rows import Beginning, Encoded, Prepared, gathered
+from tunefree.distributed.rows import Beginning, Prepared, gathered
 from tunefree.generations.clocks import LATE
 from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.growth import Growth
@@ -76,12 +76,9 @@ def plus(*parts: Passed) -> Passed:
 
 
 def started(
-    beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Encoded], is_all: bool
+    beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Batch], is_all: bool
 ) -> Start:
-    """The common start, from the parts of the sample that the shards have, of the features and classes of all.
-
-    Where the sample is all rows, they keep their order, and the pass is that of one machine.
-    """
+    """The common start, which is the pass of one machine in the order of the rows where the sample ``is_all`` rows."""
     known = list(beginning.classes if is_all else classes)
     model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
@@ -92,12 +89,12 @@ def started(
         else:
             for growth in _growths(model):
                 growth.stop_windows()
-            rows, first = shuffled(rows), len(rows.y) - len(rows.y) // LATE
+            rows, first = shuffled(rows), len(rows.weight) - len(rows.weight) // LATE
             _learn(model, rows.part(0, first), classes, metrics)
             model.freeze()
             for growth in _growths(model):
                 growth.stop()
-            _learn(model, rows.part(first, len(rows.y)), classes, metrics)
+            _learn(model, rows.part(first, len(rows.weight)), classes, metrics)
     return Start(model.save_state(), asdict(metrics))
 
 
@@ -118,7 +115,7 @@ def following(start: Start) -> ModelState:
 def learned(shard: Prepared, state: ModelState) -> Passed:
     """Let a shard learn from the state :func:`following` the common start."""
     rows = shard.rest
-    if rows.X is None or not len(rows.y):
+    if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = Model.restore(*state), RunningMetrics()
     for growth in _growths(model):
@@ -134,11 +131,11 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
 
-def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
+def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
     """The common start with what all shards learned, which goes on with the last rows, and ends its pass.
 
-    Learners' sums over rows are averaged, or added up if the last rows are then predicted better. What is recorded are
-    the predictions of the means in both cases, since these were not chosen by the rows that they predict.
+    Sums over rows are averaged, or added up if the last rows are then predicted better. The predictions of the means
+    are recorded in both cases, since these were not chosen by the rows that they predict.
     """
     rows = shuffled(gathered(last))
     with threads.one_for_products():
@@ -153,7 +150,7 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 
-def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[Model, RunningMetrics]:
+def _end(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
     """A joined model that has learned the last rows, and how it predicted these."""
     model, metrics = Model.restore(*start.model), RunningMetrics()
     if total.proved is not None:
@@ -169,9 +166,9 @@ def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[M
     return model, metrics
 
 
-def shuffled(rows: Encoded) -> Encoded:
+def shuffled(rows: Batch) -> Batch:
     """Rows in a random order that is always the same: how files are sorted must not be learned."""
-    return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
+    return rows.at(np.random.default_rng(0).permutation(len(rows.weight)))
 
 
 def _growths(model: Model) -> list[Growth]:
@@ -179,16 +176,11 @@ def _growths(model: Model) -> list[Growth]:
     return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
-def _learn(model: Model, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
+def _learn(model: Model, rows: Batch, classes: Sequence[Any], metrics: RunningMetrics) -> None:
     """Let a model learn rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
-    trained = blank(model)
+    trained, n = blank(model), len(rows.weight)
     trained.progress.progressive = [metrics]
-    one_pass(trained, _batches(model, rows, classes))
-
-
-def _batches(model: Model, rows: Encoded, classes: Sequence[Any]) -> Iterator[Batch]:
-    """The rows, some thousand at a time."""
-    for start in range(0, len(rows.y), BLOCK):
-        block = rows.part(start, start + BLOCK)
-        y: Any = block.y if model.task == "regression" else Labels(list(classes), block.y.astype(np.int64))
-        yield Batch(block.X, y, block.weight)
+    blocks = (rows.part(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
+    if model.task == "classification":
+        blocks = (block._replace(target=Labels(list(classes), block.target.astype(np.int64))) for block in blocks)
+    one_pass(trained, blocks)

@@ -107,7 +107,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
     if_missing = [part for source in states.sources.tolist() for part in parts_of(source, 1, 2)]
     places = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
     if states.numbers is not None:
-        for name in {member.setting.view for member in group.members}:
+        for name in dict.fromkeys(member.setting.view for member in group.members):
             _add_view(graph, sums, present, name, places)
 
 

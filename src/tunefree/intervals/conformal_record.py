@@ -152,10 +152,7 @@ class ConformalRecord(Part):
         return Units(self.widths, self.power)
 
     def curve(self) -> LearningCurve:
-        """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat.
-
-        So it is where a quantile is predicted, not a middle: about it residuals do not become small by learning.
-        """
+        """How residuals change along the rows; flat for classes, counts, amounts, and quantiles but the median."""
         kept = self.scores.kept()
         if self.widths is None or not len(kept["targets"]) or getattr(self.loss, "tau", 0.5) != 0.5:
             return LearningCurve(0.0, 0.0, self.rows, is_known=False)
@@ -173,10 +170,9 @@ class ConformalRecord(Part):
     def quantile(
         self, level: float, is_over: bool, asked: str, code: int | None = None, curve: LearningCurve | None = None
     ) -> float:
-        """The quantile of the scores of rows to come.
+        """The quantile of the scores of rows to come, or a ModelError for ``asked`` if there are too few scores.
 
         ``is_over``: whether the stream is over: then all scores count, later ones more; else they follow the stream.
-        ``asked``: for the message of a ModelError, which is raised if there are too few scores.
         ``code``: of a class, whose scores alone count, as if the stream were over.
         ``curve``: by which scores of the rows before are those of rows to come.
         """
@@ -200,10 +196,7 @@ class ConformalRecord(Part):
         return all(self._weighted(code, level)[1].sum() >= evidence_for(level) for level in levels)
 
     def _weighted(self, code: int | None, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The scores kept, of a class or of all rows, and how much each counts once the stream is over.
-
-        Later ones count more, unless there are too few for the level then.
-        """
+        """The scores kept, of a class or of all rows, and weights: later ones count more, if that is enough."""
         kept = self.scores.kept()
         weights = kept["weights"]
         counts = weights > 0.0
@@ -213,8 +206,7 @@ class ConformalRecord(Part):
         return kept["targets"][counts], late if late.sum() >= evidence_for(level) else weights[counts]
 
     def followed(self) -> dict[float, tuple[float, float]]:
-        """By coverages that are followed on the stream: the part of the rows so far that was covered, each before it
-        was learned, and the part that is covered at least, whatever the rows are."""
+        """The parts of the rows that were covered, and are covered at least whatever the rows are, by coverages."""
         state, covered = self.adaptive, {}
         rows = int(state.rows[0])
         below = dict(zip(state.targets.tolist(), state.below.tolist(), strict=True))

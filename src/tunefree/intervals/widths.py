@@ -61,12 +61,7 @@ class Widths(Part):
 
     @classmethod
     def grown(cls, kept: dict[str, Any], keys: list[int], rows: int) -> Widths:
-        """Widths of the residuals of some of so many rows, whose number is also the seed.
-
-        ``kept``: as :class:`tunefree.generations.reservoir.Reservoir` has rows: ``columns``, the first of which is the
-        prediction, ``targets``, the residuals, ``weights``, and the numbers of the rows as ``digests``.
-        ``keys``: of the columns behind the prediction.
-        """
+        """Widths of the residuals that a record keeps of so many rows; columns behind the prediction have ``keys``."""
         roots = np.sqrt(np.abs(clipped(kept["targets"])))
         weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]

@@ -19,10 +19,7 @@ from tunefree.learners.plain import PlainLearner, write_margins
 
 
 class AdaGrad(PlainLearner):
-    """Gradient descent whose rate for each coordinate is eta over the norm of its gradients so far.
-
-    Its setting is ``eta``, by default 0.5.
-    """
+    """Gradient descent whose rate for each coordinate is eta over the norm of its gradients so far."""
 
     weights = per_coordinate("w_i", parity=ODD, is_halved=True)
     norms = per_coordinate(

@@ -42,10 +42,7 @@ def toss(state, j, k, coin):
 
 
 class CoCoB(Learner):
-    """COCOB-Backprop (Algorithm 2): learns fast once features are near 1 in size, without a guarantee.
-
-    Settings: ``alpha``; the first weights are near 1 / alpha.
-    """
+    """COCOB-Backprop (Algorithm 2): learns fast once features are near 1 in size, without a guarantee."""
 
     largest = per_coordinate("L_i; 0 until the feature is first seen", parity=EVEN)
     slopes = per_coordinate("A_i: sum of |g x_i|", parity=EVEN)

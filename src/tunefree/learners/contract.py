@@ -1,18 +1,15 @@
 """The contract of learners: a class that declares its fields, and a few plain functions.
 
-A learner sees a row before it predicts, then the gradient of the round's loss in its margins. Its margins must be
-linear in the row, up to what it learns from the row itself before it predicts. Its weight for feature j and output k is
-``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``: a number near 1 whatever the scale of the feature,
-a factor shared by all features (so that shrinking costs nothing), and the feature's unit.
+A learner sees a row before it predicts, then the gradient of the round's loss in its margins, which are linear in the
+row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``: a
+number near 1 whatever the scale of the feature, a factor shared by all features, and the feature's unit.
 
-Its functions are compiled. Their first argument is then a NamedTuple with a view of each field, and so they read
-``state.field[...]``, call plain functions by name, and nothing else: they allocate nothing, raise nothing, call no
-method of the state, and have no default arguments. In Python they are methods of the state.
+Its functions are compiled. They read ``state.field[...]``, call plain functions by name, allocate nothing, raise
+nothing, call no method of the state, and have no default arguments. In Python they are methods of the state.
 
-Arrays of outputs (margins, gradient, curvature and the fields) have a padded length, 1 or a multiple of 4, over which
-loops run: a padded output has the gradient 0, and nobody reads what is computed for it. An entry of value 0 changes
-nothing, and of an image most entries are 0: with several outputs such an entry is skipped, with one the loop is faster
-without the question.
+Arrays of outputs (margins, gradient, curvature and the fields) have a padded length, 1 or a multiple of 4; a padded
+output has the gradient 0. With several outputs an entry of value 0 is skipped, with one the loop is faster without the
+question.
 """
 
 from __future__ import annotations
@@ -190,10 +187,9 @@ def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> N
 def mirror(state: Learner, features: np.ndarray | None = None) -> None:
     """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
 
-    Slopes of class 0 were those of class 1 with the other sign. So output 0 takes over the statistics whose parity is
-    declared: otherwise its first steps would be as long as those of a learner that has seen nothing. Where weights can
-    be halved, each output has half of the margin, as if both had been learned from the start, so that a class to come
-    is not taken for one like class 0. Of some features the coordinates are meant; else all, and statistics of outputs.
+    Slopes of class 0 were those of class 1 with the other sign, so output 0 takes over the statistics whose parity is
+    declared. Where weights can be halved, each output has half of the margin, as if both had been learned from the
+    start. Of ``features`` only the coordinates are changed.
     """
     for field in [field for field in state.fields if field.parity or field.is_halved]:
         is_by_feature = FEATURE in field.axes

@@ -8,10 +8,9 @@ Ross, Mineiro, Langford: Normalized online learning (UAI 2013), the algorithm NA
     N <- N + sum_i x_i^2 / s_i^2;
     G_i <- G_i + (g x_i)^2,  w_i <- w_i - eta sqrt(t / N) g x_i / (s_i sqrt(G_i)).
 
-A round counts in t and N as much as its weight. Multiplying all slopes by a constant changes nothing, so their bound is
-not used. A step is in units of the natural size of a margin at its time: for regression it grows with the spread of
-the target, and steps already taken stay as they were. s_i, G_i and w_i are kept in units of the power of two next below
-s_i, see :mod:`tunefree.learners.units`.
+A round counts in t and N as much as its weight. Multiplying all slopes by a constant changes nothing. A step is in
+units of the natural size of a margin at its time: for regression it grows with the spread of the target. s_i, G_i and
+w_i are kept in units of the power of two next below s_i, see :mod:`tunefree.learners.units`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_marg
 
 
 class NAG(ScaledLearner):
-    """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
-
-    Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression).
-    """
+    """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting."""
 
     squares = per_coordinate("G_i / unit_i^2: sum of squared gradients", parity=EVEN)
     bets = per_coordinate("unit_i w_i", parity=ODD, is_halved=True)

@@ -15,9 +15,8 @@ All weights have the same prior variance, so features should be of about size 1,
 A feature that is larger than WIDE gets a unit, a power of two, and its weight starts anew.
 
 The matrix C costs d^2 numbers for an output, and as many operations a row. Corrections of it wait until there are DEPTH
-of them, so that it is read and written once for all; those that wait are taken into account. A row with a feature
-beyond the largest matrix that is affordable makes the learner give up for good: it predicts 0 from then on, at no
-cost.
+of them, so that it is read and written once for all. A row with a feature beyond the largest matrix that is affordable
+makes the learner give up for good: it predicts 0 from then on.
 """
 
 from __future__ import annotations
@@ -41,11 +40,7 @@ SIDE, DEEP = "side", "depth"  # axes: features that there is room for in the mat
 
 
 class Newton(Learner):
-    """Online Newton steps with one matrix an output.
-
-    Settings: ``variance``, the prior variance of a feature's weight, in units of the natural size of a margin and of a
-    slope.
-    """
+    """Online Newton steps with one matrix an output."""
 
     inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
     prior = per_feature("C_ii before the first row with the feature")

@@ -6,8 +6,8 @@ bound on the slope of the round. Its other statistics are in units too, and are 
 reaches the next power of two. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and
 multiplying it by a power of two changes no prediction by one bit.
 
-The magnitudes of a whole row are updated before anything else is done with it. So little is done then for each feature
-that the processor fetches the statistics of many at once. What follows finds them in its cache.
+The magnitudes of a whole row are updated before anything else, so that the processor fetches the statistics of many
+features at once.
 """
 
 from __future__ import annotations

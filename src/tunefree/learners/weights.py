@@ -1,8 +1,7 @@
 """The weights of a learner, as they are, or as the average of its iterates (online-to-batch conversion).
 
-A weight is a coordinate that changes only in rows with its feature, times a factor that all features share. The clock
-of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
-``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. So an average
+The clock of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
+``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. An average
 costs the non-zeros of each row. A round counts as much as its weight.
 """
 
@@ -51,8 +50,6 @@ class Averaged(Learner):
 @cache
 def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
-
-    A class that averages already stays as it is. A learner that moves all weights in each round cannot be averaged.
 
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG).of(NAG(3, eta=0.25))
@@ -129,8 +126,9 @@ def _coordinate(iterate: Callable[..., float]) -> Callable[..., float]:
     return coordinate
 
 
-def reading_of(learner: type[Learner]) -> Callable[..., None]:
-    """The loop over features in which the weights of a learner are read."""
+@cache
+def reading(learner: Any, has_one_output: bool) -> Compiled:
+    """The compiled function that reads the weights of a class of learners."""
     magnitude, coordinate, factor = learner.magnitude, learner.coordinate, learner.factor
 
     def read(
@@ -143,16 +141,9 @@ def reading_of(learner: type[Learner]) -> Callable[..., None]:
             for k in range(weights.shape[1]):
                 weights[j, k] = bounded(coordinate(state, j, k) * factor(state, k)) if units[j] > 0.0 else 0.0
 
-    return read
-
-
-@cache
-def reading(learner: Any, has_one_output: bool) -> Compiled:
-    """The compiled function that reads the weights of a class of learners."""
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    name = f"read.{kind}.{'one' if has_one_output else 'several'}"
-    return Compiled(reading_of(learner), name, {"state": learner}, lengths)
+    return Compiled(read, f"read.{kind}.{'one' if has_one_output else 'several'}", {"state": learner}, lengths)
 
 
 def all_compiled() -> list[Compiled]:

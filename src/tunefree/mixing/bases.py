@@ -25,8 +25,6 @@ FASTEST, SLOW, MOST_RATE = 4.0, 20.0, 0.9  # eta_t = min(FASTEST / sqrt(SLOW + t
 HASTE = 3.0  # round t counts like t^(HASTE - 1) in means
 STEEPEST = 50.0  # most by which the logarithm of an exponential weight changes in a round, relative to the best
 LEAST = 1e-300  # of a probability, where its logarithm is taken
-
-
 N_CANDIDATES = 3  # the base, and two corrections
 
 Sum = Annotated[np.ndarray, "float64[1]", INFINITE]
@@ -147,10 +145,7 @@ def update_exponential(state, losses, rate):
 
 
 class Account(NamedTuple):
-    """Losses of a mixture, and what :mod:`tunefree.theory.mixing` needs to bound them by those of the base.
-
-    They are sums over the rounds learned, each of which counts as its relative weight, and change in place.
-    """
+    """Sums over the rounds learned, by which :mod:`tunefree.theory.mixing` bounds losses of a mixture, in place."""
 
     weight: Sum  # of the rounds
     losses: Annotated[np.ndarray, "float64[2]", INFINITE]  # of the base and of the mixture

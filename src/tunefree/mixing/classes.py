@@ -119,8 +119,7 @@ def mix(
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
     ``is_over``, means of the members' weights over the stream are used. What ``keeps_order`` rises with each member;
-    it is for two classes. Features (M + 1, K), predictions of the candidates, probabilities of one of them, their
-    losses and factors of the members' weights are written.
+    it is for two classes.
     """
     gradient = scratch.gradient
     for t in range(len(members)):

@@ -26,6 +26,7 @@ from tunefree.core.rows import Row
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.newton import Newton
 from tunefree.learners.scinol import ScInOL2
+from tunefree.learners.weights import read
 
 UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
 MOST_CURVATURE = 1e6  # of c: where gradients vanish
@@ -67,16 +68,13 @@ class Scratch(NamedTuple):
     slope: Annotated[np.ndarray, "float64[1]"]
     curvature: Annotated[np.ndarray, "float64[1]"]
     steps: Annotated[np.ndarray, "float64[2]"]  # what the corrections of numbers predict, wherever it is
-    slopes: Annotated[np.ndarray, "float64[2]"]  # of the loss there
-    curvatures: Annotated[np.ndarray, "float64[2]"]
 
     @classmethod
     def create(cls, n_features: int) -> Self:
         """Memory whose content does not matter."""
         indices, weights = np.arange(n_features, dtype=np.uint32), np.empty((2, n_features))
         ranges, gradient, margin, slope, curvature = *np.empty((2, n_features)), *np.empty((3, 1))
-        steps, slopes, curvatures = np.empty((3, 2))
-        return cls(indices, ranges, weights, gradient, margin, slope, curvature, steps, slopes, curvatures)
+        return cls(indices, ranges, weights, gradient, margin, slope, curvature, np.empty(2))
 
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
@@ -130,9 +128,6 @@ def keep_order(weights, n_members):
 
 def weights_of(state: Learner) -> np.ndarray:
     """The weights (F,) of a correction."""
-    places = range(state.n_features)
-    units = np.array([state.magnitude(i) for i in places])
-    numbers = np.array([state.coordinate(i, 0) for i in places]) * state.factor(0)
+    weights, units = read(state)
     with np.errstate(over="ignore"):
-        weights = np.divide(numbers, units, out=np.zeros(len(units)), where=units > 0.0)
-    return np.clip(weights, -CEILING, CEILING)
+        return np.clip(np.divide(weights[:, 0], units, out=np.zeros(len(units)), where=units > 0.0), -CEILING, CEILING)

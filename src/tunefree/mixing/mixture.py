@@ -62,8 +62,8 @@ class Mixture(Part):
     def learn(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows (n, K) in order, and learn each of a weight above 0 after that.
 
-        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps;
-        ``y`` are numbers of classes, or targets. Weights are relative to their mean.
+        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps.
+        Weights are relative to their mean.
         """
         return self._mixed(members, False, learned=(y, weight))
 
@@ -84,10 +84,9 @@ class Mixture(Part):
     def call_on(
         self, members: np.ndarray, mixed: np.ndarray, is_over: bool = True, is_base: bool = False, learned: Any = None
     ) -> Call:
-        """The call that predicts rows in an array (n, M, K) into another (n, K): as :meth:`predict`, or the base alone.
+        """The call that predicts rows (n, M, K) into an array (n, K), right until the mixture knows one more class.
 
-        ``learned`` are targets (n,) and weights (n,), if rows are learned after that. The call is right until the
-        mixture knows one more class.
+        ``learned``: targets (n,) and weights (n,), if rows are learned after that.
         """
         learned = np.zeros((2, len(members))) if learned is None else learned
         arrays = (np.ascontiguousarray(numbers, np.float64) for numbers in learned)
@@ -95,7 +94,7 @@ class Mixture(Part):
         rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
         n_members, n_classes = members.shape[1:]
         scratch = Scratch.create(self.n_features)
-        losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
+        losses = np.empty(n_members + N_CANDIDATES + 1)  # of the candidates, the mixture and the members
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             objective = Objective("regression", self.loss)
@@ -103,7 +102,7 @@ class Mixture(Part):
             mix = numbers.compiled_mixing(LINKS[has_log_link(self.loss)])
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
-        factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)
+        losses, factors, shares = losses[:N_CANDIDATES], losses[N_CANDIDATES + 1 :], np.empty(n_classes)
         return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
 
     def add_class(self) -> None:

@@ -72,7 +72,7 @@ class Link(NamedTuple):
     unit_of: Any  # (known): of differences of predictions; 0 as long as there is none
     mean_of: Any  # (weights, members, known): the mean of the predictions of members awake
     mixed_of: Any  # (weights, candidates): the mean of the candidates
-    step_of: Any  # (known, step, candidate): where the slope of a correction is taken
+    is_steep: bool  # whether slopes of corrections are taken within the range of the targets
     in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
     constant: float  # the last feature
     learn_target: Any  # (known, numbers, y, base, rate): let what is known follow a target that the base predicted
@@ -110,11 +110,6 @@ def mean_of_candidates(weights, candidates):
     return weights[0] * candidates[0] + weights[1] * candidates[1] + weights[2] * candidates[2]
 
 
-def step_itself(known, step, candidate):
-    """Slopes are taken at a step wherever it is."""
-    return step
-
-
 def in_residuals(known, slope, curvature):
     """Derivatives where predictions are in units of the residual, and losses of twice the typical one."""
     typical = known.typical[0]
@@ -134,28 +129,24 @@ def learn_target(known, numbers, y, base, rate):
 
 
 def learn_losses(known, numbers, base, mixed, rate):
-    """Update the typical losses with the losses of the base and of the mixture."""
+    """Update the typical losses with the losses of the base and of the mixture; returns the unit of the former."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
+    return 8.0 * known.typical[0]
 
 
-IDENTITY = Link(
-    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
-)
+IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, False, in_residuals, 1.0, learn_target)
 
 
 def writer_of_candidates(link: Link) -> Callable[..., None]:
     """The function in which the corrections predict."""
     within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
-    step_of, constant = link.step_of, link.constant
+    is_steep, constant = link.is_steep, link.constant
 
     def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
-        """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1; and predictions.
-
-        These are those of the corrections, within the range and where slopes are taken.
-        """
+        """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
         base, unit = candidates[0], unit_of(known)
         for i in range(len(members)):
             away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
@@ -175,21 +166,19 @@ def writer_of_candidates(link: Link) -> Callable[..., None]:
                 step += scratch.weights[c, i] * features[i]
             step = base + unit * clip(step, 1e30)
             candidates[1 + c] = within(known, step)
-            scratch.steps[c] = step_of(known, step, candidates[1 + c])
+            scratch.steps[c] = candidates[1 + c] if is_steep else step
 
     return write_candidates
 
 
-def writer_of_gradient(link: Link) -> Callable[..., float]:
+def writer_of_gradient(link: Link, functions: Functions) -> Callable[..., float]:
     """The function that writes the gradient of a correction."""
-    in_units = link.in_units
+    slope, curvature, in_units = functions.slope_of, functions.curvature_of, link.in_units
 
-    def write_gradient(known, c, scratch, features):
-        """Write the gradient of correction ``c``; returns the trace of the second derivative.
-
-        Slopes are clipped at the steepest before.
-        """
-        steep, bend = in_units(known, scratch.slopes[c], scratch.curvatures[c])
+    def write_gradient(known, c, scratch, features, loss, numbers, y):
+        """Write the gradient of correction ``c`` for a target; returns the trace of the second derivative."""
+        step = scratch.steps[c]
+        steep, bend = in_units(known, slope(loss, numbers, y, step), curvature(loss, numbers, y, step))
         clipped, norm = clip(steep, known.steepest[c]), 0.0
         known.steepest[c] = max(known.steepest[c], abs(steep))
         for i in range(len(features)):
@@ -200,55 +189,27 @@ def writer_of_gradient(link: Link) -> Callable[..., float]:
     return write_gradient
 
 
-def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
-    """The function that learns a round after its prediction."""
-    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
-    within, learn_target, write_gradient = link.within, link.learn_target, writer_of_gradient(link)
+def writer_of_losses(link: Link, functions: Functions) -> Callable[..., None]:
+    """The function that writes the losses of the candidates, the mixture, and the members, NaN of those asleep."""
+    value, within = functions.value_of, link.within
 
-    def learn(
-        base,
-        first,
-        second,
-        top,
-        account,
-        known,
-        scratch,
-        candidates,
-        losses,
-        features,
-        loss,
-        numbers,
-        members,
-        y,
-        mixed,
-        weight,
-    ):
-        for c in range(2):
-            scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
-            scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
-        learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
-        learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
-        rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
-        learn_target(known, numbers, y, candidates[0], rate)
-        for i in range(n_members):
-            losses[i] = value(loss, numbers, y, within(known, members[i, 0])) if is_awake(members[i]) else math.nan
+    def write_losses(known, members, candidates, mixed, loss, numbers, y, losses):
         for c in range(3):
-            losses[n_members + c] = value(loss, numbers, y, candidates[c])
-        losses[n_members + 3] = value(loss, numbers, y, mixed)
-        of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
-        learn_losses(known, numbers, of_candidates[0], of_mixture, rate)
-        unit = 8.0 * known.typical[0]
-        update_exponential(base, losses[:n_members], weight / unit if unit > 0.0 else 0.0)
-        enter(account, top, of_candidates, of_mixture, weight, 8.0 * known.typical[1])
+            losses[c] = value(loss, numbers, y, candidates[c])
+        losses[3] = value(loss, numbers, y, mixed)
+        for i in range(len(members)):
+            is_on = is_awake(members[i])
+            losses[4 + i] = value(loss, numbers, y, within(known, members[i, 0])) if is_on else math.nan
 
-    return learn
+    return write_losses
 
 
 @Loop
 def mixing(link: Link, functions: Functions) -> Callable[..., None]:
     """The rule of a link, with all losses as cases."""
-    learn, write_candidates = learning_of(link, functions), writer_of_candidates(link)
-    mean_of, mixed_of = link.mean_of, link.mixed_of
+    write_gradient, write_losses = writer_of_gradient(link, functions), writer_of_losses(link, functions)
+    write_candidates, mean_of = writer_of_candidates(link), link.mean_of
+    mixed_of, learn_target = link.mixed_of, link.learn_target
 
     def mix(
         base: Weights,
@@ -264,30 +225,31 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         loss: int,
         numbers: Annotated[np.ndarray, "float64[facts]"],
         members: Annotated[np.ndarray, "float64[rows, members, 1]"],
-        y: Annotated[np.ndarray, "float64[rows]"],
-        weight: Annotated[np.ndarray, "float64[rows]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
         keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        used = top.means if is_over else top.weights
         for t in range(len(members)):
-            of_row, begun = members[t], base.rounds[0] > BEGUN
-            candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
-            write_candidates(first, second, known, of_row, begun, keeps_order, weight[t], scratch, features, candidates)
-            mixed[t, 0] = mixed_of(used, candidates)
-            if weight[t] > 0.0:
-                round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
-                learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
+            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known)
+            write_candidates(first, second, known, row, begun, keeps_order, weight, scratch, features, candidates)
+            mixed[t, 0] = mixed_of(top.means if is_over else top.weights, candidates)
+            if weight > 0.0:
+                y, rate = bounded(targets[t]), pace(max((base.rounds[0] + 1.0) / weight, 1.0))
+                learn_first(first, scratch, write_gradient(known, 0, scratch, features, loss, numbers, y), weight)
+                learn_second(second, scratch, write_gradient(known, 1, scratch, features, loss, numbers, y), weight)
+                learn_target(known, numbers, y, candidates[0], rate)
+                write_losses(known, row, candidates, mixed[t, 0], loss, numbers, y, losses)
+                unit = learn_losses(known, numbers, losses[0], losses[3], rate)
+                update_exponential(base, losses[4:], weight / unit if unit > 0.0 else 0.0)
+                enter(account, top, losses[:3], losses[3], weight, 8.0 * known.typical[1])
 
     return mix
 
 
 def compiled_mixing(link: Link) -> Compiled:
-    """The compiled function that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0,
-    each after its prediction, for all losses that have a name by now.
-
-    The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
-    """
+    """The compiled function that mixes and learns rows as :func:`tunefree.mixing.classes.mix` does, for all losses."""
     name = f"mixing.{'numbers' if link is IDENTITY else 'rates'}.mix"
     return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)

@@ -63,11 +63,6 @@ def mixed_of(weights, candidates):
     return peak + math.log(mean)
 
 
-def step_within(known, step, candidate):
-    """Slopes are taken at the prediction within the range."""
-    return candidate
-
-
 def in_dispersions(known, slope, curvature):
     """Derivatives of the loss in units of the dispersion."""
     dispersion = known.residual[0] * known.residual[0]
@@ -87,4 +82,4 @@ def learn_target(known, numbers, y, base, rate):
     known.residual[0] = math.sqrt(square + rate * (min(slope / expected * slope, 1e300) - square))
 
 
-LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)
+LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, True, in_dispersions, 0.0, learn_target)

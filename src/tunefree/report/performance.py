@@ -212,8 +212,6 @@ def _slices(tested: Evaluation, by: str) -> Table:
 def _residuals(tested: Evaluation) -> Chart:
     """Residuals against predictions."""
     scored = tested.scored
-    assert scored.targets is not None
-    assert scored.predictions is not None
     places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
     x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."

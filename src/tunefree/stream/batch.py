@@ -216,24 +216,24 @@ class Batch(NamedTuple):
 _OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass", "is_held_out")  # arrays of a batch
 
 
-def followed(first: Batch, second: Batch) -> Batch:
-    """Rows of a file, and those that follow them, as one batch."""
-    both, n = (first, second), len(first.weight)
-    names = [name for name in _OF_ROWS if getattr(first, name) is not None]
-    joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in both]) for name in names}
-    joined |= {name: _below(getattr(first, name), getattr(second, name)) for name in ("target", "columns")}
-    forgotten = [*first.forgotten, *((n + row, features) for row, features in second.forgotten)]
-    return second._replace(rows=together([first.rows, second.rows]), forgotten=forgotten, **joined)
+def followed(batches: list[Batch]) -> Batch:
+    """Rows of a file, one batch after the other, as one batch."""
+    last, starts = batches[-1], np.cumsum([0, *(len(batch.weight) for batch in batches)]).tolist()
+    names = [name for name in _OF_ROWS if getattr(last, name) is not None]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in batches]) for name in names}
+    joined |= {name: _below([getattr(batch, name) for batch in batches]) for name in ("target", "columns")}
+    forgotten = [(n + row, of) for n, batch in zip(starts, batches, strict=False) for row, of in batch.forgotten]
+    return last._replace(rows=together([batch.rows for batch in batches]), forgotten=forgotten, **joined)
 
 
-def _below(first: Any, second: Any) -> Any:
-    """Two Arrow arrays, or record batches, as one, of a type that has the values of both; None of two None."""
-    if first is None:
+def _below(parts: list[Any]) -> Any:
+    """Arrow arrays, or record batches, as one, of a type that has the values of all; None of several None."""
+    if parts[0] is None:
         return None
     import pyarrow as pa  # which predictions do without (tunefree.prediction)
 
-    is_array = isinstance(first, pa.Array)
-    tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in (first, second)]
+    is_array = isinstance(parts[0], pa.Array)
+    tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in parts]
     table = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
     (both,) = table.unify_dictionaries().combine_chunks().to_batches()
     return both.column(0) if is_array else both

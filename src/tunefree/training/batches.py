@@ -1,8 +1,7 @@
 """Batches as they are learned: cut where a model depends on it, and with targets and weights as a model takes them.
 
-A run of rows of one group is predicted before any of it is learned, and short runs are taken together
-(:mod:`tunefree.pool.groups`). So the latest rows wait for those that follow, and nothing depends on where batches are
-cut. A checkpoint holds the rows that wait. Runs end where a file ends, and after ``MOST_OF_RUN`` rows.
+A run of rows of one group is predicted before any of it is learned, so the latest rows wait for those that follow.
+Runs end where a file ends, and after ``MOST_OF_RUN`` rows.
 """
 
 from __future__ import annotations
@@ -28,15 +27,13 @@ MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned
 
 
 def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
-    """The rows of a batch after the waiting rows; rows of an unfinished group wait again.
+    """The rows of a batch after the waiting rows, cut where features are forgotten and after ``interval`` usable rows.
 
-    They are cut where features are forgotten before a row, after ``interval`` usable rows if it is above 0, and
-    where there are many classes. Each part is made once the parts before it are learned. Events after the batch come
-    with the last part.
+    Each part is made once the parts before it are learned.
     """
     waiting, trained.held = trained.held, None
     if waiting is not None and waiting.file == batch.file:
-        batch = followed(waiting, batch)
+        batch = followed([waiting, batch])
     elif waiting is not None:
         waiting = waiting._replace(n_features=batch.n_features, tally=batch.tally)
         yield from _cut(trained, waiting, interval, is_over=True)
@@ -75,12 +72,8 @@ def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -
 
 
 def as_learned(trained: Trained, batch: Batch) -> Batch:
-    """The rows of a batch with targets as the model takes them, and the weights with which they are learned.
-
-    Those of the plan's classes are added, and rows that it holds out are learned with a weight of 0. Rows in memory,
-    whose targets are no Arrow array, are as they are.
-    """
-    if not isinstance(batch.target, pa.Array):
+    """The rows of a batch with targets as the model takes them, and the weights with which they are learned."""
+    if not isinstance(batch.target, pa.Array):  # rows in memory
         return batch
     plan, y = trained.plan, target_of(trained.model.task, batch)
     learned = with_rates(plan, weighed(batch._replace(target=y), weights_by_label(plan.class_weight)))
@@ -107,9 +100,7 @@ def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
 
 
 def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:
-    """How many of some rows can be learned, whatever rows follow.
-
-    ``edges``: places from 0 on where the rows are cut in any case, as they are before a label that is new.
+    """How many of some rows, which are cut at ``edges``, can be learned, whatever rows follow.
 
     >>> from tunefree.pool.model import Model
     >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])

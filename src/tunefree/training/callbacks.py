@@ -67,7 +67,3 @@ def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
             "those of other packages: early stopping is not needed, and verbose=True and history() tell of the pass"
         )
     return callbacks
-
-
-def silent(message: str) -> None:
-    """Tell nothing; errors are raised all the same."""

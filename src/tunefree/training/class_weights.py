@@ -42,11 +42,7 @@ def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
 
 
 def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:
-    """Raise a ModelError if weights of classes have no effect.
-
-    ``complete``: whether no other classes will come; if so, each label with a weight is one of them, else none is a
-    misspelt one.
-    """
+    """Raise a ModelError if weights of classes have no effect; ``complete``: whether no other classes will come."""
     if plan.class_weight and task != "classification":
         raise ModelError(OF_NUMBERS)
     if not plan.class_weight or BALANCED in plan.class_weight:
@@ -76,11 +72,6 @@ def weighed(batch: Batch, by_label: dict[str, float]) -> Batch:
     return batch._replace(weight=batch.weight * class_factors(by_label, batch.target)) if by_label else batch
 
 
-def with_weights(plan: Plan, source: Source) -> Plan:
-    """The plan, checked, with the weights that "balanced" stands for on a source."""
-    return replace(plan, class_weight=balanced(source, plan)) if is_balanced(plan) else plan
-
-
 def is_balanced(plan: Plan) -> bool:
     """Whether the weights of a plan are to be found by its rows; raises a ModelError if they are written wrongly."""
     if BALANCED not in plan.class_weight:
@@ -91,15 +82,16 @@ def is_balanced(plan: Plan) -> bool:
     return True
 
 
-def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
-    """Weights with which all classes weigh the same, as LABEL=WEIGHT; the source is read once for it.
-
-    A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
+def with_weights(plan: Plan, source: Source) -> Plan:
+    """The plan, checked, with the weights that "balanced" stands for on a source, which is read once for it.
 
     >>> from tunefree.stream.source import open_source
-    >>> balanced(open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]}), Plan(target="rich"))
+    >>> source = open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]})
+    >>> with_weights(Plan(target="rich", class_weight=("balanced",)), source).class_weight
     ('no=0.75', 'yes=1.5')
     """
+    if not is_balanced(plan):
+        return plan
     source.check_rewindable("give `class_weight='LABEL=W'`")
     reading = begin(source, plan, plan.bad_rows())
     check(plan, reading.task, reading.classes, complete=False)
@@ -108,14 +100,13 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
         y = labels_of(batch.target)
         for value, weight in zip(y.values, np.bincount(y.codes, batch.weight, len(y.values)), strict=True):
             totals[str(value)] = totals.get(str(value), 0.0) + float(weight)
-    return balancing(totals)
+    return replace(plan, class_weight=balancing(totals))
 
 
 def balancing(totals: dict[str, float]) -> tuple[str, ...]:
-    """Weights of classes, as LABEL=WEIGHT, whose rows weigh so much in all.
+    """Weights with which all classes weigh the same, as LABEL=WEIGHT, from the weights of their rows.
 
-    >>> balancing({"yes": 1.0, "no": 2.0})
-    ('no=0.75', 'yes=1.5')
+    A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
     """
     kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
     return tuple(f"{label}={sum(kept.values()) / len(kept) / total!r}" for label, total in kept.items())

@@ -1,13 +1,12 @@
 """How much memory the parts of a model may take while it learns.
 
-What they take grows with the features and doubles at a time. It is told while it grows. Before it exceeds the limit, a
-pool puts to sleep what predicts least for its memory, part by part, and each is told. If nothing is left to give up,
-training ends with an error before the memory is taken; hashing features to fewer is then what remains. What rows, the
-reader and the dictionary of features take is not counted.
+Before a pool exceeds the limit, it puts to sleep the parts that predict least for their memory, and each is told. If
+nothing is left to give up, training ends with an error before the memory is taken. Memory of rows, the reader and the
+dictionary of features is not counted.
 
-Under a limit that the user names, a stream of tables may bring new categories and words for ever: as many are known at
-a time as have room, with their names, in half of a pool's limit or all of a single learner's, and others are forgotten
-(:mod:`tunefree.stream.feature_ids`). Room for all is taken at once, so memory does not grow along the stream.
+Under a limit that the user names, categories and words of tables are known as long as they have room in half of a
+pool's limit, or all of a single learner's; others are forgotten (:mod:`tunefree.stream.feature_ids`). Room for all is
+taken at once.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ def small_chunks(file: str) -> TextFile:
 
 
 def model_bytes(model: Model) -> int:
-    """Bytes that members and certificates of a model take, with the rows in which features were met for the first time,
-    and in a pool its generations, the rows that they are grown on, and their mixture."""
+    """Bytes of a model, with the rows in which features were met for the first time."""
     logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
     meetings = model.linear.meetings
     met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
@@ -101,11 +99,7 @@ class MemoryLimit:
         self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
-        """How many categories and words a model may know at a time; None if none is to be forgotten.
-
-        It depends on nothing but the limit, the members and the outputs, so that a training that is resumed goes on
-        with the same number.
-        """
+        """How many categories and words a model may know at a time; None if none is to be forgotten."""
         if not self.is_stated or model.bank is not None:
             return None
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
@@ -127,11 +121,9 @@ class MemoryLimit:
         return None
 
     def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
-        """The settings of members with which a model of so many features may begin, None for all; the last are left out
-        first.
+        """The settings of members with which a model of so many features may begin, None for all.
 
         ``make``: from a number of features to a model of all members.
-        Raises a ModelError if one member alone would take more than the limit.
         """
         if not self.limit or n_features <= _LARGER:
             return None
@@ -158,8 +150,7 @@ class MemoryLimit:
         return [settings[k] for k in member_bytes] if len(member_bytes) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
-        """Let a pool put parts to sleep until there is room for so many features; a ModelError if nothing is left to
-        give up."""
+        """Let a pool put parts to sleep until there is room for so many features, or raise a ModelError."""
         if not self.limit:
             return
         needed, lines = self._needed(model, n_features), list[str]()

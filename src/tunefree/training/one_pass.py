@@ -1,7 +1,6 @@
 """One pass: a model learns batches of rows in their order, and predicts each row before.
 
-``fit``, ``partial_fit``, ``train``, serving and shards run this pass. They say where batches come from, such as
-rows in memory in an order that is drawn, a source that is read ahead, or a shard, and what is called after each.
+``fit``, ``partial_fit``, ``train``, serving and shards run this pass.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
     """Learn the batches of a pass, which begins or goes on; whether a callback ended it.
-
-    Each batch is taken when those before it have been learned, and then the ``step`` of each callback is called.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.model import Model

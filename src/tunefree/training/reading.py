@@ -48,6 +48,19 @@ PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting fo
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
 
 
+class Sample(NamedTuple):
+    """Rows of a table as they were read, in parts; of text there are no tables."""
+
+    tables: list[Any]  # pyarrow.RecordBatch
+    usable: list[np.ndarray]  # (n,) bool: rows of each table that can be used
+    targets: list[Any]  # pyarrow.Array: their targets, or None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(map(len, self.usable))
+
+
 class Reading(NamedTuple):
     """A source after its first batch was read."""
 
@@ -56,9 +69,7 @@ class Reading(NamedTuple):
     encoder: Any
     batches: Iterator[Batch]  # all of them, the first included
     guess: Guess | None  # of the task; None where the plan says it
-    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
-    usable: np.ndarray  # (n,) bool: those of the first rows that can be used
-    target: Any  # pyarrow.Array: their targets
+    first: Sample  # the first rows
     file: str  # that holds the first rows, for messages
 
 
@@ -73,10 +84,8 @@ def begin(
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
     ``labelled``: whether there must be a target.
-    ``most_features``: a function from the task and the classes to how many categories and words a table's encoder is to
-    know at a time, where there are columns of such.
+    ``most_features``: from the task and the classes to the number of categories and words that an encoder may know.
     ``is_look``: whether no row is learned, so that those of a table need no features.
-    Raises a DataError if the source is empty, a row cannot be used, or no target is named for a table.
 
     >>> from tunefree.stream.source import open_source
     >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
@@ -99,26 +108,27 @@ def begin(
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # what is known when the targets of the first rows have been read holds for their features too
         trial_bad = replace(bad, tally=bad.tally.copy())
-        trial = _without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
+        trial = without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
         encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
-    encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
+    encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
-    is_table = source.kind == TABLE
-    usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
-    rows = first.data if is_table else None
-    return Reading(task, classes, encoder, batches, guess, rows, usable, batch.target, batch.file)
+    is_table = source.kind == TABLE
+    usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
+    sample = Sample([first.data] if is_table else [], usable, [batch.target])
+    return Reading(task, classes, encoder, batches, guess, sample, batch.file)
 
 
-def _without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
+def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
     """The rows of a chunk of a table as its encoder would have them, but for their features."""
     rows = encoder.convert(chunk, learning, bad, labelled)
     nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
-    return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
+    batch = Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
+    return batch._replace(exposure=rows.exposure, columns=rows.chunk.data)
 
 
 def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
@@ -137,8 +147,7 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
-    """Raise a DataError if a column to leave out is none; it is only noted if it may come later and is not spelt like
-    another one."""
+    """Raise a DataError, or note it where columns may come later, if a column to leave out is none."""
     from tunefree.stream.encoder import check_name
     from tunefree.stream.schema import is_among
 
@@ -218,10 +227,9 @@ def chunks_of(
 def in_its_notation(
     source: Source, encoder: Any, bad: BadRows, kept: Sequence[str] = (), grows: bool = False
 ) -> tuple[Any, Iterator[Any]]:
-    """An encoder that reads numbers and dates as a source writes them, and the chunks of the source.
+    """An encoder that reads numbers and dates as a further source writes them, and the chunks of the source.
 
-    The source is not that of training. Apart from features that are learned, the encoder is not changed. ``kept`` and
-    ``grows`` are as in :func:`chunks_of`.
+    ``kept`` and ``grows`` are as in :func:`chunks_of`.
     """
     if source.kind != TABLE:
         if source.column_types != ColumnTypes():
@@ -265,8 +273,8 @@ def encoded(
 
     ``learning``: whether new features are added to the encoder.
     ``labelled``: whether each row must have a target.
-    ``kept``: columns of a table that batches keep as they were read; a DataError if there is none of such a name.
-    ``is_live``: whether rows are used as they come, so that each chunk is encoded before the next one is read.
+    ``kept``: columns of a table that batches keep as they were read.
+    ``is_live``: whether each chunk is encoded before the next one is read.
     """
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
@@ -289,8 +297,7 @@ def encoded(
 
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks with the tally of their unreadable rows. These are counted when the chunk is finished: a checkpoint must
-    not count later rows. An error that ends the chunks comes last."""
+    """Chunks, and an error that ends them, each with its unreadable rows, which a checkpoint before must not count."""
     chunk: Any = None
     while not isinstance(chunk, DataError):
         kept, bad.tally = bad.tally, Tally()
@@ -320,9 +327,8 @@ def ahead(
 ) -> Iterator[Any]:
     """The same items; a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
-    An exception of the iterator is raised here, after the items before it. ``stop``: through which items come. Once it
-    was asked, and no item waits, Stopped is raised. ``idle``: called now and then, as long as the thread waits for
-    rows, and all items were taken.
+    ``stop``: through which items come; once it was asked, and no item waits, Stopped is raised.
+    ``idle``: called now and then, as long as the thread waits for rows, and all items were taken.
 
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
@@ -35,11 +35,10 @@ def file_sizes(source: Source) -> list[int]:
 
 
 class RunningDigests:
-    """Digests of all bytes of the files of a source that have been read, so that no change of them goes unnoticed.
+    """Digests of all bytes of the files of a source that have been read, which are read once more for it.
 
-    The files are read once more for it. Where a position does not tell how many bytes of a file come before it
-    (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
-    left out: it cannot be read again.
+    Where a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8,
+    columnar files) the whole file is taken as it is begun. Standard input is left out.
 
     >>> import tempfile, pathlib
     >>> from tunefree.stream.source import open_source
@@ -64,8 +63,7 @@ class RunningDigests:
         return [file.hexdigest() for file in self._hashes]
 
     def extend(self, position: Position) -> None:
-        """Take in what lies before a position, and was not taken in before; a DataError if a file can no longer be
-        read."""
+        """Take in the bytes before a position; a DataError if a file can no longer be read."""
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             try:
                 is_plain = i == position.file and self._is_plain(self.files[i])
@@ -100,45 +98,30 @@ def _size(file: str) -> int:
     return 0 if file == "-" else os.stat(file).st_size
 
 
-class Interval(NamedTuple):
-    """How much lies between two checkpoints; nothing where there are none."""
+def interval_of(text: int | str) -> tuple[int, float]:
+    """Rows and seconds between two checkpoints as users write them, 0 of the other.
 
-    rows: int = 0
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, text: int | str) -> Interval:
-        """Rows, or a time, as users write it.
-
-        >>> Interval.of("10m"), Interval.of(5000)
-        (Interval(rows=0, seconds=600.0), Interval(rows=5000, seconds=0.0))
-        """
-        written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
-        if written is None or isinstance(text, bool):
-            raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
-        if text != 0 and float(written[1] or written[2]) == 0.0:
-            raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
-        if written[1] is not None:
-            return cls(rows=int(written[1]))
-        return cls(seconds=float(written[2]) * UNITS[written[3]])
+    >>> interval_of("10m"), interval_of(5000)
+    ((0, 600.0), (5000, 0.0))
+    """
+    written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
+    if written is None or isinstance(text, bool):
+        raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
+    if text != 0 and float(written[1] or written[2]) == 0.0:
+        raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
+    return (int(written[1]), 0.0) if written[1] is not None else (0, float(written[2]) * UNITS[written[3]])
 
 
 class Checkpoints(Callback):
-    """The file to which a training is saved on the way.
-
-    ``path``: None where nothing is saved.
-    ``interval``: usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
-    ``resume``: whether to go on from the file, if there is one.
-    ``tell``: called with what the user should know, such as that it could not be saved.
-    """
+    """The file to which a training is saved on the way; see :func:`tunefree.training.training.train`."""
 
     may_end = False
 
     def __init__(
         self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
     ) -> None:
-        self.interval = Interval.of(interval)
-        for name, value in (("save_every", any(self.interval)), ("resume", resume)):
+        self.rows, self.seconds = interval_of(interval)
+        for name, value in (("save_every", self.rows or self.seconds), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
         self.path, self.tell = path, tell
@@ -153,20 +136,16 @@ class Checkpoints(Callback):
 
     def is_due(self, before: int = 0, rows: int = 0) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
-        if not self.interval.seconds:
-            return bool(self.interval.rows) and before // self.interval.rows < rows // self.interval.rows
+        if not self.seconds:
+            return bool(self.rows) and before // self.rows < rows // self.rows
         now = time.monotonic()
-        if now - self._last_time < self.interval.seconds:
+        if now - self._last_time < self.seconds:
             return False
         self._last_time = now
         return True
 
     def load(self, source: Source, plan: Plan) -> Trained:
-        """The training to go on with; files that have other rows after those learned are told.
-
-        Raises a ModelError if it is of another plan, complete, or of data that have changed before the place to go on
-        from.
-        """
+        """The training to go on with; a ModelError if it is complete, of another plan, or of data that have changed."""
         trained = Trained.load(str(self.path))
         if trained.plan != plan or trained.kind != source.kind:
             problem = "made with other options; give the options of the first run, or remove it"
@@ -196,22 +175,18 @@ class Checkpoints(Callback):
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:
-        """Save the training after a batch where that is due; where it fails learning goes on, and the next one may not.
-
-        An earlier checkpoint stays as it was then.
-        """
+        """Save the training after a batch where that is due; where it fails, learning goes on."""
         self._latest = trained, step.batch.position
         if step.batch.checkpoint is not None:
             self._try_to_save(step.batch.checkpoint)
 
     def save_if_due(self) -> None:
         """Save the training where rows are waited for longer than the time between two checkpoints."""
-        if self.interval.seconds and self._latest is not None and self.is_due():
+        if self.seconds and self._latest is not None and self.is_due():
             self._try_to_save()
 
     def stop(self) -> None:
-        """Save a training that was asked to end, as it is after the latest rows learned; a ModelError if it cannot be
-        saved."""
+        """Save a training that was asked to end; a ModelError if it cannot be saved."""
         if self._latest is not None and self.path is not None:
             self._save()
 

@@ -27,11 +27,7 @@ EARLIER = "rows learned earlier"
 
 
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
-    """Take note of the losses of rows of the first pass, each predicted before it was learned.
-
-    Rows of a group are alike, so that a run of them counts as one row, which has their mean loss, and the columns of
-    the first.
-    """
+    """Take note of the losses of rows of the first pass; a run of rows of a group counts as one row."""
     rises, samples, (batch, learned, _, losses) = trained.rises, trained.samples, step
     if rises is None or samples is None:
         return
@@ -101,8 +97,7 @@ def _moments(encoder: Any) -> frozenset[int]:
 
 
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
-    """The time of a row in ISO 8601, by the first column of dates of the first rows; None if there is none, or it is
-    missing."""
+    """The time of a row in ISO 8601, by the first column of dates of the first rows; None if it is missing."""
     columns, X = getattr(encoder, "columns", ()), batch.rows
     place = next(
         (place for place, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
@@ -119,8 +114,7 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """The pass is over: compare columns, and forget in which file a rise might begin; a model must not depend on where
-    its data lie."""
+    """End the pass: compare columns, and forget the file of a rise, since models do not depend on names of files."""
     if trained.rises is not None:
         compare(trained)
         row, *_, time = trained.rises.place
@@ -150,8 +144,7 @@ def changed_most(rise: dict[str, Any]) -> str:
 
 
 def drifts_of(trained: Any) -> list[dict[str, Any]]:
-    """The largest rise of the loss and the latest, with what changed most, for programs; none where losses are not in
-    the order of the rows."""
+    """The largest rise of the loss and the latest, with the columns that changed most, for programs."""
     if trained.rises is None or not trained.rises.rises:
         return []
     compare(trained)

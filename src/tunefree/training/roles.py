@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -23,12 +23,13 @@ from tunefree.stream.columns import (
     Faults,
     Number,
     converted,
+    decoded,
     valid_utf8,
 )
 from tunefree.stream.encoder import check_name, present_of
 from tunefree.stream.notation import MOST_WORDS
 from tunefree.stream.schema import is_number
-from tunefree.training.reading import Reading
+from tunefree.training.reading import Reading, Sample
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
 FEWEST_ROWS = 100  # in which identifiers, times and leaks are told
@@ -103,14 +104,18 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 
 def first_findings(reading: Reading) -> list[Finding]:
     """Findings about the target and the columns from the first rows."""
-    columns, target = first_values(reading), target_numbers(reading.target, reading.task)
+    doubts = doubts_of_target(reading)
+    if not reading.first.tables:
+        return doubts
+    (table,), (usable,), (target,) = reading.first
+    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
+    targets = [target if target is None else target.slice(0, np.count_nonzero(usable[:most]))]
+    sample = Sample([table.slice(0, most)], [usable[:most]], targets)
+    columns = columns_of(reading.encoder, sample)
     findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
-    if target is not None:
-        n = min((len(values.numbers) for values in columns.values()), default=0)
-        findings += leaks(columns, target[:n], reading.task == "classification")
+    findings += leaks(columns, target_numbers(sample, reading.task), reading.task == "classification")
     nearly = nearly_numbers(reading.encoder)  # of which that is told instead
-    findings = [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
-    return [*doubts_of_target(reading), *findings]
+    return doubts + [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
 
 
 def nearly_numbers(encoder: Any) -> set[str]:
@@ -134,9 +139,9 @@ def shortened(findings: list[Finding]) -> list[Finding]:
 
 def doubts_of_target(reading: Reading) -> list[Finding]:
     """Findings about the target that make its task doubtful."""
-    guess = reading.guess
-    name = "" if reading.first is None else str(reading.encoder.target)
-    if guess is not None and guess.task == "regression" and (most := largest_count(reading.target)) is not None:
+    guess, (target,) = reading.guess, reading.first.targets
+    name = str(reading.encoder.target) if reading.first.tables else ""
+    if guess is not None and guess.task == "regression" and (most := largest_count(target)) is not None:
         remedy = "pass `loss='poisson'` if they are counts"
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
         remedy += others if guess.doubtful else ""
@@ -168,22 +173,12 @@ def largest_count(target: Any) -> int | None:
     return int(values.max()) if (values == np.round(values)).all() else None
 
 
-def first_values(reading: Reading) -> dict[str, Values]:
-    """The columns of the first rows of a table that can be used, by their names."""
-    if reading.first is None:
-        return {}
-    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
-    table = reading.first.slice(0, most)
-    return columns_of(reading.encoder, [table], reading.usable[: table.num_rows])
-
-
-def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
-    """The columns of an encoder that all tables have, by name, without texts and lists; ``usable`` (n,) masks rows to
-    keep."""
-    values = {}
+def columns_of(encoder: Any, sample: Sample) -> dict[str, Values]:
+    """The columns of an encoder in the usable rows, by name, without texts, lists, and those that a table lacks."""
+    values, usable = {}, np.concatenate([np.zeros(0, bool), *sample.usable])
     for column in encoder.columns:
-        arrays = arrays_of(encoder, tables, column.name)
-        column_values = values_of(column, arrays) if len(arrays) == len(tables) else None
+        arrays = arrays_of(encoder, sample.tables, column.name)
+        column_values = values_of(column, arrays) if len(arrays) == len(sample.tables) else None
         if column_values is not None:
             values[column.name] = column_values._replace(numbers=column_values.numbers[usable])
     return values
@@ -270,7 +265,7 @@ def likenesses(columns: dict[str, Values]) -> list[Finding]:
     return findings
 
 
-def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> list[Finding]:
+def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Finding]:
     """Columns that alone predict nearly all that there is to predict, which may give the target away.
 
     Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
@@ -282,26 +277,31 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
     >>> [finding.column for finding in findings]
     ['paid']
     """
+    if target is None or not columns or len(target) < FEWEST_ROWS:
+        return []
     n = len(target)
-    learned = np.arange(n) * BLOCKS // max(n, 1) % 2 == 0
-    none = _misses(None, target, is_classes, learned) if n >= FEWEST_ROWS else 0.0
+    learned = np.arange(n) * BLOCKS // n % 2 == 0
+
+    def misses(rows: np.ndarray, predict: Callable[..., np.ndarray], option: bool) -> float:
+        """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
+        halves = (learned, ~learned)
+        errors = [target[~half] - predict(rows[half], target[half], rows[~half], option) for half in halves]
+        return float(sum(np.count_nonzero(part) if is_classes else part @ part for part in errors))
+
+    by_column = _predicted_class if is_classes else _predicted_number
+    none = misses(np.zeros(n), by_column, False)
     if none == 0 or (is_classes and none < FEWEST_MISSES):
         return []
-    misses = {name: _misses(values, target, is_classes, learned) for name, values in columns.items()}
     most = LEAK * none + is_classes  # a row between the classes is predicted by chance
-    telling = {name: missed for name, missed in misses.items() if missed <= most}
-    others = [values for name, values in columns.items() if name not in telling]
-    without = min(_misses_of_tree(others, target, is_classes, learned), none) if telling and others else none
+    alone = {name: misses(values.numbers, by_column, values.are_codes) for name, values in columns.items()}
+    telling = {name: missed for name, missed in alone.items() if missed <= most}
+    others = [values.numbers for name, values in columns.items() if name not in telling]
+    without = none
+    if telling and others:
+        without = min(misses(np.column_stack(others).astype(np.float32), _predicted_by_tree, is_classes), none)
     known = "it may give the target away, unless it is known when predictions are made"
-    return [
-        Finding(
-            name,
-            LEAK_OF_TARGET,
-            f"{_leak_in_words(missed, without, none, n, is_classes)}: {known}",
-            ignore(name),
-        )
-        for name, missed in telling.items()
-    ]
+    words = {name: _leak_in_words(missed, without, none, n, is_classes) for name, missed in telling.items()}
+    return [Finding(name, LEAK_OF_TARGET, f"{word}: {known}", ignore(name)) for name, word in words.items()]
 
 
 def ignore(name: str) -> str:
@@ -317,32 +317,12 @@ def _leak_in_words(misses: float, without: float, none: float, n: int, is_classe
     return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 
 
-def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
-    """Wrong predictions, or squared errors, of each half of the rows by a tree that was grown on the other."""
+def _predicted_by_tree(here: np.ndarray, targets: np.ndarray, there: np.ndarray, is_classes: bool) -> np.ndarray:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    rows, total = np.column_stack([values.numbers for values in columns]).astype(np.float32), 0.0
-    for half in (learned, ~learned):
-        kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-        tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[half], target[half])
-        total += _size(target[~half] - tree.predict(rows[~half]), is_classes)
-    return total
-
-
-def _size(errors: np.ndarray, is_classes: bool) -> float:
-    return float(np.count_nonzero(errors) if is_classes else errors @ errors)
-
-
-def _misses(values: Values | None, target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
-    """Wrong predictions, or squared errors, of each half of the rows predicted by the other from one column or none."""
-    numbers = np.zeros(len(target)) if values is None else values.numbers
-    total = 0.0
-    for half in (learned, ~learned):
-        here, there = numbers[half], numbers[~half]
-        predict = _predicted_class if is_classes else _predicted_number
-        predicted = predict(here, target[half], there, values is not None and values.are_codes)
-        total += _size(target[~half] - predicted, is_classes)
-    return total
+    kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
+    predicted: np.ndarray = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(here, targets).predict(there)
+    return predicted
 
 
 def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
@@ -379,12 +359,12 @@ def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.where(values - ascending[below] < ascending[above] - values, below, above)
 
 
-def target_numbers(target: Any, task: str) -> np.ndarray | None:
-    """A target as numbers, for classes in the order of their first rows; None if it does not fit the task."""
-    if target is None:
+def target_numbers(sample: Sample, task: str) -> np.ndarray | None:
+    """The targets as numbers, for classes in the order of their first rows; None if they do not fit the task."""
+    if not sample.targets or sample.targets[0] is None:
         return None
+    target = pa.chunked_array(list(map(decoded, sample.targets))).combine_chunks()
     if task == "classification":
-        coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
-        return to_numpy(coded.indices, -1).astype(np.int64)
+        return to_numpy(target.dictionary_encode().indices, -1).astype(np.int64)
     is_numbers = pa.types.is_floating(target.type) or pa.types.is_integer(target.type)
     return to_numpy(target.cast(pa.float64()), math.nan) if is_numbers else None

@@ -31,10 +31,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Stop(Callback):
-    """Asks a training to end, from a handler of signals or another thread.
-
-    The thread that reads may wait for rows that never come. As long as its gate is held no row passes then, and what is
-    known of the rows before does not change.
+    """Asks a training to end, from a handler of signals or another thread; as long as its gate is held no row passes.
 
     >>> stop = Stop()
     >>> stop.ask(15)
@@ -65,22 +62,20 @@ class Stop(Callback):
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source, and then Stopped if the training is asked to end."""
         while True:
-            with self._gate:
-                self._check()
-                self._waits = True
+            self._set(waits=True)
             try:
                 chunk = next(chunks, None)
             finally:
-                with self._gate:
-                    self._waits = False
-                    self._check()
+                self._set(waits=False)
             if chunk is None:
                 return
             yield chunk
 
-    def _check(self) -> None:
-        if self.number:
-            raise Stopped
+    def _set(self, waits: bool) -> None:
+        with self._gate:
+            self._waits = waits and not self.number
+            if self.number:
+                raise Stopped
 
     @contextmanager
     def paused(self) -> Iterator[bool]:
@@ -92,13 +87,12 @@ class Stop(Callback):
     def on_signals(self) -> Iterator[None]:
         """Signals ask the training to end, from the main thread.
 
-        As long as there is nothing to learn they interrupt it at once, and a second Ctrl-C does so at any time. Signals
-        that are ignored, as of a command under ``nohup``, stay so.
+        As long as there is nothing to learn they interrupt it at once, and a second Ctrl-C does so at any time.
         """
-        before = {number: signal.getsignal(number) for number in SIGNALS}
+        is_main = threading.current_thread() is threading.main_thread()  # to which alone handlers are given
+        before = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+        # Signals that are ignored, as of a command under ``nohup``, stay so.
         kept = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
-        if threading.current_thread() is not threading.main_thread():  # to which alone handlers are given
-            kept = {}
         for number in kept:
             signal.signal(number, self._handle)
         try:

@@ -40,9 +40,8 @@ def task_of(target: Any) -> Guess:
     """The task that a target's values suggest.
 
     Strings and booleans are classes. So are at most two distinct numbers, and whole numbers that take few values, close
-    together and each of them often, unless their frequencies rise once and fall once as the values grow, up to a rare
-    one at an end: those of counts, grades and ages do, and those of codes of classes seldom do if there are many. Other
-    numbers make a regression.
+    together and each of them often, unless their frequencies rise once and fall once, as those of counts, grades and
+    ages do. Other numbers make a regression.
 
     >>> import pyarrow as pa
     >>> [task_of(pa.array(values)).task for values in ([1.0, 2.0] * 10, [1.5, 2.0, 2.5] * 10, ["a", "b"])]
@@ -92,41 +91,33 @@ def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
         return Guess("regression", f"{span} in {n} rows", 2 * k <= n)
     if np.ptp(values) > 3 * k:  # codes are counted; prices and ages in round numbers are not
         return Guess("regression", f"{span}, far apart", k <= 2 * MANY and not is_seldom)
-    shape, is_uneven = Shape.of(counts), counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
+    rises_and_falls, is_clear = shape_of(counts)
+    is_uneven = counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
     is_odd = bool(is_uneven or is_seldom or values[0] not in (0, 1))  # codes are counted from 0 or 1
     classes = Guess("classification", f"{span}, each of them often", k >= MANY and is_odd)
     has_rare_end = 10 * min(counts[0], counts[-1]) < counts.max()
-    if not shape.rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
+    if not rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
         return classes
     if k >= FEWEST_NUMBERS:
-        is_doubtful = k < MANY or not shape.is_clear
-        return Guess("regression", f"{span} whose frequencies rise and fall", is_doubtful)
+        return Guess("regression", f"{span} whose frequencies rise and fall", k < MANY or not is_clear)
     if k > 3 and values[0] == 0 and 10 * counts[-1] < counts.max():
         return Guess("regression", f"{span} that get rarer like counts", True)
     return classes._replace(doubtful=True)
 
 
-class Shape(NamedTuple):
-    """How frequencies change as values grow."""
+def shape_of(counts: np.ndarray) -> tuple[bool, bool]:
+    """Whether frequencies rise and fall once each as values grow, apart from chance, and whether that is clear.
 
-    rises_and_falls: bool  # once each, apart from chance and from little
-    is_clear: bool  # chance does not hide what they would change beyond that in a random order
+    The changes of their roots, which vary alike by chance, are compared with those in a random order.
 
-    @classmethod
-    def of(cls, counts: np.ndarray) -> Shape:
-        """How frequencies, in the order of the values, change beyond one rise and one fall, compared with a random
-        order.
-
-        Roots of frequencies are taken, which vary alike by chance.
-
-        >>> Shape.of(np.array([109, 65, 22, 3, 1])), Shape.of(np.array([50, 900, 170, 800, 10, 30, 700]))
-        (Shape(rises_and_falls=True, is_clear=True), Shape(rises_and_falls=False, is_clear=True))
-        """
-        roots = np.sqrt(counts)
-        k, most = len(roots), float(roots.max())
-        beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
-        at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
-        return cls(bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k))
+    >>> shape_of(np.array([109, 65, 22, 3, 1])), shape_of(np.array([50, 900, 170, 800, 10, 30, 700]))
+    ((True, True), (False, True))
+    """
+    roots = np.sqrt(counts)
+    k, most = len(roots), float(roots.max())
+    beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
+    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
+    return bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
 
 
 def labels_of(target: Any) -> Labels:
@@ -175,31 +166,24 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
     """
     if task == "regression":
         raise ModelError(OF_NUMBERS)
-    labels = [_typed_label(name, target.type) for name in names]
+    kind, labels = target.type, list[Any]()
+    for name in names:
+        try:
+            if pa.types.is_boolean(kind):
+                labels.append(BOOLEANS[name.lower()])
+            else:
+                is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+                labels.append(_label(float(name)) if is_number else name)
+        except (KeyError, ValueError):
+            holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
+            raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
     if len(set(labels)) < len(labels):
         raise ModelError(f"`classes={list(names)}`: name each label once")
     return sorted(labels)
 
 
-def _typed_label(name: str, kind: Any) -> Any:
-    """The label of a type that is written so."""
-    try:
-        if pa.types.is_boolean(kind):
-            return BOOLEANS[name.lower()]
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            number = float(name)
-            return int(number) if number.is_integer() else number
-    except (KeyError, ValueError):
-        holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
-        raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
-    return name
-
-
 def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
-    """The rows whose label is among the classes that ``bad`` names, or whose target the loss that it names can have.
-
-    Raises a DataError if there are others, and bad rows are not skipped.
-    """
+    """The rows whose label is among the classes that ``bad`` names, or whose target its loss can have."""
     if batch.target is None or not len(batch.weight) or not (bad.classes or has_rates(bad.loss)):
         return batch
     if bad.classes:
@@ -221,10 +205,7 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
 
 
 def with_rates(plan: Plan, batch: Batch) -> Batch:
-    """A batch, whose targets are as a model takes them, as a model of this plan learns them.
-
-    Of losses of counts with exposures these are rates, with weights that teach what counts would. Raises a DataError if
-    the distribution of the loss has no such target.
+    """A batch with rates in the place of targets, and their weights, where the plan's loss has exposures.
 
     >>> import numpy as np
     >>> from tunefree.core.rows import dense

@@ -92,16 +92,7 @@ def train(
     Interrupted
         If the training was asked to end.
     DataError, ModelError
-        If a row cannot be used, the target has one class only, or the checkpoint is of another plan, of data that have
-        changed, or a model that is complete.
-
-    Examples
-    --------
-    >>> from tunefree.stream.source import open_source
-    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
-    >>> trained = train(open_source(table), Plan(target="rich"))
-    >>> trained.model.classes, trained.progress.progressive[0].rows
-    (['no', 'yes'], 200)
+        If a row cannot be used, the target has one class only, or the checkpoint is of another plan or other data.
     """
     stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
@@ -159,34 +150,13 @@ def _end(trained: Trained, source: Source) -> None:
 
 
 def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
-    """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
+    """Let a model, which is changed, go on with further rows, as if they had followed those that it has learned.
 
-    New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
-    that one pass over all rows makes, if its first rows were enough to fix its view: 256 of a table, 1024 with kernels.
-    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these. A
-    checkpoint of a first pass goes on with the rows that follow its own, such as the rest of a stream, and ends to the
-    byte as if it had never been interrupted.
+    A single learner is then, to the byte, the one that one pass over all rows makes, if its first rows were enough to
+    fix its view. A pool grew generations where its pass had ended, and goes on from these. A checkpoint of a first pass
+    goes on with the rows that follow its own, and ends to the byte as if it had never been interrupted.
+    ``plan``: of :meth:`tunefree.model_files.plan.Plan.further`; further arguments are those of :func:`train`.
 
-    Parameters
-    ----------
-    trained : Trained
-        Its model and encoder are changed.
-    source : Source
-        Rows of the same kind, with the columns of the first rows; others may be missing or new.
-    plan : Plan, optional
-        Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read.
-        By default they are read as they come, and none is skipped.
-    *arguments, **options
-        Those of :func:`train` that follow the plan.
-
-    Raises
-    ------
-    DataError, ModelError
-        As in :func:`train`, and if the model is a checkpoint of rows in random order or of a further pass, or the rows
-        are of another kind.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": [20.0, 60.0] * 300, "rich": ["no", "yes"] * 300}
     >>> trained = train(open_source(table), Plan(target="rich", learner="scinol2"))
@@ -203,14 +173,11 @@ def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *argu
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
-    """Learn a batch of a pass that goes on; the model was :func:`continued`.
-
-    Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
-    """
+    """Learn a batch of a pass that goes on; the model was :func:`continued`."""
     trained.model.reserve(batch.n_features)
     step = learn(trained, batch)
     Notes().step(trained, step)
-    if trained.samples is not None:
+    if trained.samples is not None:  # so that the model does not depend on when somebody asks for changes
         rises.compare(trained)
     return step
 
@@ -242,10 +209,7 @@ class Notes(Callback):
             rises.follow(trained, step, self.origin)
 
     def _follow_targets(self, trained: Trained, step: Step) -> None:
-        """Note the order of targets and where rows of rare classes are.
-
-        Where classes have weights, sum their probabilities, too, with the weights that rows have without these.
-        """
+        """Note the order of targets, rows of rare classes, and probabilities of classes that have weights."""
         y, batch = step.learned.target, step.batch
         is_of_classes = trained.model.task == "classification"
         codes = trained.model.codes(y)[0] if is_of_classes else y
@@ -362,9 +326,15 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         trained = reader.checkpoints.load(source, plan)
         bad.tally = trained.progress.tally
     elif earlier is not None:
-        bad.tally = earlier.progress.tally
+        bad.tally, row = earlier.progress.tally, earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
-        trained, reader.begun = _further(earlier, source, plan, bad)
+        encoder = source.known or earlier.encoder
+        if row or source.known is not None:  # the rest of a stream is read as its beginning was
+            chunks = chunks_of(source, encoder, bad, Position(row=row))
+        else:
+            encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+        trained = replace(earlier, encoder=encoder)
+        reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
         if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
@@ -373,16 +343,6 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     return trained
-
-
-def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
-    """A model that goes on, and the batches to learn; the rest of a stream is read as its beginning was."""
-    encoder = source.known or earlier.encoder
-    if earlier.progress.position.row or source.known is not None:
-        chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))
-    else:
-        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    return replace(earlier, encoder=encoder), encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
 
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:

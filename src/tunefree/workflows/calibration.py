@@ -192,7 +192,7 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     >>> rarest.label, rarest.rows, rarest.ratio, rarest.error, rarest.is_predicted, len(rarest.tenths)
     ('yes', 50, 1.0, 0.0, False, 1)
     """
-    if scored.scores is None or scored.codes is None or scored.chosen is None:
+    if scored.scores is None:
         return []
     used = (scored.codes < scored.n_classes) & (scored.weight > 0.0)
     codes, weight, scores = scored.codes[used], scored.weight[used], scored.scores[used]

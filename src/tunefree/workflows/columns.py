@@ -17,7 +17,7 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import is_plain_number
 from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
-from tunefree.training.reading import Reading, begin
+from tunefree.training.reading import Reading, Sample, begin
 from tunefree.training.roles import Finding
 from tunefree.training.targets import rows_with_usable_targets, target_of, task_of
 from tunefree.workflows.findings import doubts_of_columns
@@ -164,79 +164,61 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     is_labelled = plan.target is not None
     bad = BadRows(True, True, classes=plan.classes, target=plan.target, names_columns=True)
     reading = begin(source, plan, bad, is_labelled)
-    sample = _sample_of(source, reading, plan)
-    if sample is None:
-        sample = Sample([reading.first], reading.usable, [reading.target], SEEN_FIRST, _unusable(bad))
+    spread = _sample_of(source, reading, plan)
+    sample, where, problems = (reading.first, SEEN_FIRST, _unusable(bad)) if spread is None else spread
     known = {column.name: column for column in reading.encoder.columns}
-    views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
+    views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.tables[0].schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
     further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
-    notes = [*map(str, doubts_of_columns(reading.encoder)), *sample.problems]
-    return ColumnsView(source.name, sample.rows, sample.where, task, why, views, first + further, notes)
+    notes = [*map(str, doubts_of_columns(reading.encoder)), *problems]
+    return ColumnsView(source.name, sample.n_rows, where, task, why, views, first + further, notes)
 
 
-class Sample(NamedTuple):
-    """Rows from places all over a source."""
+def _sample_of(source: Source, reading: Reading, plan: Plan) -> tuple[Sample, str, list[str]] | None:
+    """All rows of a short source, or rows from places all over a long one; None if it can be read only once.
 
-    tables: list[Any]  # pyarrow.RecordBatch: as they were read
-    usable: np.ndarray  # (n,) bool: those that can be used
-    targets: list[Any]  # pyarrow.Array: of these, or None
-    where: str
-    problems: list[str]
-
-    @property
-    def rows(self) -> int:
-        """How many were read."""
-        return sum(table.num_rows for table in self.tables)
-
-
-def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
-    """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
+    Then, in words, which rows these are, and what would stop a training.
+    """
     places, bad = source.places(PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
     bad.names_columns = True
     if not places:
         return None
-    most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // len(reading.first.schema), roles.FEWEST_ROWS * PLACES))
-    read, is_whole, problems = _read(source, reading, plan, bad, places[0], most, PLACES)
+    n_columns = len(reading.first.tables[0].schema)
+    most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
+    how = {"types": reading.encoder.types(), "na_values": reading.encoder.na_values, "ignored": plan.ignore}
+    problems: list[str] = []
+
+    def read(sample: Sample, place: Position, n_rows: int, n_chunks: int) -> bool:
+        """Add so many rows from a place on to a sample; whether these are all that there are."""
+        try:
+            for number, chunk in enumerate(source.chunks(place, bad, **how)):
+                if n_rows <= 0 or number == n_chunks:
+                    return False
+                numbers, n = row_numbers(chunk)[:n_rows], chunk.data.num_rows
+                chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, n_rows), numbers))
+                batch = reading.encoder.encode(chunk, False, bad, reading.encoder.target is not None)
+                batch = rows_with_usable_targets(batch, bad)
+                sample.tables.append(chunk.data)
+                sample.usable.append(np.isin(numbers, batch.numbers))
+                sample.targets.append(batch.target)
+                if batch.target is not None:
+                    target_of(reading.task, batch)  # which has an error for what a training cannot learn
+                n_rows -= n
+        except DataError as error:
+            problems.append(f"a training would stop: {error}")
+        return n_rows >= 0 and not problems
+
+    sample = Sample([], [], [])
+    is_whole = read(sample, places[0], most, PLACES)
     if not is_whole and not problems and len(places) > 1:
-        bad.tally = Tally()
-        parts = [_read(source, reading, plan, bad, place, most // PLACES, 1) for place in places]
-        read, problems = [rows for part in parts for rows in part[0]], [text for part in parts for text in part[2]][:1]
-    n = f"{sum(table.num_rows for table, _, _ in read):,}"
-    where = f"all {n} rows" if is_whole else f"{n} rows from {len(places)} places"
-    where = where if is_whole or (len(places) > 1 and not problems) else f"the first {n} rows"
-    usable = np.concatenate([np.zeros(0, bool), *(usable for _, usable, _ in read)])
-    tables, targets = [table for table, _, _ in read], [target for _, _, target in read]
-    return Sample(tables, usable, targets, where, problems + _unusable(bad))
-
-
-def _read(
-    source: Source, reading: Reading, plan: Plan, bad: BadRows, place: Position, rows: int, chunks: int
-) -> tuple[list[tuple[Any, np.ndarray, Any]], bool, list[str]]:
-    """So many rows from a place on, as they were read, which of them can be used, and their targets.
-
-    Then whether these are all that there are, and what would stop a training.
-    """
-    encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
-    try:
-        how = {"types": encoder.types(), "na_values": encoder.na_values, "ignored": plan.ignore}
-        for number, chunk in enumerate(source.chunks(place, bad, **how)):
-            if rows == 0 or number == chunks:
-                return read, False, []
-            numbers, is_cut = row_numbers(chunk)[:rows], chunk.data.num_rows > rows
-            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, rows), numbers))
-            batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
-            read.append((chunk.data, np.isin(numbers, batch.numbers), batch.target))
-            if encoder.target is not None:
-                target_of(reading.task, batch)  # which has an error for what a training cannot learn
-            rows -= chunk.data.num_rows
-            if is_cut:
-                return read, False, []
-    except DataError as error:
-        return read, False, [f"a training would stop: {error}"]
-    return read, True, []
+        sample, bad.tally = Sample([], [], []), Tally()
+        for place in places:
+            read(sample, place, most // PLACES, 1)
+    is_spread, n = len(places) > 1 and not problems, f"{sample.n_rows:,}"
+    spread = f"{n} rows from {len(places)} places" if is_spread else f"the first {n} rows"
+    return sample, f"all {n} rows" if is_whole else spread, problems[:1] + _unusable(bad)
 
 
 def _unusable(bad: BadRows) -> list[str]:
@@ -266,7 +248,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     shown = list(dict.fromkeys(_as_written(value) for value in values))
     if why == KINDS["category"].why and shown and all(map(is_plain_number, shown)):  # of a table with types
         why = "digits, stored as strings or categories"
-    missing = 1.0 - len(values) / max(sample.rows, 1)
+    missing = 1.0 - len(values) / max(sample.n_rows, 1)
     range = _range_of(column, read, values)
     return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
 
@@ -319,16 +301,13 @@ def _as_written(value: Any) -> str:
 
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
     """Findings from the sample beyond the first rows: leaks, another task, columns of one value, copies."""
-    columns = roles.columns_of(reading.encoder, sample.tables, sample.usable)
-    findings = roles.likenesses(columns) if sample.usable.any() else []
-    if reading.target is None or not sample.usable.any():
-        return findings
-    target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
-    numbers = roles.target_numbers(target, reading.task)
-    if numbers is not None:
-        leaks = roles.leaks(columns, numbers, reading.task == "classification")
-        findings = [finding for finding in leaks if finding.column not in leaking] + findings
-    if reading.guess and (other := task_of(target)).task != reading.task:
+    if not any(usable.any() for usable in sample.usable):
+        return []
+    columns = roles.columns_of(reading.encoder, sample)
+    leaks = roles.leaks(columns, roles.target_numbers(sample, reading.task), reading.task == "classification")
+    findings = [finding for finding in leaks if finding.column not in leaking] + roles.likenesses(columns)
+    targets = pa.chunked_array(list(map(decoded, sample.targets))).combine_chunks() if reading.guess else None
+    if reading.guess and (other := task_of(targets)).task != reading.task:
         evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
         findings.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))

@@ -39,25 +39,16 @@ class Costs(NamedTuple):
         >>> Costs.parsed("fp=1,fn=5").threshold
         0.16666666666666666
         """
-        usage = "write both costs, of a false alarm and of a miss, such as fp=1,fn=5"
-        costs: dict[str, float] = {}
-        for part in text.split(","):
-            name, _, number = (piece.strip() for piece in part.partition("="))
-            if name not in cls._fields:
-                raise ModelError(f"`cost`: there is no {name!r}; {usage}")
-            if name in costs:
-                raise ModelError(f"`cost`: {name} is said twice; {usage}")
-            try:
-                costs[name] = float(number)
-            except ValueError:
-                raise ModelError(f"`cost`: {name}={number!r} is no number; {usage}") from None
-        for name in cls._fields:
-            if name not in costs:
-                raise ModelError(f"`cost`: {name} is missing; {usage}")
-            if not 0.0 < costs[name] < math.inf:
-                why = "a mistake that costs nothing leaves nothing to decide"
-                raise ModelError(f"`cost`: {name}={costs[name]:g} must be a number above 0: {why}")
-        return cls(**costs)
+        parts = [part.partition("=") for part in text.split(",")]
+        numbers = {name.strip(): number for name, _, number in parts}
+        try:
+            costs = cls(float(numbers["fp"]), float(numbers["fn"]))
+        except (KeyError, ValueError):
+            costs = cls(math.nan, math.nan)
+        if len(parts) != 2 or not all(0.0 < cost < math.inf for cost in costs):
+            usage = "write both costs, of a false alarm and of a miss, as numbers above 0, such as fp=1,fn=5"
+            raise ModelError(f"`cost`: {text!r} is not understood; {usage}")
+        return costs
 
     @property
     def threshold(self) -> float:
@@ -169,7 +160,6 @@ def decisions(
     k = _place_of(label, labels, scored.codes is not None)
     if threshold is not None and not 0.0 < threshold < 1.0:
         raise ModelError(f"`threshold` must lie between 0 and 1, not {threshold:g}")
-    assert scored.codes is not None
     if scored.scores is None:
         raise ModelError("the rows have too many probabilities to be kept; decide on fewer rows")
     scores, counts = scored.scores, scored.weight > 0.0

@@ -58,18 +58,16 @@ class Evaluation(NamedTuple):
     @property
     def calibration(self) -> Calibration:
         """How far probabilities are from shares of rows; no distance for numbers."""
-        probability, is_right = self.scored.probability, self.scored.is_right
-        if probability is None or is_right is None:
+        scored = self.scored
+        if scored.probability is None:
             return Calibration(0.0, 0.0)
-        return calibration(probability, is_right, self.scored.weight)
+        return calibration(scored.probability, scored.is_right, scored.weight)
 
     @property
     def lift(self) -> list[Decile]:
         """What was predicted and what happened, by decile of the predicted rate; none but of counts."""
-        exposure, targets, predictions = self.scored.exposure, self.scored.targets, self.scored.predictions
-        if exposure is None or targets is None or predictions is None:
-            return []
-        return lift(exposure, targets, predictions)
+        scored = self.scored
+        return [] if scored.exposure is None else lift(scored.exposure, scored.targets, scored.predictions)
 
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
@@ -209,12 +207,8 @@ def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
     first, second = tested.scored, other.scored
     if first.exposure is None or second.exposure is None:
         raise ModelError(f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}")
-    assert first.targets is not None
-    assert second.targets is not None
     if not (np.array_equal(first.exposure, second.exposure) and np.array_equal(first.targets, second.targets)):
         raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
-    assert first.predictions is not None
-    assert second.predictions is not None
     return double_lift(first.exposure, first.targets, first.predictions, second.predictions)
 
 

@@ -64,8 +64,6 @@ TENTH = 10
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 MOSTLY_MISSING = 0.5
 GAPS, DRIFT = "mostly missing", "drift"
-
-
 DRIFTS = (
     "drifts along the stream: the distributions of early and of late rows differ by {distance:.3f}, and by at"
     " most {bound:.3f} where the order has no meaning (a test of level {level:g} for all columns together)"
@@ -254,11 +252,9 @@ class KeptRows:
             self._first = matrix
             self._last = growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
         keys = [(place, key) for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]) if not is_bundle(key)]
-        self._places = [(place, key, self._part_of(key)) for place, key in keys]
-
-    def _part_of(self, key: int) -> int:
-        """The part that a feature, or a code, is of; -1 of codes of a number, which only say where it is missing."""
-        return int(self.layout.feature_parts[key] if key > 0 else self.layout.code_source(-1 - key)[1])
+        layout = self.layout  # the parts of features and codes are -1 of codes of a number, where it is missing
+        parts = [int(layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1]) for _, key in keys]
+        self._places = [(place, key, part) for (place, key), part in zip(keys, parts, strict=True)]
 
     @property
     def n_compared(self) -> int:
@@ -363,11 +359,9 @@ def _constants(trained: Trained, sample: KeptRows) -> list[str]:
 
 
 def drifts(sample: KeptRows) -> list[Finding]:
-    """Parts of columns whose values in early and in late rows differ, the largest difference first.
+    """Parts of columns whose values in early and late rows differ, by :mod:`tunefree.stream.profile`, the most first.
 
-    The distance of two samples is the largest difference of their empirical distribution functions, of categories in
-    the order of their names. If rows are exchangeable, no column is beyond
-    :func:`tunefree.stream.profile.most_by_chance` with a probability of 1 - LEVEL (Dvoretzky, Kiefer, Wolfowitz).
+    If rows are exchangeable, there is none with a probability of 1 - LEVEL.
     """
     if sample.n_compared < FEWEST:
         return []

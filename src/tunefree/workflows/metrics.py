@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,8 @@ class Scored:
     """Rows with known targets as a model predicts them; metrics are functions of their weights.
 
     ``means``: what a row adds to metrics that are means; NaN where it has none.
+    The arrays that follow are None where they do not apply.
+
     ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
     never seen in training.
     ``scores`` (n, C): probabilities of the classes, or of the second of two.
@@ -78,17 +80,17 @@ class Scored:
 
     weight: np.ndarray
     means: dict[str, np.ndarray]
-    codes: np.ndarray | None = None
-    chosen: np.ndarray | None = None
-    scores: np.ndarray | None = None
-    targets: np.ndarray | None = None
-    predictions: np.ndarray | None = None
+    codes: Any = None
+    chosen: Any = None
+    scores: Any = None
+    targets: Any = None
+    predictions: Any = None
     n_classes: int = 0
     power: float | None = None
-    exposure: np.ndarray | None = None
-    probability: np.ndarray | None = None
-    is_right: np.ndarray | None = None
-    groups: np.ndarray | None = None
+    exposure: Any = None
+    probability: Any = None
+    is_right: Any = None
+    groups: Any = None
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
@@ -99,7 +101,7 @@ class Scored:
     @cached_property
     def rankings(self) -> list[Ranking]:
         """The rows of known classes, ranked by the probability of each class."""
-        if self.scores is None or self.codes is None:
+        if self.scores is None:
             return []
         first = 1 if self.scores.shape[1] == 1 else 0
         return [Ranking(scores, self.codes == first + k) for k, scores in enumerate(self.scores.T)]
@@ -120,21 +122,21 @@ class Scored:
 
     def _number_metrics(self, weight: np.ndarray) -> dict[str, float]:
         """Metrics of squared errors, which are taken in a unit so that none overflows."""
-        errors, targets = self.means["mean_absolute_error"], np.asarray(self.targets)
+        errors, targets = self.means["mean_absolute_error"], self.targets
         unit = max(_unit(errors), _unit(targets))
         squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.power is None or self.exposure is None:
+        if self.power is None:
             return metrics
-        predicted, losses = np.asarray(self.predictions), self.means["loss"]
-        return metrics | count_metrics(self.power, self.exposure, targets, predicted, weight, losses)
+        losses = self.means["loss"]
+        return metrics | count_metrics(self.power, self.exposure, targets, self.predictions, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
         n = self.n_classes
-        cells = np.asarray(self.codes, np.int64) * n + np.asarray(self.chosen, np.int64)
+        cells = self.codes.astype(np.int64) * n + self.chosen
         return np.bincount(cells, weight, (n + 1) * n).reshape(n + 1, n)
 
 

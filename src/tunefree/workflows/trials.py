@@ -19,16 +19,14 @@ from threadpoolctl import threadpool_limits
 
 from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import dense
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import BadRows, Batch, row_numbers
+from tunefree.stream.batch import BadRows, followed
 from tunefree.stream.columns import decoded
-from tunefree.stream.encoder import Converted
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of
+from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of, without_features
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
@@ -95,30 +93,18 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
         encoder, chunks = blank_encoder(source, plan, bad)
     else:
         encoder, chunks = in_its_notation(source, known.encoder, bad)
-    batches = [_usable(encoder.convert(chunk, True, bad, True), bad) for chunk in chunks]
+    batches = [rows_with_usable_targets(without_features(encoder, chunk, True, bad, True), bad) for chunk in chunks]
     batches = [batch for batch in batches if len(batch.weight)]
     if not batches:
         raise no_rows(source)
-    tables = [pa.Table.from_batches([batch.columns.replace_schema_metadata(None)]) for batch in batches]
-    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
-    weight, numbers = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("weight", "numbers"))
-    target = pa.chunked_array([decoded(batch.target) for batch in batches]).combine_chunks()
-    exposures = [batch.exposure for batch in batches if batch.exposure is not None]
-    exposure = np.concatenate(exposures) if exposures else None
-    whole = Batch(batches[0].rows, target, weight, numbers, file=source.name, exposure=exposure)
+    whole = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
+    table = pa.Table.from_batches([whole.columns])
     if known is None:
         task = problem_of(plan, whole, bad)[0]
     else:
         task = known.task if isinstance(known, Data) else known.model.task
     whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
     return Data(source, table, encoder, plan, task, whole.target, whole.weight)
-
-
-def _usable(rows: Converted, bad: BadRows) -> Batch:
-    """The rows of a chunk that can be used, without features."""
-    nothing, chunk = dense(np.empty((len(rows.weight), 0))), rows.chunk
-    batch = Batch(nothing, rows.target, rows.weight, row_numbers(chunk), None, chunk.file, columns=chunk.data)
-    return rows_with_usable_targets(batch._replace(exposure=rows.exposure), bad)
 
 
 def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None = None) -> Truth:
