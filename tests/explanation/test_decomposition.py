@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tests.explanation.models import assert_adds_up, features, rows_of, trained
+from tunefree import TuneFreeRegressor
 from tunefree.core.rows import dense, sparse
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import LaterRows, importance
+from tunefree.explanation.importance import NewRows, importance
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
@@ -134,13 +135,13 @@ def test_single_learners_are_sums_over_columns(learner, view):
         assert_adds_up(Decomposition(model, layout(4), rows), dense(X[:50]))
 
 
-def test_rows_that_count_come_after_the_trees():
-    pool = trained("rich").model.pool
-    later = LaterRows.of(pool)
-    kept = pool.members.growth.whole.kept()
-    assert later.learned == 1024
-    np.testing.assert_array_equal(later.targets, kept["targets"][1024:])
-    np.testing.assert_array_equal(later.matrix, kept["columns"][1024:])
+def test_later_rows_count_where_there_are_many():
+    X = numbers(6400, 2)
+    pool = TuneFreeRegressor().fit(X, X[:, 0]).trained_.model.pool
+    new, kept = NewRows.of(pool), pool.members.growth.whole.kept()
+    assert new.learned == 4096 and len(new.parts) == 1 and len(new.targets) == 2304
+    np.testing.assert_array_equal(new.targets, kept["targets"][4096:])
+    np.testing.assert_array_equal(new.matrix, kept["columns"][4096:])
 
 
 def test_importance_of_a_class_is_that_of_its_loss():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.explanation.importance import LaterRows
+from tunefree.explanation.importance import NewRows
 from tunefree.generations import trees
 
 
@@ -20,40 +20,54 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
     X, y = rows(700)
     estimator = TuneFreeRegressor() if kind == "numbers" else TuneFreeClassifier()
     estimator.fit(X, y if kind == "numbers" else np.digitize(y, [-1.0, 1.0]))
-    later = LaterRows.of(estimator.trained_.model.pool)
-    members, mixture, nothing = later.pool.members, later.pool.context.mixture, np.zeros(len(later.targets))
+    new = NewRows.of(estimator.trained_.model.pool)
+    members, mixture = new.pool.members, new.pool.context.mixture
+    assert len(new.parts) == 3 and sorted(np.concatenate([part.rows for part in new.parts])) == list(range(700))
 
     def losses(matrix):
         predictions = members.asleep(len(matrix))
-        members._follow(later.generations, matrix, nothing, nothing, predictions)
-        return members.losses(mixture.mean(predictions, True)[:, None], later.targets)[:, 0]
+        for part in new.parts:
+            nothing, written = np.zeros(len(part.rows)), members.asleep(len(part.rows))
+            as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
+            members._follow(as_born, matrix[part.rows], nothing, nothing, written)
+            predictions[part.rows] = written
+        return members.losses(mixture.mean(predictions, True)[:, None], new.targets)[:, 0]
 
     expected, repeats = [], 8
     for place in range(4):
-        draws, risen = np.random.default_rng(later.learned), 0.0
+        draws, risen = np.random.default_rng(new.learned), 0.0
         for _ in range(repeats):
-            matrix = later.matrix.copy()
-            matrix[:, place] = matrix[draws.permutation(len(matrix)), place]
-            risen += np.average(losses(matrix) - losses(later.matrix), weights=later.weights) / repeats
+            matrix = new.matrix.copy()
+            matrix[:, place] = matrix[new.order(draws), place]
+            risen += np.average(losses(matrix) - losses(new.matrix), weights=new.weights) / repeats
         expected.append(risen)
-    found = [mean for mean, _ in later.rises([np.array([place]) for place in range(4)])]
+    found = [mean for mean, _ in new.rises([np.array([place]) for place in range(4)])]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_rows_are_coded_once_for_all_columns(monkeypatch):
     """Coding 700 columns anew for each of them took nine tenths of the time."""
     X, y = rows(600)
-    later = LaterRows.of(TuneFreeRegressor().fit(X, y).trained_.model.pool)
+    new = NewRows.of(TuneFreeRegressor().fit(X, y).trained_.model.pool)
     coded, codes_of = [], trees.codes_of
     monkeypatch.setattr(trees, "codes_of", lambda bins, columns: coded.append(0) or codes_of(bins, columns))
-    assert len(list(later.rises([np.array([place]) for place in range(4)]))) == 4
-    assert len(coded) == sum(kind != "linear" for _, kind, _, _ in later.generations)
+    assert len(list(new.rises([np.array([place]) for place in range(4)]))) == 4
+    assert len(coded) == sum(kind != "linear" for part in new.parts for _, kind, _, _ in part.generations)
 
 
 def test_a_column_that_comes_late_has_an_importance():
-    """The previous generations were grown before it came, the newest ones know it."""
+    """It is missing in most of the rows that judge, so it matters less than its weight tells."""
     X, y = rows(1500)
     model = TuneFreeRegressor().partial_fit(X[["a", "b", "c"]][:900], y[:900])
     model.partial_fit(X[900:], y[900:])
     of_a, *others, of_d = model.feature_importances_
-    assert of_d > 2.0 * of_a > 0.0 and max(others) < 0.05
+    assert of_d > of_a > 0.0 and max(others) < 0.05
+
+
+def test_rows_of_a_group_judge_no_trees_that_know_it():
+    X, y = rows(600)
+    pool = TuneFreeRegressor().fit(X, y, groups=np.arange(600) // 20).trained_.model.pool
+    parts, digests = NewRows.of(pool).parts, pool.members.growth.whole.kept()["digests"]
+    unknown = [~generation.knows(digests) for part in parts for *_, generation in part.generations[:1]]
+    assert np.sum(unknown, axis=0).tolist() == [1] * 600
+    assert [np.count_nonzero(one) for one in unknown] == [len(part.rows) for part in parts]

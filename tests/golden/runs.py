@@ -27,6 +27,7 @@ import tunefree
 from tests.golden.data import TABLES, Data, sparse_rows
 from tunefree.core.parameters import option
 
+os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the date of reports
 NEVER = 300  # seconds, after which another process is taken for dead
 HIDDEN = ("seconds", "bytes", "processors", "MiB", "rows/s", "compiling code")  # words of lines that machines decide
 NO_TEXT = re.compile(r"(?s)<(style|script|svg)\b.*?</\1>|<[^>]*>")  # of a page

@@ -16,7 +16,7 @@ from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
-from tunefree.report.formats import digits
+from tunefree.report.formats import FIGURES, TWO
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
 from tunefree.stream.batch import Tally
@@ -109,7 +109,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
         measure = Measure(result[name], *result["intervals"][name])
         assert f"{format_of(name)(measure)} {format_of(name).interval(measure)}" in read.text
-    assert f"calibration error {result['calibration_error']:.6g}" in read.text
+    assert f"calibration error {FIGURES(result['calibration_error'])}" in read.text
     for row in result["confusion"]:
         counts = row["class"], *(f"{row[f'predicted_{label}']:,.0f}" for label in ("no", "yes"))
         assert " ".join(counts) in read.text
@@ -118,9 +118,9 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     assert f"progressive error {100 * known['progressive_error']:.2f} %" in read.text
     assert f"rows learned {known['rows']:,}" in read.text
     for own in known["terms"]:
-        assert f"{own['column']} {own['importance']:.4g}" in read.text
+        assert f"{own['column']} {FIGURES(own['importance'])}" in read.text
     for own in known["members"]:
-        loss = f"{digits(4)(own['loss'])} {digits(2)(own['standard_error'])}"
+        loss = f"{FIGURES(own['loss'])} {TWO(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
     assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
     assert f"earlier ones {known['known_rows']:,} of" in read.text
@@ -128,12 +128,42 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
         assert f"{kind} trees {Settings(**known[f'{kind}_trees']).in_words()}" in read.text
     proved = json.loads(run("certify", model, "--json")[1])
     for row in proved["lower_bounds"]:
-        assert f"{row['radius']:g} {row['bound']:.6g}" in read.text
-    assert f"theorem of mixing: mean loss at most {proved['mixing']['loss_at_most']:.6g}" in read.text
+        assert f"{row['radius']:g} {FIGURES(row['bound'])}" in read.text
+    assert f"theorem of mixing: mean loss at most {FIGURES(proved['mixing']['loss_at_most'])}" in read.text
     assert f"at most {100 * proved['risk']['error']:.2f} %" in read.text
     printed = run("certify", model)[1] + run("inspect", model, "--top", "20")[1]
     missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
     assert not missing
+
+
+def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run, monkeypatch):
+    model, read = written
+    assert re.search(
+        r"Predicts rich = yes with [\d.]+ % error; constant [\d.]+ %; 95 % interval of the diff", read.text
+    )
+    assert "Judged on new.csv. Report of " in read.text
+    titles = [
+        ("performance", "How well it predicts"),
+        ("beside", "Beside others"),
+        ("decisions", "What decisions hit, miss and cost"),
+        ("terms", "What matters"),
+        ("unsure", "Where it is unsure"),
+        ("suspicions", "What looks wrong with the data"),
+        ("members", "Who learned"),
+        ("guarantees", "What is guaranteed"),
+        ("learned", "Rows and columns"),
+        ("reproduce", "How to reproduce it"),
+    ]
+    assert [own["id"] for own in read.all("section")] == [name for name, _ in titles]
+    page = (folder / "people.html").read_text()
+    assert re.search(r'id="members-h">Who learned</h2>\s*<details><summary>\d+ members with their weights', page)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    output = folder / "beside.html"
+    status, _, errors = run("report", model, folder / "new.csv", "--train", folder / "people.csv", "-o", output)
+    assert status == 0, errors
+    beside = check_page(output.read_text()).text
+    assert re.search(r"error; logistic regression [\d.]+ %", beside) and "Report of 1 January 1970" in beside
+    assert run("report", model, "--train", folder / "people.csv", "-o", output)[0] == 2
 
 
 def test_a_report_says_how_to_make_the_model_again(written, folder, run):

@@ -77,8 +77,8 @@ class CurveDisplay:
             The class whose log-odds are drawn. By default the second of two classes; of more classes all, but at most
             six.
         max_curves : int, default 9
-            How many columns are drawn if ``features`` is None. Those whose importance is less than a hundredth of the
-            strongest one's are left out.
+            How many columns are drawn if ``features`` is None. Those that do not matter beyond noise, or less than a
+            hundredth of the strongest one, are left out.
         ax : matplotlib axes, optional
             Its place is filled with the panels. Default: a new figure.
 
@@ -153,8 +153,7 @@ class CurveDisplay:
             legend.get_title().set_ha("left")
         else:
             figure.suptitle(title, x=0.01, ha="left", size=9)
-        text = f"{self.picture.note} Grey: density of the rows."
-        note = textwrap.fill(escaped(text), int(CHARACTERS * self.inches[0]))
+        note = textwrap.fill(escaped(self.picture.note), int(CHARACTERS * self.inches[0]))
         figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color=DARK)
 
 

@@ -137,8 +137,8 @@ class Explaining:
         """How much each column contributes to predictions, (n_features_in_,); they add up to 1.
 
         How much larger the mean loss is where the column is permuted, or 0 if it is not larger, divided by the sum: on
-        rows that came after the previous generations of trees were grown. Trees predict the rows that they were grown
-        on better by columns without use, too; these later rows they do not. A single linear learner keeps no rows: it
+        rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
+        use, too; these rows they do not. A single linear learner keeps no rows: it
         has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
         units of the columns.
         """

@@ -7,6 +7,8 @@ approximation, 2001; the curves of single rows: Goldstein, Kapelner, Bleich, Pit
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +18,9 @@ from tunefree.core.errors import ModelError, nearest
 from tunefree.core.registry import names_in
 from tunefree.core.rows import Block, n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition, output_of
-from tunefree.explanation.importance import importance
+from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.members import evenly_spaced
-from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout
+from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 
 FINENESS = 24  # numbers of a curve
 MOST_ROWS = 100  # in which a column takes all values
@@ -28,7 +30,11 @@ FEW = 12  # different numbers that are drawn one by one
 CUT = 0.005  # part of the rows on each side that may lie beyond what is drawn
 MOST_BARS = 12  # codes of a part
 MOST_CLASSES = 6  # whose curves are drawn
+SMALL = 0.2  # importance of a part of a column, as a part of its largest one's, below which it is not drawn
 LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
+MONTHS = "January February March April May June July August September October November December"
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+CALENDAR = {"month": MONTHS.split(), "weekday": WEEKDAYS.split()}
 
 
 class Axis(NamedTuple):
@@ -40,6 +46,7 @@ class Axis(NamedTuple):
     shares: np.ndarray  # (v,) part of the rows that have each code; empty for numbers
     column: int  # place among the numbers or the columns of codes of a table
     sample: np.ndarray  # (r,) of the rows of the reference: numbers, NaN where missing; empty for codes
+    is_ordered: bool = False  # whether codes have an order of their own: that of labels
     linear_up_to: float = 0.0  # size from which on numbers are drawn on a logarithmic scale; 0 if on a linear one
     missing: tuple[int, int] | None = None  # the column of codes and the code of a missing number, if any is
 
@@ -76,26 +83,31 @@ def picture(
     target: Any = None,
     max_curves: int = 9,
     name: str | None = None,
+    ranked: Importance | None = None,
 ) -> Picture:
     """The curves of a model to draw.
 
-    ``features``: names or numbers (from 0) of columns; by default those that matter most.
+    ``features``: names or numbers (from 0) of columns; by default those that matter most, and beyond noise.
     ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
     most six: those that the model predicts most often.
     ``max_curves``: how many curves there are by default.
+    ``ranked``: the columns by importance, where they are known.
     Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
     """
     outputs, labels, sign = _classes(decomposition, target)
-    ranked = importance(decomposition, outputs[0] if target is not None else None)
+    ranked = ranked or importance(decomposition, outputs[0] if target is not None else None)
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
-        # A column may be as important as what it has with the noise.
-        may_matter = ranked.sizes + ranked.noise >= LEAST * max(ranked.sizes, default=0.0)
-        axes = _axes(decomposition, ranked.terms[may_matter].tolist())[:max_curves]
+        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= LEAST * max(ranked.sizes, default=0.0))
+        axes = _parts_that_matter(decomposition, ranked, _axes(decomposition, ranked.terms[does_matter].tolist()))
+        axes = axes[:max_curves]
     else:
         axes = [_named(decomposition, wanted) for wanted in names_in(features)]
     if not axes:
-        raise ModelError("no column of the model can be drawn: those of words and of hashed features cannot")
+        raise ModelError(
+            "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
+            " words or hashed features, which cannot be drawn"
+        )
     rows = decomposition.reference_rows
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
 
@@ -116,7 +128,7 @@ def picture(
     if decomposition.model.task == "classification":
         margin = "log-odds" if decomposition.model.loss_is_log_loss else "margin"
     curves = [curve(part, axis) for part, axis in axes]
-    note = _note(n_rows(rows), ranked.learned is not None)
+    note = _note(n_rows(rows), ranked.judges is not None)
     return Picture(curves, labels, margin, _goal(margin, labels, name), note)
 
 
@@ -155,6 +167,29 @@ def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axi
     return [(part, axis) for part, axis in axes if axis is not None]
 
 
+def _parts_that_matter(
+    decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
+) -> list[tuple[int, Axis]]:
+    """Of columns with several parts, as those of dates, the parts that matter most; other columns whole.
+
+    Parts of a date hang together: where one is permuted alone, no row can be so, and the loss rises without its use.
+    """
+    layout, new = decomposition.layout, ranked.judges
+    part_columns = [layout.parts[part].column for part, _ in axes]
+    if new is None or len(set(part_columns)) == len(axes):
+        return axes
+    keys = new.pool.members.growth.columns.keys
+    part_of = np.array([layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1] for key in keys])
+    sizes = [size for size, _ in new.rises([np.flatnonzero(part_of == part) for part, _ in axes])]
+    largest = {
+        column: max(size for size, other in zip(sizes, part_columns, strict=True) if other == column)
+        for column in part_columns
+    }
+    return [
+        axis for axis, size, column in zip(axes, sizes, part_columns, strict=True) if size >= SMALL * largest[column]
+    ]
+
+
 def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     """The part that a column is, or that has this name, and its axis."""
     names = [part.name for part in decomposition.layout.parts]
@@ -174,8 +209,8 @@ def _note(n_rows: int, is_of_loss: bool) -> str:
     return (
         f"Lines and points: mean over {n_rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
-        " change what this one does. Right above: importance,"
-        f" the {measure}."
+        f" change what this one does. Right above: importance, the {measure}. Grey, and per cent beside names: how"
+        " many rows have a value."
     )
 
 
@@ -185,10 +220,10 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     Words and hashed features have no axis.
     """
     rows, layout = decomposition.reference_rows, decomposition.layout
-    name, kind = layout.parts[part].name, layout.parts[part].kind
+    kind = layout.parts[part].kind
     if kind == CODES:
         places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
-        return _axis_of_codes(rows, layout, name, places[0]) if places else None
+        return _axis_of_codes(rows, layout, layout.parts[part], places[0]) if places else None
     places = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
     return _axis_of_numbers(rows, layout, part, places[0]) if places else None
 
@@ -203,29 +238,55 @@ def _axis_of_numbers(rows: Block, layout: Layout, part: int, place: int) -> Axis
     if not known.any():
         return None
     threshold = _threshold(sample[known])
-    return Axis(
-        layout.parts[part].name, _grid(sample[known], threshold), [], np.zeros(0), place, sample, threshold, missing
-    )
+    name, grid = layout.parts[part].name, _grid(sample[known], threshold)
+    return Axis(name, grid, [], np.zeros(0), place, sample, True, threshold, missing)
 
 
-def _axis_of_codes(rows: Block, layout: Layout, name: str, place: int) -> Axis | None:
+def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis | None:
     different, counts = np.unique(rows.codes[:, place], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0]
+    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0][:MOST_BARS]
     labels = [layout.label(int(different[j])) for j in often]
-    often, labels = often[:MOST_BARS], labels[:MOST_BARS]
-    order = _natural(labels)
+    if part.name != part.column:  # of a date
+        labels = [_calendar_name(label, part.name) for label in labels]
+    places = _places_of(labels)
+    keys = [(label == MISSING, 0.0 if places is None else places[k], label) for k, label in enumerate(labels)]
+    order = sorted(range(len(labels)), key=keys.__getitem__)
     often, labels = [often[k] for k in order], [labels[k] for k in order]
-    shares = counts[often] / len(rows.codes)
-    axis = Axis(name, different[often].astype(np.int64), labels, shares, place, np.empty(0))
+    values, shares = different[often].astype(np.int64), counts[often] / len(rows.codes)
+    axis = Axis(part.name, values, labels, shares, place, np.empty(0), places is not None)
     return axis if labels else None
 
 
-def _natural(labels: list[str]) -> list[int]:
-    """The order of labels: by number if they are numbers, else by letters; missing values come last."""
-    are_numbers = all(label.removeprefix("-").isdigit() for label in labels if label != MISSING)
-    last = [label == MISSING for label in labels]
-    keys = [(last[k], int(label) if are_numbers and not last[k] else 0, label) for k, label in enumerate(labels)]
-    return sorted(range(len(labels)), key=keys.__getitem__)
+def _calendar_name(label: str, part: str) -> str:
+    """The name of a month or a weekday of a column of dates, which are numbered from 1."""
+    for field, names in CALENDAR.items():
+        if part.endswith(f"[{field}]") and label.isdigit():
+            return names[int(label) - 1][:3]
+    return label
+
+
+def _places_of(labels: list[str]) -> list[float] | None:
+    """Where labels stand in their order: that of months, of weekdays, or of the numbers they begin with, if all do.
+
+    >>> _places_of(["Mar", "january"]), _places_of(["65+", "<18", MISSING]), _places_of(["1st", "Masters"])
+    ([2.0, 0.0], [65.0, 17.999999999999996, inf], None)
+    """
+    for names in CALENDAR.values():
+        stems = [label.casefold().rstrip(".") for label in labels]
+        places = [
+            next((place for place, name in enumerate(names) if name.casefold().startswith(stem) and stem[2:]), -1)
+            for stem in stems
+        ]
+        if all(place >= 0 or label == MISSING for place, label in zip(places, labels, strict=True)):
+            return [math.inf if place < 0 else float(place) for place in places]
+    numbers = [re.match(r"([<>=≤≥ ]*)(-?\d+(?:\.\d+)?)", label) for label in labels]
+    if not all(number or label == MISSING for number, label in zip(numbers, labels, strict=True)):
+        return None
+    ends = {"<": -math.inf, ">": math.inf}  # less than 10 comes before 10 to 20
+    return [
+        math.nextafter(float(number[2]), ends.get(number[1][:1], float(number[2]))) if number else math.inf
+        for number in numbers
+    ]
 
 
 def _threshold(values: np.ndarray) -> float:

@@ -6,9 +6,10 @@ columns S is the mean over the rows of
 
     l(y_i, f(x_i with x_S of row p(i))) - l(y_i, f(x_i)).
 
-The prediction is that of the previous generations of a pool as they were grown, and the rows are those kept that came
-later. If S is independent of the other columns and of the target, permuted rows are as likely as the rows themselves,
-so the expectation is exactly 0, whatever the trees have learned. On rows that they were grown on it is not.
+The prediction is that of generations of trees as they were grown, and the rows are among those that a pool keeps and
+these generations do not know. If S is independent of the other columns and of the target, permuted rows are as likely
+as the rows themselves, so the expectation is exactly 0, whatever the trees have learned. On rows that they were grown
+on it is not.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ import numpy as np
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import evenly_spaced, unit_of
+from tunefree.generations.generation import Birth, Generation
+from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
+from tunefree.pool.growth import signs_of
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # whose contributions are looked at
 CHANCE = 0.05  # that noise exceeds its line in any of the columns
-MOST_PREDICTIONS = 2**17  # of rows, for all columns together, and
-MOST_CELLS = 2**24  # of these rows, but
-FEWEST_LATER, MOST_LATER = 2**7, 2**12  # if there are so many
+MOST_PREDICTIONS = 2**18  # of rows, for all columns together, but
+FEWEST_ROWS, MOST_JUDGED = 2**7, 2**12  # rows, if there are so many
+ENOUGH = 2**11  # rows that judge; where there are fewer, trees are grown for them
+THIRDS, FEW = 3, 2**12  # parts of the rows that judge in turn where there are at most so many rows
+MOST_LEARNED = 2**13  # rows on which trees are grown for this
 MOST_REPEATS = 8  # permutations of few rows
 MOST_NUMBERS = 2**22  # that members predict of these rows
 NEWEST, PREVIOUS = 0, 1  # ages of generations
@@ -45,7 +51,7 @@ class Importance(NamedTuple):
     errors: np.ndarray  # (t,) its standard error over the rows
     noise: np.ndarray  # (t,) the size that a column without use hardly exceeds; 0 where it is not known
     rows: int
-    learned: int | None  # rows on which the trees were grown that had not learned these; None of contributions
+    judges: NewRows | None  # these rows where importance is a rise of the loss; None of contributions
 
     @property
     def n_beyond(self) -> int:
@@ -56,24 +62,23 @@ class Importance(NamedTuple):
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
     """How much columns matter, to one margin or to all.
 
-    A pool that keeps rows tells how much larger the loss is where a column is permuted, on rows that came after its
-    previous generations of trees were grown. Other models have mean absolute
-    contributions over the reference.
+    A pool that keeps rows tells how much larger the loss is where a column is permuted, on rows that its trees do not
+    know. Other models have mean absolute contributions over the reference.
     """
-    later = None if decomposition.pool is None else LaterRows.of(decomposition.pool)
-    return _by_contributions(decomposition, output) if later is None else _by_loss(decomposition, later, output)
+    new = None if decomposition.pool is None else NewRows.of(decomposition.pool)
+    return _by_contributions(decomposition, output) if new is None else _by_loss(decomposition, new, output)
 
 
-def _by_loss(decomposition: Decomposition, later: LaterRows, output: int | None) -> Importance:
-    column_terms = decomposition.terms.of_keys(later.pool.members.growth.columns.keys)
+def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> Importance:
+    column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
     terms = np.unique(column_terms)
-    rises = later.rises([np.flatnonzero(column_terms == term) for term in terms.tolist()], output)
+    rises = new.rises([np.flatnonzero(column_terms == term) for term in terms.tolist()], output)
     sizes, errors = np.array(list(rises)).reshape(-1, 2).T
     noise = NormalDist().inv_cdf(1.0 - CHANCE / len(terms)) * errors
     order = np.lexsort([-sizes, sizes <= noise])
     order = order[errors[order] > 0.0]
     names = [decomposition.names[term] for term in terms[order].tolist()]
-    return Importance(terms[order], names, sizes[order], errors[order], noise[order], len(later.targets), later.learned)
+    return Importance(terms[order], names, sizes[order], errors[order], noise[order], len(new.targets), new)
 
 
 def _by_contributions(decomposition: Decomposition, output: int | None) -> Importance:
@@ -99,14 +104,14 @@ def describe_reference(decomposition: Decomposition) -> str:
 
 def describe_importance(decomposition: Decomposition, columns: Importance) -> str:
     """What importance is, as a sentence."""
-    if columns.learned is None:
+    if columns.judges is None:
         return (
             f"Importance: mean absolute contribution to the {margin_name(decomposition)}, over {columns.rows:,} rows;"
             " the standard error is that of this mean."
         )
     return (
         f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that"
-        f" came after the trees were grown on {columns.learned:,} rows. Noise: the importance that a column without use"
+        f" trees grown on {columns.judges.learned:,} others do not know. Noise: the importance that one without use"
         f" exceeds with a probability of {CHANCE:g} divided by the number of columns."
     )
 
@@ -118,68 +123,58 @@ def margin_name(decomposition: Decomposition) -> str:
     return "log-odds" if decomposition.model.loss_is_log_loss else "margin"
 
 
-class Coded(NamedTuple):
-    """Rows as the model of a generation takes them."""
+class Judged(NamedTuple):
+    """Some generations of a pool, and rows that these do not know."""
 
-    named: tuple[int, str, int, Any]  # clock, kind, age, and generation
-    entries: np.ndarray  # (n, e)
-    columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
+    generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation as it was born
+    rows: np.ndarray  # (n,) places among those kept, or among those that judge
 
 
-class LaterRows(NamedTuple):
-    """Rows that were learned after the previous generations of a pool were grown."""
+class NewRows(NamedTuple):
+    """Rows of a pool that judge generations of trees which do not know them."""
 
     pool: Any
-    generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation as it was born
+    parts: list[Judged]
     matrix: np.ndarray  # (n, c) their columns, under the keys of the pool
     targets: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
 
     @classmethod
-    def of(cls, pool: Any) -> LaterRows | None:
-        """Those of a pool; None if there are none.
+    def of(cls, pool: Any) -> NewRows | None:
+        """Those that came after the previous generations were grown; where they are few, all in turn.
 
-        The newest generations take the place of the previous ones if a column of a table came between their births,
-        and there are none if it came later. Rows count whose observation the generations do not know. Where rows to
-        come are known for the most part, all later rows do.
+        Of few rows each third judges trees that are grown on the others, of many one third does. None if there are no
+        rows, or no trees.
         """
-        growth = pool.members.growth
+        growth, members = pool.members.growth, pool.members
         if growth is None or not growth.whole.rows:
             return None
-        chosen_anew = len(growth.columns.bundles.counts) > 0  # at each birth, from features of sparse rows
-        table_keys = [] if chosen_anew else growth.columns.keys
-        candidates = [
-            [
-                (clock, kind, age, one.as_born())
-                for clock, kind, age, one in growth.generations()
-                if clock == WHOLE and age == at
-            ]
-            for at in (PREVIOUS, NEWEST)
-        ]
-        know_all = (some for some in candidates if some and np.isin(table_keys, some[0][3].keys).all())
-        generations = next(know_all, None)
-        if generations is None:
+        kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
+        parts = _later(pool, kept["digests"])
+        if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH):
+            parts = _thirds(growth, kept) or parts
+        parts = [part for part in parts if len(part.rows)]
+        if not parts:
             return None
-        kept = growth.whole.kept()
-        is_later = ~np.any([generation.knows(kept["digests"]) for *_, generation in generations], axis=0)
-        if pool.known_share > 0.5 and growth.whole.rows == len(is_later):  # all are kept, in their order
-            is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in generations)
-        rows, columns = np.flatnonzero(is_later), growth.columns
-        if not len(rows):
-            return None
-        n_columns, members = len(columns.keys), pool.members
-        most = min(MOST_PREDICTIONS // n_columns, MOST_CELLS // n_columns**2)
-        most = min(most, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
-        most = int(np.clip(most, FEWEST_LATER, MOST_LATER))
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
-        matrix = np.tile(columns.fills, (len(rows), 1))
-        matrix[:, : kept["columns"].shape[1]] = columns.features(kept["columns"][rows])
-        return cls(pool, generations, matrix, kept["targets"][rows], kept["weights"][rows])
+        most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
+        rows = np.concatenate([part.rows for part in parts])
+        all_rows = cls(pool, parts, _matrix(growth, kept, rows), kept["targets"][rows], kept["weights"][rows])
+        return all_rows.some(int(np.clip(most, FEWEST_ROWS, MOST_JUDGED)))
+
+    def some(self, most: int) -> NewRows:
+        """At most so many of the rows, evenly spaced."""
+        counts = [len(part.rows) for part in self.parts]
+        starts = np.cumsum([0, *counts])
+        chosen = [evenly_spaced(count, max(most * count // starts[-1], 1)) for count in counts]
+        places = np.concatenate([start + rows for start, rows in zip(starts, chosen, strict=False)])
+        ends = np.cumsum([0, *map(len, chosen)])
+        parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
+        return NewRows(self.pool, parts, self.matrix[places], self.targets[places], self.weights[places])
 
     @property
     def learned(self) -> int:
         """Rows that the generations were grown on."""
-        return max(generation.rows for *_, generation in self.generations)
+        return max(generation.rows for part in self.parts for *_, generation in part.generations)
 
     def rises(self, columns: list[np.ndarray], output: int | None = None) -> Iterator[tuple[float, float]]:
         """By how much the mean loss rises where columns under the keys in these places are permuted, and its error.
@@ -187,53 +182,147 @@ class LaterRows(NamedTuple):
         ``output`` is a class: then the loss is that of this class against the others. Few rows are permuted several
         times. The standard error is over the rows.
         """
-        n, seed = len(self.targets), self.learned
+        n, permuted = len(self.targets), PermutedRows(self)
+        losses = self.losses(permuted.margins(), output)
+        repeats = int(np.clip(MOST_PREDICTIONS // (8 * n * max(len(columns), 1)), 1, MOST_REPEATS))
+        for places in columns:
+            draws, risen = np.random.default_rng(self.learned), np.zeros(n)
+            for _ in range(repeats if permuted.have(places) else 0):
+                risen += (self.losses(permuted.margins(places, self.order(draws)), output) - losses) / repeats
+            yield self.mean(risen)
+
+    def order(self, draws: np.random.Generator) -> np.ndarray:
+        """The rows (n,) in a random order; those of each part stay among themselves."""
+        return np.concatenate([draws.permutation(part.rows) for part in self.parts])
+
+    def mean(self, risen: np.ndarray) -> tuple[float, float]:
+        """The weighted mean over the rows of a number (n,), and its standard error.
+
+        Where parts judge trees that are grown on one another, what chance lets two of them have in common counts twice.
+        """
         weights = self.weights / self.weights.max()
         weights = weights / weights.sum()
-        generations = list(self._coded())
-        predictions = self.pool.members.asleep(n)
-        for coded in generations:
-            self._write(coded, coded.entries, predictions)
-        losses = self._losses(predictions, output)
-        repeats = int(np.clip(MOST_PREDICTIONS // (4 * n * max(len(columns), 1)), 1, MOST_REPEATS))
-        for places in columns:
-            draws, risen = np.random.default_rng(seed), np.zeros(n)
-            changed = [(coded, np.flatnonzero(np.isin(coded.columns, places))) for coded in generations]
-            changed = [(coded, some) for coded, some in changed if len(some)]
-            for _ in range(repeats if changed else 0):
-                order, permuted = draws.permutation(n), predictions.copy()
-                for coded, some in changed:
-                    entries = coded.entries.copy()
-                    entries[:, some] = coded.entries[order[:, None], some]
-                    self._write(coded, entries, permuted)
-                risen += (self._losses(permuted, output) - losses) / repeats
-            unit = float(np.abs(risen).max()) or 1.0  # squares are finite
-            mean = float(weights @ (risen / unit))
-            yield unit * mean, unit * float(np.sqrt((weights**2) @ (risen / unit - mean) ** 2))
+        unit = float(np.abs(risen).max()) or 1.0  # squares are finite
+        mean, times = float(weights @ (risen / unit)), min(len(self.parts), 2)
+        return unit * mean, unit * float(np.sqrt(times * (weights**2) @ (risen / unit - mean) ** 2))
 
-    def _coded(self) -> Iterator[Coded]:
-        """The rows as the models of the generations take them, so that permutations need not code them anew."""
-        for named in self.generations:
-            *_, generation = named
-            model, known = generation.model, self.pool.members.growth.columns
-            places = np.array(known.places(generation.keys), np.intp)
-            entries = model.entries(np.ascontiguousarray(self.matrix[:, places]))
-            columns = np.full(entries.shape[1], -1)
-            columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-            yield Coded(named, entries, columns)
+    def losses(self, margins: np.ndarray, output: int | None = None) -> np.ndarray:
+        """The losses (n,) of predictions (n, K): of numbers, or of logarithms of probabilities."""
+        if output is None or self.pool.members.width < 3:
+            losses: np.ndarray = self.pool.members.losses(margins[:, None], self.targets)[:, 0]
+            return losses
+        shares = np.clip(np.exp(margins[:, output]), LEAST, 1.0 - np.finfo(np.float64).eps)
+        return -np.where(self.targets == output, np.log(shares), np.log1p(-shares))
 
-    def _write(self, coded: Coded, entries: np.ndarray, predictions: np.ndarray) -> None:
+
+def _later(pool: Any, digests: np.ndarray) -> list[Judged]:
+    """The previous generations, and the rows kept whose observation these do not know.
+
+    The newest generations take the place of the previous ones if a column of a table came between their births, and
+    there are none if it came later. Where rows to come are known for the most part, all later rows count.
+    """
+    growth = pool.members.growth
+    chosen_anew = len(growth.columns.bundles.counts) > 0  # at each birth, from features of sparse rows
+    table_keys = [] if chosen_anew else growth.columns.keys
+    candidates = (_born(growth, age) for age in (PREVIOUS, NEWEST))
+    know_all = (some for some in candidates if some and np.isin(table_keys, some[0][3].keys).all())
+    generations = next(know_all, None)
+    if generations is None:
+        return []
+    is_later = ~np.any([generation.knows(digests) for *_, generation in generations], axis=0)
+    if pool.known_share > 0.5 and growth.whole.rows == len(is_later):  # all are kept, in their order
+        is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in generations)
+    return [Judged(generations, np.flatnonzero(is_later))]
+
+
+def _born(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
+    """The generations of all rows that are of this age, as they were born."""
+    named = (one for one in growth.generations() if one[0] == WHOLE and one[2] == age)
+    return [(clock, kind, age, generation.as_born()) for clock, kind, age, generation in named]
+
+
+def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
+    """Thirds of the rows kept, and generations like the newest ones that are grown on the others.
+
+    Rows of one observation, or group, are in the same third.
+    """
+    third = mixed(kept["digests"]) % np.uint64(THIRDS)
+    parts, newest = list[Judged](), _born(growth, NEWEST)
+    is_table = len(growth.columns.bundles.counts) == 0
+    keys = np.sort(np.array(growth.columns.keys if is_table or not newest else newest[0][3].keys, np.int64))
+    for turn in range(THIRDS if len(third) <= FEW else 1):
+        learned = np.flatnonzero(third != turn)
+        if not len(learned):  # all rows are one observation, or of one group
+            continue
+        learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
+        columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
+        weights = kept["weights"][learned]
+        rows = columns, kept["targets"][learned], weights / weights.max(), kept["digests"][learned]
+        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss, signs_of(growth.signs, keys))
+        grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
+        generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]
+        parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
+    return parts
+
+
+def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """The columns (n, c) of some of the rows kept, under the keys of the pool."""
+    matrix = np.tile(growth.columns.fills, (len(rows), 1))
+    matrix[:, : kept["columns"].shape[1]] = growth.columns.features(kept["columns"][rows])
+    return matrix
+
+
+class Coded(NamedTuple):
+    """Rows as the model of a generation takes them."""
+
+    named: tuple[int, str, int, Any]  # clock, kind, age, and generation
+    rows: np.ndarray  # (n,)
+    entries: np.ndarray  # (n, e)
+    columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
+
+
+class PermutedRows:
+    """Predictions of rows in which some columns have the values of other rows."""
+
+    def __init__(self, new: NewRows) -> None:
+        self.pool, self.members = new.pool, new.pool.members
+        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
+        self.predictions = self.members.asleep(len(new.targets))
+        for coded in self.coded:
+            self._write(coded, self.predictions)
+
+    def have(self, places: np.ndarray) -> bool:
+        """Whether columns in these places change a prediction."""
+        return any(np.isin(coded.columns, places).any() for coded in self.coded)
+
+    def margins(self, places: Any = (), order: Any = None) -> np.ndarray:
+        """What the base mixture predicts (n, K), where columns in these places are those of the rows in this order."""
+        predictions = self.predictions.copy()
+        for coded in self.coded:
+            some = np.flatnonzero(np.isin(coded.columns, places))
+            if len(some):
+                values, others = coded.entries[:, some], order[coded.rows] - coded.rows[0]
+                coded.entries[:, some] = values[others]
+                self._write(coded, predictions)
+                coded.entries[:, some] = values
+        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        return margins
+
+    def _coded(self, matrix: np.ndarray, rows: np.ndarray, named: tuple[int, str, int, Any]) -> Coded:
+        """The rows as the model of a generation takes them, so that permutations need not code them anew."""
+        *_, generation = named
+        model = generation.model
+        places = np.array(self.members.growth.columns.places(generation.keys), np.intp)
+        entries = model.entries(np.ascontiguousarray(matrix[rows][:, places]))
+        columns = np.full(entries.shape[1], -1)
+        columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
+        return Coded(named, rows, entries, columns)
+
+    def _write(self, coded: Coded, predictions: np.ndarray) -> None:
         """Write what a generation predicts to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
-        _, born = generation.predict_as_born(entries)
-        self.pool.members.place_generation(predictions, clock, kind, age, born, generation.rows)
-
-    def _losses(self, predictions: np.ndarray, output: int | None) -> np.ndarray:
-        """The losses (n,) of the base mixture of such predictions (n, M, K)."""
-        members, targets = self.pool.members, self.targets
-        mixed = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
-        if output is None or members.width < 3:
-            losses: np.ndarray = members.losses(mixed[:, None], targets)[:, 0]
-            return losses
-        shares = np.clip(np.exp(mixed[:, output]), LEAST, 1.0 - np.finfo(np.float64).eps)
-        return -np.where(targets == output, np.log(shares), np.log1p(-shares))
+        _, born = generation.predict_as_born(coded.entries)
+        written = self.members.asleep(len(coded.rows))
+        self.members.place_generation(written, clock, kind, age, born, generation.rows)
+        awake = ~np.isnan(written[0, :, 0])
+        predictions[np.ix_(coded.rows, awake)] = written[:, awake]

@@ -10,8 +10,8 @@ import numpy as np
 from tunefree.plotting import style
 
 GAP = 0.09  # between names at the ends of lines, as a part of the height of the axes
+LOW = 0.1  # part of a loss, below which a bound says nothing
 LONGEST = 22  # characters of names beside bars
-WIDE = 20.0  # ratio of shares from which on their axis is logarithmic
 
 
 class Series(NamedTuple):
@@ -28,14 +28,12 @@ def draw_lines(
     lines: Sequence[Series],
     titles: tuple[str, str],
     y_range: tuple[float, float],
-    are_counts: bool = True,
     marks: Sequence[float] = (),
     is_log: bool = False,
 ) -> None:
     """Draw lines over a logarithmic axis, with names at their ends.
 
     ``y_range``: what is shown; lines may leave it.
-    ``are_counts``: whether ``x`` counts rows.
     ``is_log``: whether heights are on a logarithmic axis.
     ``marks``: places of the lower axis that have pale lines, and triangles on top.
     """
@@ -54,7 +52,7 @@ def draw_lines(
         style.plain_numbers(axes.yaxis, y_range)
     else:
         style.few_ticks(axes.yaxis, y_range, 5)
-    style.counts(axes.xaxis) if are_counts else style.plain_numbers(axes.xaxis, lines[0].x)
+    style.counts(axes.xaxis)
     finish(axes, lines, titles)
 
 
@@ -69,14 +67,6 @@ def finish(axes: Any, lines: Sequence[Series], titles: tuple[str, str]) -> None:
         if line.name
     ]
     style.label_ends(axes, labels, GAP)
-
-
-def draw_gain(axes: Any, looked: Any, hits: Any, titles: tuple[str, str]) -> None:
-    """Draw the share of hits by the share of rows, beside the diagonal of a random order."""
-    axes.plot([0.0, 1.0], [0.0, 1.0], **style.OTHERS)
-    axes.plot(looked, hits, color=style.BLUE, linewidth=2.0)
-    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-    finish(axes, [], titles)
 
 
 def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
@@ -117,50 +107,85 @@ def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str
 
 
 def draw_bars(
-    axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str, beyond: int
+    axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str, noise: Any = None
 ) -> None:
-    """Draw bars from the first on top downwards, with whiskers of standard errors, and a line below the first few."""
-    places = np.arange(len(names))[::-1]
+    """Draw bars from the first on top downwards, with whiskers of standard errors.
+
+    ``noise``: the line of noise of each bar; those below are grey.
+    """
+    places, ticks = np.arange(len(names))[::-1], sizes if noise is None else noise
+    is_beyond = np.full(len(names), True) if noise is None else np.array(sizes) > np.array(noise)
+    colours = [style.BLUE if beyond else style.GREY for beyond in is_beyond.tolist()]
     whiskers = {"ecolor": style.BLACK, "elinewidth": 1.0}
-    axes.barh(places, sizes, xerr=errors, color=style.BLUE, height=0.66, error_kw=whiskers)
+    axes.barh(places, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
+    if noise is not None:
+        axes.vlines(noise, places - 0.45, places + 0.45, color=style.VERMILLION, linewidth=1.7)
     axes.set_yticks(places, [style.escaped(style.shortened(name, LONGEST)) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
     least = min(0.0, *(size - error for size, error in zip(sizes, errors, strict=True)))
-    most = max(size + error for size, error in zip(sizes, errors, strict=True))
+    most = max(*ticks, *(size + error for size, error in zip(sizes, errors, strict=True)))
     axes.set_xlim(1.04 * least, 1.04 * max(most, -0.25 * least))
     style.few_ticks(axes.xaxis, sizes)
-    if beyond < len(names):
-        axes.axhline(len(names) - beyond - 0.5, color=style.SOFT, linewidth=0.8, dashes=(4, 2))
-    axes.set_xlabel(style.escaped(title))
+    axes.set_xlabel(style.escaped(title), x=1.0, ha="right")
     style.simplify(axes, "x")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
 
-def draw_shares(
-    axes: Any, expected: Sequence[float], actual: Sequence[float], low: Sequence[float], high: Sequence[float], of: str
+def draw_calibration(
+    figure: Any,
+    expected: Sequence[float],
+    ends: Sequence[tuple[float, float, float]],
+    counts: Sequence[int],
+    titles: tuple[str, str],
 ) -> None:
-    """Draw actual shares with their intervals, and expected ones as a dashed line, by tenth of a probability."""
-    x = np.arange(len(expected)) + 1.0
-    least, most = min(expected), max(*high, *expected)
-    axes.plot(x, expected, color=style.VERMILLION, dashes=(5, 1.5), linewidth=1.7)
-    axes.vlines(x, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
-    axes.plot(x, actual, "o", color=style.BLUE, markersize=4.5)
-    if least > 0.0 and most > WIDE * least:
-        axes.set_yscale("log")
-        ends = [end for end in low if end > 0.0]
-        axes.set_ylim(min(least, *ends, least) / 1.5, 1.2 * most)
-        style.plain_numbers(axes.yaxis, [most])
-    else:
-        axes.set_ylim(0.0, min(1.05 * most, 1.0))
-        style.few_ticks(axes.yaxis, [most], 5)
-    axes.set_xlim(0.5, len(x) + 0.5)
-    axes.set_xticks(x)
-    axes.set_xlabel(style.escaped(f"tenth of the rows, by probability of {style.shortened(of, LONGEST)}"))
-    axes.set_ylabel("share of the rows")
-    style.simplify(axes)
-    low_end, high_end = axes.get_ylim()
-    labels = [(expected[-1], "expected", style.VERMILLION), (actual[-1], "actual", style.BLUE)]
-    style.label_ends(
-        axes, [style.EndLabel(min(max(end, low_end), high_end), text, color) for end, text, color in labels], GAP
-    )
+    """Draw actual shares with their intervals against probabilities, and below how many rows have these.
+
+    ``ends``: actual shares, and the low and high ends of their intervals.
+    """
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    actual, low, high = np.array(ends).T
+    above.plot([0.0, 1.0], [0.0, 1.0], **style.OTHERS)
+    above.vlines(expected, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
+    above.plot(expected, actual, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
+    above.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    finish(above, [], ("", titles[1]))
+    edges = np.linspace(0.0, 1.0, len(counts) + 1)
+    below.bar(edges[:-1], counts, np.diff(edges), align="edge", color=style.GREY, edgecolor=style.WHITE, linewidth=0.5)
+    below.set_yticks([max(counts)], [f"{max(counts):,}"])
+    finish(below, [], (titles[0], "rows"))
+
+
+def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tuple[float, float]) -> None:
+    """Draw a curve of shares, beside the line of chance from the left to the right."""
+    axes.plot([0.0, 1.0], chance, **style.OTHERS)
+    axes.plot(x, y, color=style.BLUE, linewidth=2.0)
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+    finish(axes, [], titles)
+
+
+def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
+    """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
+    looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
+    series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
+    for line in series:
+        axes.plot(line.x, line.y, **line.style)
+    low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
+    axes.set(xlim=(0.0, 1.0), ylim=(low, high))
+    style.few_ticks(axes.yaxis, [low, high], 5)
+    finish(axes, series, titles)
+
+
+def draw_bound(axes: Any, x: Any, bound: Any, loss: float, titles: tuple[str, str]) -> None:
+    """Draw a loss, and the area below a bound, where no linear model is."""
+    axes.fill_between(x, 0.0, bound, facecolor=style.PALE, edgecolor=style.GREY, hatch="////", linewidth=0.0)
+    axes.plot(x, bound, color=style.BLUE, linewidth=1.7)
+    axes.axhline(loss, **style.LEADER)
+    axes.set(xscale="log", xlim=(x[0], x[-1]), ylim=(0.0, 1.15 * max(loss, *bound)))
+    axes.text(x[-1], 1.02 * loss, "this model ", ha="right", va="bottom", weight="bold")
+    inside = {"facecolor": style.WHITE, "edgecolor": "none", "pad": 2.0}
+    said = "no linear model\nhas such a loss" if max(bound) > LOW * loss else "linear models may\nhave any loss"
+    axes.text(1.15 * x[0], 0.3 * loss, said, va="center", bbox=inside)
+    style.few_ticks(axes.yaxis, [0.0, loss], 5)
+    style.plain_numbers(axes.xaxis, x)
+    finish(axes, [], titles)

@@ -108,12 +108,14 @@ def _scale_numbers(axes: Any, axis: Axis, with_room: bool) -> tuple[np.ndarray, 
 def draw_points(axes: Any, panel: Curve) -> None:
     """Draw a point and a whisker for each code and class, with the code's share of the rows."""
     axis, n_outputs = panel.axis, panel.mean.shape[1]
-    order = np.argsort(panel.mean[:, 0], kind="stable") if n_outputs == 1 else np.arange(len(axis.values))[::-1]
+    is_by_effect = n_outputs == 1 and not axis.is_ordered
+    order = np.argsort(panel.mean[:, 0], kind="stable") if is_by_effect else np.arange(len(axis.values))[::-1]
     places = np.arange(len(order))
     for k, (look, marker) in enumerate(zip(style.SERIES[:n_outputs], style.MARKERS, strict=False)):
         away = places + 0.5 * ((k + 0.5) / n_outputs - 0.5)
         axes.hlines(away, panel.low[order, k], panel.high[order, k], color=look["color"], alpha=0.35, linewidth=2)
-        axes.plot(panel.mean[order, k], away, marker, color=look["color"], markersize=3.2)
+        line = {**look, "linewidth": 0.9} if axis.is_ordered else {"color": look["color"], "linewidth": 0.0}
+        axes.plot(panel.mean[order, k], away, marker=marker, markersize=3.2, **line)
     low, high = _range(panel)
     labels = [style.shortened(label, LONGEST) for label in axis.labels]
     begin = 0.2 + PER_CHARACTER * max(map(len, labels))  # of the points, after labels

@@ -113,7 +113,8 @@ def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> I
     with mpl.rc_context(style):
         figure = Figure(figsize=inches, layout="constrained")
         draw(figure)
-        figure.draw_without_rendering()  # which lays it out
+        layout: Any = figure.get_layout_engine()
+        layout.execute(figure)  # once, and not whenever it is drawn
         figure.set_layout_engine("none")
         for axes in figure.axes:
             edges: Any = [round(edge, 6) for edge in axes.get_position().bounds]  # the solver's last digits vary

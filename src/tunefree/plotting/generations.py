@@ -52,7 +52,7 @@ def groups_of(pool: Pool) -> list[Group]:
         places = [place for slot, place in slots.items() if slot.clock == length]
         areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))
     places = [place for slot, place in slots.items() if slot.kind == LINEAR]
-    areas.append(Group("all rows: linear", places, {"facecolor": style.PALE, "hatch": "...."}))
+    areas.append(Group("all rows: linear", places, {"facecolor": style.PALE, "hatch": "----"}))
     return [*areas, Group("online linear", _online(pool), {"facecolor": style.GREY})]
 
 

@@ -67,6 +67,11 @@ def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int
         yield *key, counts[key], generation
 
 
+def signs_of(signs: dict[int, int], keys: np.ndarray) -> np.ndarray | None:
+    """The signs (c,) of columns with these keys, from those by features; None where no column is monotone."""
+    return np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
+
+
 class Observed(NamedTuple):
     """Rows as generations see them."""
 
@@ -272,8 +277,7 @@ class Growth(Part):
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        signs = np.array([self.signs.get(key, 0) for key in keys.tolist()], np.int8) if self.signs else None
-        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss, signs)
+        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss, signs_of(self.signs, keys))
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))

@@ -72,7 +72,7 @@ class Table(NamedTuple):
     note: str = ""
     key: str = ""  # in JSON; by default the title
     shown: Iterable[int] | None = None  # places of the rows for people; programs get all
-    is_open: bool = True  # else a page shows it on demand
+    is_open: bool = True  # else a page shows it on demand, and not on paper
     is_wide: bool = False  # as wide as a page
     marked: Any = None  # the first cell of the row that stands out
 
@@ -133,6 +133,7 @@ class Section(NamedTuple):
     id: str
     title: str
     blocks: Sequence[Block]
+    folded: str = ""  # what a page shows of it; the blocks on demand, and not on paper
 
 
 class Document(NamedTuple):
@@ -142,7 +143,8 @@ class Document(NamedTuple):
     subtitle: str
     summary: list[Fact]  # the few numbers that come first
     sections: list[Section]
-    footer: str = ""
+    lead: str = ""  # what a colleague reads aloud
+    about: str = ""  # date, files and version
 
 
 def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:

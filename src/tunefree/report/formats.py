@@ -15,65 +15,79 @@ ABSENT = "-"
 class Format:
     """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
 
-    ``spec``: as of Python's ``format``.
+    ``spec``: as of Python's ``format``; empty for as many significant digits as ``digits`` says.
     ``scale``: by what numbers are multiplied before.
     ``unit``: what follows the number.
-    ``rough``: ``spec`` of the ends of an interval; by default ``spec``.
+    ``sign``: "+" if positive numbers have their sign, too.
 
-    >>> COUNT(1234), PERCENT(0.125), SIX(0.25), COUNT(None), PERCENT(float("nan"))
-    ('1,234', '12.50 %', '0.25', '-', '-')
+    The ends of an interval have as many decimals as the value.
+
+    >>> COUNT(1234), PERCENT(0.125), FIGURES(0.25), COUNT(None), PERCENT(float("nan"))
+    ('1,234', '12.50 %', '0.2500', '-', '-')
     >>> PERCENT.interval(Measure(0.5, 0.4, 0.6)), PERCENT.with_half(Measure(0.5, 0.4, 0.6))
     ('40.00 to 60.00 %', '50.00 ± 10.00 %')
+    >>> FIGURES(54321.0), FIGURES.interval(Measure(0.08772, 0.0847912, 0.1)), FIGURES(1e-7)
+    ('54,321', '0.08479 to 0.10000', '1.000e-07')
     """
 
-    spec: str
+    spec: str = ""
     scale: float = 1.0
     unit: str = ""
-    rough: str = ""
+    digits: int = 4
+    sign: str = ""
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value
-        return ABSENT if is_absent(number) else f"{self.scale * number:{self.spec}}{self.unit}"
+        return ABSENT if is_absent(number) else f"{self.scale * number:{self._spec_of(number)}}{self.unit}"
+
+    def _spec_of(self, number: float) -> str:
+        """The format of a number, and of the ends of its interval."""
+        size = abs(self.scale * number)
+        if self.spec or not math.isfinite(size):
+            return self.spec
+        if size and not 1e-4 <= size < 1e6:
+            return f"{self.sign}.{self.digits - 1}e"
+        return f"{self.sign},.{max(self.digits - 1 - math.floor(math.log10(size)), 0) if size else self.digits}f"
 
     def interval(self, measure: Any) -> str:
         """The interval of a measure, empty where it is unknown, and of other values."""
         if not isinstance(measure, Measure) or measure.low is None or measure.high is None:
             return ""
-        low, high = (f"{self.scale * end:{self.rough or self.spec}}" for end in (measure.low, measure.high))
-        return f"{low} to {high}{self.unit}"
+        spec = self._spec_of(measure.value)
+        return f"{self.scale * measure.low:{spec}} to {self.scale * measure.high:{spec}}{self.unit}"
+
+    def with_ends(self, measure: Measure | None) -> str:
+        """The value of a measure and its interval in brackets, which have no unit of their own.
+
+        >>> PERCENT.with_ends(Measure(0.5, 0.4, 0.6)), PERCENT.with_ends(None)
+        ('50.00 % (40.00 to 60.00)', '-')
+        """
+        ends = self.interval(measure)
+        return self(measure) + (f" ({ends.removesuffix(self.unit) if self.unit else ends})" if ends else "")
 
     def with_half(self, measure: Measure | None) -> str:
         """The value of a measure and half the width of its interval."""
         if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
             return self(measure)
-        value, half = self.scale * measure.value, self.scale * (measure.high - measure.low) / 2
-        value_spec, half_spec = (self.rough, ".2g") if self.rough else (self.spec, self.spec)
-        return f"{value:{value_spec}} ± {half:{half_spec}}{self.unit}"
+        spec = self._spec_of(measure.value)
+        return (
+            f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
+        )
 
 
 COUNT = Format(",.0f")
 WEIGHT = Format(",.6g")  # of rows
 PERCENT, TENTHS_OF_PERCENT = Format(".2f", 100.0, " %"), Format(".1f", 100.0, " %")
-SHARE = Format(".3g", 100.0, " %")
-MEASURE = Format("g", rough=".4g")
-TWO, THREE, FOUR, SIX = Format(".1g"), Format(".3g"), Format(".4g"), Format(".6g")
-SIGNED = Format("+.4g")
-DECIMALS = Format(".4f")
+SHARE = Format("", 100.0, " %", digits=3)
+FIGURES = Format()  # four significant digits
+TWO, THREE = Format(digits=2), Format(digits=3)
+SIGNED = Format(sign="+")
 RATIO = Format(".2f")
 
 
 def is_absent(value: Any) -> bool:
     """Whether a value is None or no number."""
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def digits(n: int) -> Any:
-    """A format with so many significant digits, zeros at the end included.
-
-    >>> digits(4)(0.34), digits(2)(0.003), digits(4)(1234.5), digits(4)(None)
-    ('0.3400', '0.0030', '1234', '-')
-    """
-    return lambda number: ABSENT if is_absent(number) else f"{number:#.{n}g}".rstrip(".")
 
 
 def weight(total: Any) -> str:
@@ -109,15 +123,6 @@ def first(n: int) -> Any:
     ('a, b, ...', '1, 2')
     """
     return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
-
-
-def in_figures(value: float) -> str:
-    """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
-
-    >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
-    ('0.3215', '98,861', '7.000e+98')
-    """
-    return f"{value:.4f}" if value < 1000.0 else f"{value:,.0f}" if value < 1e9 else f"{value:.3e}"
 
 
 def memory(size: float) -> str:

@@ -12,9 +12,8 @@ from tunefree.explanation.decomposition import linear_weights
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
-from tunefree.plotting.style import BLUE, LEADER, span
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, Format
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format
 from tunefree.report.words import sentence, weights_named
 from tunefree.workflows import certification
 from tunefree.workflows.certification import weight_bounds
@@ -24,6 +23,7 @@ FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
 )
+BELOW = "Bounded is the hatched area; whether a linear model comes near its edge is not known."
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
@@ -36,9 +36,13 @@ def guarantees(trained: Trained) -> Section:
         certified = certification.certified(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = [*certificates(trained, certified), _curve(trained, certified)]
-    blocks += _weights_at_the_end(trained, certified["loss"])
-    return Section("guarantees", "What is guaranteed", blocks)
+    blocks = certificates(trained, certified)
+    blocks.insert(1 + len(_bounds(trained, certified)), _curve(trained, certified))
+    facts = [block for block in blocks if isinstance(block, Facts)]
+    notes = " ".join(block.note for block in facts if block.note)
+    whole = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
+    blocks = [whole, *(block for block in blocks if not isinstance(block, Facts))]
+    return Section("guarantees", "What is guaranteed", [*blocks, *_weights_at_the_end(trained, certified["loss"])])
 
 
 def bounds(trained: Trained) -> list[Block]:
@@ -52,9 +56,13 @@ def bounds(trained: Trained) -> list[Block]:
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """What :func:`tunefree.workflows.certification.certified` gives."""
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
-    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
+    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [*_coverage(trained, certified), *_mixing(certified), *_file_weights(certified)]
+    blocks += [
+        *_coverage(trained, certified),
+        *_mixing(certified),
+        *_of_weights(certified.get("weights", {}), "The weights in the file"),
+    ]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
@@ -64,15 +72,17 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
-    header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
+    header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
     bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds")]
+    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
         gap_column = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
         columns = [gap_column, Column("up to radius", Format(".3g", unit=unit), "radius")]
-        blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
+        blocks.append(
+            Table("How much better a linear model can be", columns, largest, key="largest_radii", is_open=False)
+        )
     return blocks
 
 
@@ -82,8 +92,8 @@ def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         return []
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
     title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
-    at_least = Column("at least, by theorem", DECIMALS, "at_least")
-    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", DECIMALS), at_least]
+    at_least = Column("at least, by theorem", FIGURES, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", FIGURES), at_least]
     note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
     return [Table(title, columns, rows, note, "coverage")]
 
@@ -93,20 +103,19 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
         return []
     facts = [
         Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
-        Fact("mean loss on these", mixing["loss"], SIX, "loss"),
-        Fact("the members' average on these", mixing["base"], SIX, "base"),
-        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], SIX, "loss_at_most"),
+        Fact("mean loss on these", mixing["loss"], FIGURES, "loss"),
+        Fact("the members' average on these", mixing["base"], FIGURES, "base"),
+        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], FIGURES, "loss_at_most"),
     ]
     return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _file_weights(certified: dict[str, Any]) -> list[Block]:
-    if (weights := certified.get("weights")) is None:
-        return []
+def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
+    """What is proved of the weights of a linear model."""
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
     names |= {"theorem": "by the learner's theorem, at most"}
-    facts = [Fact(title, weights[name], SIX, name) for name, title in names.items() if name in weights]
-    return [Facts(facts, "The weights in the file", key="weights")]
+    facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]
+    return [Facts(facts, title, key="weights")] if facts else []
 
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
@@ -119,7 +128,7 @@ def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         return []
     facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
     for name, bound in risk.items():
-        bound_format = PERCENT if name == "error" else DECIMALS
+        bound_format = PERCENT if name == "error" else FIGURES
         facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
     note = "For the models of the pass, if rows are independent and alike."
     return [Facts(facts, "Rows to come", note, "risk")]
@@ -131,16 +140,10 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
     fine = np.geomspace(min(radii), max(radii), FINE)
     bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
     drawn = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
-    lines = [
-        charts.Series("this model", [fine[0], fine[-1]], [loss, loss], LEADER),
-        charts.Series("every linear\nmodel", fine.tolist(), drawn, {"color": BLUE, "linewidth": 1.7}),
-    ]
-    y_range = 0.0, 1.08 * span([0.0, loss, *drawn])[1]
     at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
     described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
-    draw = on_axes(charts.draw_lines, lines, ("radius", "mean loss"), y_range, False)
-    caption = f"{ABOUT} Losses are not negative, so bounds below 0 are drawn as 0."
-    return Chart("Certificate against radius", described, draw, caption)
+    draw = on_axes(charts.draw_bound, fine, drawn, loss, ("radius", "mean loss"))
+    return Chart("Losses that no linear model can have", described, draw, f"{ABOUT} {BELOW}")
 
 
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
@@ -152,8 +155,4 @@ def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights
     except ModelError:
         return []
-    proved = weight_bounds(trained, weights, loss)
-    rows = [["from the slopes on these rows", proved["regret_at_most"]]]
-    rows += [["the learner's theorem", proved["theorem"]]] if "theorem" in proved else []
-    title = "The weights at the end, used from the first row on"
-    return [Table(title, [Column("bound"), Column("better by at most, a row", SIX)], rows)]
+    return _of_weights(weight_bounds(trained, weights, loss), "The weights at the end, used from the first row on")

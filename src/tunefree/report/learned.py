@@ -22,7 +22,7 @@ from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, TENTHS_OF_PERCENT, TWO, first
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
@@ -120,9 +120,11 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 
 def learned(trained: Trained) -> Section:
-    """What was learned, of which rows."""
+    """Of which rows and columns a model was learned."""
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
-    return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
+    tables = table_of_columns(trained, MOST)
+    facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
+    return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
@@ -227,9 +229,9 @@ def _estimated(model: Any) -> list[Fact]:
     estimate = None if model.pool is None else estimated_loss(model.pool)
     if estimate is None:
         return []
-    (name, in_figures), _ = names_of_losses(model)
+    (name, _), _ = names_of_losses(model)
     return [
-        Fact(f"estimated {name} on new rows", estimate.loss, in_figures, "estimated_loss"),
+        Fact(f"estimated {name} on new rows", estimate.loss, FIGURES, "estimated_loss"),
         Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
     ]
 
@@ -252,8 +254,8 @@ def _metric_facts(trained: Trained, kind: str, metrics: RunningMetrics) -> list[
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
     """What loss and error of a model are called, with their formats."""
     if model.task == "classification":
-        return ("log-loss" if model.loss_is_log_loss else "loss", DECIMALS), ("error", PERCENT)
-    return ("loss", SIX), ("absolute error", SIX)
+        return ("log-loss" if model.loss_is_log_loss else "loss", FIGURES), ("error", PERCENT)
+    return ("loss", FIGURES), ("absolute error", FIGURES)
 
 
 def tables_of_passes(trained: Trained) -> list[Table]:
@@ -287,8 +289,8 @@ def blocks_of_drifts(trained: Trained) -> list[Block]:
     rises = drifts_of(trained)
     if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []
-    columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FOUR, "loss_before")]
-    columns += [Column("loss after", FOUR, "loss"), Column("changed most")]
+    columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FIGURES, "loss_before")]
+    columns += [Column("loss after", FIGURES, "loss"), Column("changed most")]
     columns += [Column(title, str, title.replace(" ", "_"), False) for title in RISE_FIELDS]
     named = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
     rows = [[rise[key_of(column, column.title)] for column in columns] for rise in named]

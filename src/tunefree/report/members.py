@@ -12,16 +12,15 @@ from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
-from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, TWO, with_error
 
-POINTS = 5  # of the stream that are listed
+MOST_NAMED = 3  # members, where they are folded
 JUDGED = (
     "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
     " judge the member; ±: its standard error. Members are judged by different rows, since not all were there from the"
     " first row on. New rows and rows that were known, whose columns or group had been learned, are judged apart; the"
     " kind of most of the latest rows is shown."
 )
-ALONG = "Per cent, after so many rows, of the weights in the mean that follows the stream."
 CANDIDATES = (
     "trees as they were grown, mixed and corrected",
     "trees as they were grown, averaged",
@@ -41,14 +40,21 @@ TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 def members(trained: Trained) -> Section | None:
     """Who learned; None of a single learner."""
-    blocks = blocks_of_members(trained.model)
-    return Section("members", "Who learned", blocks) if len(trained.model.members) > 1 else None
+    model = trained.model
+    if len(model.members) < 2:
+        return None
+    shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
+    named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
+    folded = f"{len(shares)} members with their weights; the largest: {named}"
+    return Section("members", "Who learned", blocks_of_members(model), folded)
 
 
 def blocks_of_members(model: Any) -> list[Block]:
     """The members with their weights, what these were judged by, and what predicts rows to come."""
     if (pool := model.pool) is not None:
-        return [*_charts(model), _judged(pool), *_along(pool), Note(choice_of_rows_to_come(pool))]
+        along = pool.selection()
+        along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})
+        return [*_charts(model), _judged(pool), along_rows, Note(choice_of_rows_to_come(pool))]
     weights = sorted(model.predictor.shares().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
@@ -59,25 +65,12 @@ def _judged(pool: Pool) -> Table:
     columns = [
         Column("member"),
         Column("weight", TENTHS_OF_PERCENT),
-        Column("loss", digits(4)),
-        Column("±", digits(2), "standard_error"),
+        Column("loss", FIGURES),
+        Column("±", TWO, "standard_error"),
         Column("rows that judge", COUNT, "rows"),
     ]
     rows = [list(row) for row in zip(*pool.selection()[:5], strict=True)]
     return Table("Members by weight", columns, rows, JUDGED, "members")
-
-
-def _along(pool: Pool) -> list[Block]:
-    """Weights over the stream, of which people see a few points; none of too few rows."""
-    selection = pool.selection()
-    along = Data("weights_along", {"rows": selection.points, "weights": selection.weights_at.T})
-    if len(selection.points) < 2:
-        return [along]
-    places = np.unique(np.linspace(0, len(selection.points) - 1, POINTS).round().astype(np.int64))
-    columns = [Column("member"), *(Column(f"{rows:,.0f}", "{:.1f}".format) for rows in selection.points[places])]
-    percent = 100 * selection.weights_at[places].T
-    rows = [[name, *weights] for name, weights in zip(selection.members, percent, strict=True)]
-    return [Table("Weights over the stream", columns, rows, ALONG, is_open=False), along]
 
 
 def _charts(model: Any) -> list[Block]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +18,27 @@ from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
-from tunefree.report.formats import COUNT
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT
 from tunefree.report.guarantees import guarantees
-from tunefree.report.learned import learned, losses, reproducing
+from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.performance import facts_of_measures, performance
+from tunefree.report.paired import blocks_of_pairs
+from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
-from tunefree.report.words import goal_of
+from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
+from tunefree.workflows.paired import PairedComparison, goal_in_words
+from tunefree.workflows.peers import beside_constant
 
 NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
 MOST_TILES = 6  # numbers that come first
 INTERVAL = 0.9  # coverage of the intervals that are measured
-OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
+OF_TESTS = ("error", "log_loss", "auc", "r2", "root_mean_squared_error", "mean_absolute_error")  # metrics among them
 
 
 def report(
@@ -42,6 +48,7 @@ def report(
     digest: str | None = None,
     costs: Costs | None = None,
     label: Any = None,
+    train: Any = None,
 ) -> Document:
     """What is known of a model.
 
@@ -58,6 +65,8 @@ def report(
         Of mistakes on the test data, by which decisions for a class are judged.
     label : optional
         The class to decide on; of two classes by default the second.
+    train : as ``test``, optional
+        The rows that the model learned, for peers that learn them, too; without these, it stands beside a constant.
 
     Examples
     --------
@@ -66,30 +75,76 @@ def report(
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> document = report(train(source, Plan(target="rich")), source)
     >>> [section.title for section in document.sections][:3]
-    ['What was learned', 'How well it predicts', 'Who learned']
-    >>> document.summary[0].name, document.summary[0].value
-    ('rows learned', 400)
+    ['How well it predicts', 'Beside others', 'What decisions hit, miss and cost']
+    >>> document.lead.partition(";")[0]
+    'Predicts rich = yes with 0.0 % error'
     """
-    bad = BadRows() if bad is None else bad
-    tested = None
+    bad, model = BadRows() if bad is None else bad, trained.model
+    tested, comparison, about = None, None, ""
     if test is not None:
-        source, model = test if hasattr(test, "rewindable") else open_source(test), trained.model
-        tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals(model, INTERVAL) else None)
-    decomposition = terms_of(trained)
+        test = _source(test)
+        tested = evaluate(trained, test, bad, interval=INTERVAL if has_intervals(model, INTERVAL) else None)
+        comparison = _beside(trained, tested, test, train, bad)
+        about = f"Judged on {Path(test.name).name}. "
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
-        learned(trained),
         performance(trained, tested),
+        None if comparison is None else Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]),
         _decisions(trained, tested, costs, label),
-        members(trained),
-        terms(trained, decomposition),
-        guarantees(trained),
+        terms(trained, terms_of(trained)),
+        unsure(trained, tested),
         suspicions(trained, skipped),
+        members(trained),
+        guarantees(trained),
+        learned(trained),
         reproducing(trained, digest),
     ]
-    about = f"Report of a model: {goal_of(trained)}"
-    title = f"{trained.plan.target or 'label'}: tunefree report"
-    return Document(title, about, _summary(trained, tested), [section for section in sections if section is not None])
+    return Document(
+        f"{trained.plan.target or 'label'}: tunefree report",
+        sentence(goal_of(trained)),
+        _summary(trained, tested),
+        [section for section in sections if section is not None],
+        _sentence(trained, tested, comparison),
+        f"{about}Report of {today()}, tunefree {version('tunefree')}.",
+    )
+
+
+def _source(data: Any) -> Any:
+    return data if hasattr(data, "rewindable") else open_source(data)
+
+
+def today() -> str:
+    """The date of a report, which the environment may name (https://reproducible-builds.org/specs/source-date-epoch)."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    day = date.today() if seconds is None else datetime.fromtimestamp(int(seconds), UTC).date()
+    return f"{day:%-d %B %Y}"
+
+
+def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedComparison | None) -> str:
+    """How well a model predicts; without a comparison, by the rows that it learned."""
+    if comparison is not None:
+        held = None if tested is None else tested.measures.get("interval_coverage")
+        if held is None:
+            return comparison.sentence
+        said = comparison.sentence.removesuffix(".")
+        return f"{said}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(held)} of the rows."
+    (loss, _), (_, error_format) = names_of_losses(trained.model)
+    classes, metrics = trained.model.classes, trained.progress.progressive[0] if tested is None else tested.metrics
+    what = goal_in_words(trained.plan.target or "the label", classes)
+    told = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
+    told = f"{error_format(metrics.mean_error())} error" if classes else told
+    how = ", each row before it was learned; other data would tell more" if tested is None else ""
+    return f"Predicts {what} with {told}{how}."
+
+
+def _beside(trained: Trained, tested: Evaluation, test: Any, train: Any, bad: BadRows) -> PairedComparison | None:
+    """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
+    if train is not None:
+        again = BadRows(bad.skip, skip_unlabelled=None)
+        data = trials.read(_source(train), trained.plan, again, trained)
+        judged = trials.read(test, trained.plan, again, trained)
+        return trials.beside_peers(data, trained.plan, judged, trained)
+    return beside_constant(trained.model, trained.plan, tested.scored)
 
 
 class Page:
@@ -119,7 +174,9 @@ def page_of(trained: Trained, test: Any = None) -> Page:
 
 
 def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:
-    if tested is None or (costs is None and label is None):
+    """Decisions for a class: of two classes the second, of more the one that is named."""
+    is_asked = costs is not None or label is not None
+    if tested is None or (len(trained.model.classes) != 2 and not is_asked):
         return None
     decided = decisions(tested.scored, trained.model.classes, label, costs)
     return Section("decisions", "What decisions hit, miss and cost", blocks_of_decisions(decided))
@@ -127,11 +184,11 @@ def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None,
 
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     tiles = [Fact("rows learned", trained.progress.progressive[0].rows, COUNT)]
-    tiles += [fact for fact in losses(trained) if fact.name.startswith("progressive")]
-    if tested is not None:
-        measures = {name: tested.measures[name] for name in OF_TESTS if name in tested.measures}
-        tiles += [fact._replace(name=f"test {fact.name}") for fact in facts_of_measures(measures)]
-    return tiles[:MOST_TILES]
+    if tested is None:
+        return [*tiles, *(fact for fact in losses(trained) if fact.name.startswith(("progressive", "estimated")))]
+    measures = {name: tested.measures[name] for name in OF_TESTS if name in tested.measures}
+    briefly = [fact._replace(name=BRIEF_TITLES.get(fact.key, fact.name)) for fact in facts_of_measures(measures)]
+    return [*tiles, Fact("rows judged", tested.metrics.rows, COUNT), *briefly][:MOST_TILES]
 
 
 def html(document: Document) -> str:
@@ -162,6 +219,7 @@ def _template() -> Any:
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
     environment.filters["options"] = as_options
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
     light, dark = files.style_of_pages()
     style = (folder / "style.css").read_text()
     environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)

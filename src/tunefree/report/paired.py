@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from tunefree.report.document import Block, Column, Fact, Facts, Table, known
-from tunefree.report.formats import ABSENT, COUNT, PERCENT, SIX, in_figures
-from tunefree.workflows.metrics import Measure
+from tunefree.report.formats import ABSENT, COUNT, FIGURES, PERCENT, Format
 from tunefree.workflows.paired import PairedComparison
 
 NOTE = (
     "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
     " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
 )
+POINTS, MORE = Format("+.1f", 100.0), Format(digits=3, sign="+")
 OF_CLIPPING = " No probability counts as less than half a row of those compared."
-
-
-def _points(measure: Measure | None) -> str:
-    return _interval(measure, 100.0, "+.1f")
-
-
-def _numbers(measure: Measure | None) -> str:
-    return _interval(measure, 1.0, "+.3g")
-
-
-def _interval(measure: Measure | None, scale: float, spec: str) -> str:
-    """The interval of a difference; that of the model itself is absent."""
-    if measure is None or measure.low is None or measure.high is None:
-        return ABSENT
-    return f"{scale * measure.low:{spec}} to {scale * measure.high:{spec}}"
 
 
 def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
@@ -42,16 +27,17 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
         *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
     ]
     if comparison.calibration is not None:
-        facts.append(Fact("calibration error", comparison.calibration.error, SIX))
-        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, SIX, "by_chance"))
+        facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
+        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+    has_seconds = any(one.seconds is not None for one in comparison.contenders)
     columns = [
         Column("model", key="name"),
-        Column(loss, in_figures, "loss"),
-        Column("more, 95 %", _numbers, "loss_difference"),
-        Column("error" if is_class else "absolute error", PERCENT if is_class else in_figures, "error"),
-        Column("points more" if is_class else "more", _points if is_class else _numbers, "error_difference"),
+        Column(loss, FIGURES, "loss"),
+        Column("more, 95 %", MORE.interval, "loss_difference"),
+        Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
+        Column("points more" if is_class else "more", (POINTS if is_class else MORE).interval, "error_difference"),
         Column("better"),
-        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
     ]
     contenders = [
         [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]

@@ -11,10 +11,22 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, THREE, WEIGHT, Format, text, weight
+from tunefree.report.formats import (
+    COUNT,
+    FIGURES,
+    PERCENT,
+    RATIO,
+    SHARE,
+    TENTHS_OF_PERCENT,
+    THREE,
+    WEIGHT,
+    Format,
+    text,
+    weight,
+)
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
-from tunefree.workflows.calibration import ClassReliability, tenths_of
+from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 
@@ -32,7 +44,7 @@ INTERVALS = (
 INTERVALS_OF_GROUPS = "Intervals: 95 %, if groups are independent; by a jackknife over 20 parts of whole groups."
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
-STEPS = 200  # of a gain curve
+PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
 LATELY = 4  # cuts: half a doubling of rows
 EARLY = 4.0  # the highest loss shown is at most so many times the last
 STREAM = (
@@ -40,10 +52,6 @@ STREAM = (
     " rows, about 30 % of them."
 )
 RISES = "Triangles: where the loss rose, as a test says."
-GAIN = (
-    "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
-    " it. Grey: rows in a random order."
-)
 CALIBRATION = (
     "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
     " rates of such rows are predicted too high or too low; in a tenth of few events, chance parts them as well."
@@ -57,24 +65,39 @@ COVERAGE = (
     " independent rows; above it intervals are too wide, and below too narrow."
 )
 OF_WIDTHS = (
-    "By tenth of the rows, in the order of the widths of their intervals: coverage should be as asked for in each."
+    "Parts of the rows in the order of the widths of their intervals, tenths where widths differ: coverage should be as"
+    " asked for in each."
 )
+SURENESS = (
+    "Rows by the probability of the class that is predicted. Right: how many of them are of this class; it should be as"
+    " the mean probability says. Intervals: Wilson's, 95 %, if rows are independent."
+)
+SURE = [
+    Column("probability from", Format("g"), "from"),
+    Column("rows", COUNT),
+    Column("share of the rows", TENTHS_OF_PERCENT, "share"),
+    Column("mean probability", TENTHS_OF_PERCENT, "probability"),
+    Column("right", TENTHS_OF_PERCENT, "right"),
+    Column("95 % interval", lambda ends: f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} %", "interval"),
+]
+SHARE_OF_ONE = Format(".3f")
 PARTS = [
     Column("coverage asked for", Format("g"), "asked"),
-    Column("covered", THREE),
-    Column("chance explains from", THREE, "low"),
-    Column("to", THREE, "high"),
+    Column("covered", SHARE_OF_ONE),
+    Column("chance explains from", SHARE_OF_ONE, "low"),
+    Column("to", SHARE_OF_ONE, "high"),
 ]
 TENTHS = [
-    Column("mean width", SIX, "width"),
+    Column("mean width", FIGURES, "width"),
     Column("rows", COUNT),
-    Column("covered", THREE),
+    Column("covered", SHARE_OF_ONE),
     Column("95 % interval", lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}", "interval"),
 ]
-DRAWN = 3  # classes whose tenths are drawn
+OF_TENTHS = "Shares of rows of the class in the test data, by tenth of its probability."
+OF_PREDICTED = "Shares of the test data whose class is the predicted one, by its probability."
 ACTUAL_AND_EXPECTED = (
-    "Actual and expected shares of rows of a class in the test data, by tenth of its probability:"
-    " dots on the dashed line are as expected. Whiskers: 95 % intervals, for independent rows."
+    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent rows. Below: how many rows have a"
+    " probability."
 )
 TENTHS_OF_CLASSES = [
     Column("class", is_shown=False),
@@ -99,32 +122,42 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """How well the model predicts."""
-    facts = [*losses(trained), *facts_of_drifts(trained)]
-    blocks: list[Block] = [Facts(facts), *tables_of_passes(trained), *_stream(trained), *blocks_of_drifts(trained)]
-    blocks += [] if tested is None else evaluation(trained, tested, None, "On the test data")
-    return Section("performance", "How well it predicts", blocks)
+    """How well the model predicts: test data, where there are some, come first."""
+    blocks = [] if tested is None else judged(trained, tested, "On the test data")
+    drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
+    blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
+    blocks += [Facts([*losses(trained), *facts_of_drifts(trained)], "While it learned", PROGRESSIVE)]
+    return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
 
-def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
+def unsure(trained: Trained, tested: Evaluation | None) -> Section | None:
+    """Where the model is unsure: which rows it predicts less well, and where along the stream it did."""
+    blocks = [*([] if tested is None else sureness(tested)), *blocks_of_drifts(trained)]
+    return Section("unsure", "Where it is unsure", blocks) if blocks else None
+
+
+def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> list[Block]:
+    """All that known targets tell of a model."""
+    return [*judged(trained, tested), *sureness(tested), *([] if by is None else [_slices(tested, by)])]
+
+
+def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets; the metrics have a title."""
     facts, groups = [Fact("rows", tested.metrics.rows, COUNT)], tested.scored.groups
     if column := weights_named(trained.plan, tested.scored.weight):
-        facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, SIX)]
+        facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, WEIGHT)]
     facts += facts_of_measures(tested.measures)
     if tested.confusion is not None:
-        facts.append(Fact("calibration error", tested.calibration.error, SIX))
+        facts.append(Fact("calibration error", tested.calibration.error, FIGURES))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
     note = INTERVALS if groups is None else INTERVALS_OF_GROUPS
     blocks: list[Block] = [Facts(facts, title, note if has_intervals else ""), *by_decile(tested)]
     if tested.confusion is None:
-        blocks += [_residuals(tested), *_intervals(tested)]
-    else:
-        labels = trained.model.classes
-        blocks += [_confusion(labels, tested), *_reliability(tested, labels), *_gain(labels, tested)]
-    return blocks + ([] if by is None else [_slices(tested, by)])
+        return [*blocks, _residuals(tested)]
+    labels = trained.model.classes
+    return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
 
 
 def _stream(trained: Trained) -> list[Block]:
@@ -140,7 +173,7 @@ def _stream(trained: Trained) -> list[Block]:
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
     top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
-    low, high = span([top, *(line.y[-1] for line in lines), *means[2:]], 0.06)
+    low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
     y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
@@ -148,7 +181,7 @@ def _stream(trained: Trained) -> list[Block]:
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
     marks = [row for row in rises if row >= rows[0]]
     loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
-    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, True, marks)
+    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 
@@ -176,33 +209,6 @@ def _slices(tested: Evaluation, by: str) -> Table:
     return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
 
 
-def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
-    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them."""
-    scored = tested.scored
-    if scored.scores is None or scored.scores.shape[1] != 1:
-        return None
-    order = np.argsort(-scored.scores[:, 0], kind="stable")
-    weight = scored.weight[order]
-    hits = np.cumsum(np.where(scored.codes[order] == 1, weight, 0.0))
-    if not hits[-1] > 0.0:
-        return None
-    return np.append(0.0, np.cumsum(weight) / weight.sum()), np.append(0.0, hits / hits[-1])
-
-
-def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
-    """The gain curve of the second of two classes."""
-    gain = gain_of(tested) if len(classes) == 2 else None
-    if gain is None:
-        return []
-    places = np.unique(np.linspace(0, len(gain[0]) - 1, STEPS).astype(np.int64))
-    looked, hits = (values[places] for values in gain)
-    label, tenth = str(classes[-1]), float(np.interp(0.1, *gain))
-    described = f"The tenth of the rows with the highest probabilities of {label} holds {tenth:.1%} of its rows."
-    titles = "share of rows", f"share of the rows of {shortened(label, charts.LONGEST)}"
-    data = {"share_of_rows": looked, "share_of_class": hits}
-    return [Chart("Gain", described, on_axes(charts.draw_gain, looked, hits, titles), GAIN, data=data)]
-
-
 def _residuals(tested: Evaluation) -> Chart:
     """Residuals against predictions."""
     scored = tested.scored
@@ -221,7 +227,7 @@ def by_decile(tested: Evaluation) -> list[Block]:
         return []
     titles = "exposure", "predicted", "actual", "actual / expected"
     keys = "", "", "", "actual_over_expected"
-    columns = [Column("decile", COUNT), *(Column(title, SIX, key) for title, key in zip(titles, keys, strict=True))]
+    columns = [Column("decile", COUNT), *(Column(title, FIGURES, key) for title, key in zip(titles, keys, strict=True))]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
     lines = {name: [getattr(decile, name) for decile in deciles] for name in ("predicted", "actual")}
     ends = [f"{name} {rates[0]:.4g} in the lowest and {rates[-1]:.4g} in the highest" for name, rates in lines.items()]
@@ -234,14 +240,20 @@ def by_decile(tested: Evaluation) -> list[Block]:
 
 def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
     """What two models of these names predict and what happened, by decile of the ratio of the two."""
-    columns = [Column("decile", COUNT), Column("exposure", SIX), Column(names[0], SIX, "first")]
-    columns += [Column(names[1], SIX, "second"), Column("actual", SIX)]
+    columns = [Column("decile", COUNT), Column("exposure", FIGURES), Column(names[0], FIGURES, "first")]
+    columns += [Column(names[1], FIGURES, "second"), Column("actual", FIGURES)]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
     return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
 
 
-def _intervals(tested: Evaluation) -> list[Block]:
-    """Coverage against what was asked for, and by width; none where no intervals were measured."""
+def sureness(tested: Evaluation) -> list[Block]:
+    """How often rows are right by their probability; or coverage against what was asked for, and by width."""
+    if tested.confusion is not None:
+        rows = [
+            [low, part.rows, share, part.mean, part.share, [part.low or 0.0, part.high or 0.0]]
+            for low, share, part in by_sureness(tested.scored)
+        ]
+        return [Table("How sure, and how often right", SURE, rows, SURENESS, "by_sureness", is_wide=True)]
     covered = tested.covered
     if not covered:
         return []
@@ -251,8 +263,10 @@ def _intervals(tested: Evaluation) -> list[Block]:
     tenths = [[tenth.mean, tenth.rows, tenth.share, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
     return [
         Chart("Coverage against what was asked for", described, draw, COVERAGE),
-        Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
         Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
+        Table(
+            "Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals", is_open=False
+        ),
     ]
 
 
@@ -263,7 +277,7 @@ def title_of(name: str) -> str:
 
 def format_of(name: str) -> Format:
     """The format of a metric: shares of rows are in per cent."""
-    return PERCENT if name in SHARES else MEASURE
+    return PERCENT if name in SHARES else FIGURES
 
 
 def facts_of_measures(measures: dict[str, Measure]) -> list[Fact]:
@@ -279,8 +293,8 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(one) for one in classes[:DRAWN]]
-    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else ()))
+    blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
+    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
     return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
 
 
@@ -312,16 +326,31 @@ def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
         f"In all, actual / expected is {one.ratio:.2f}. Actual and expected shares differ by {one.error:.2f} of the"
         " share of the class on the average. Intervals: Wilson's, if rows are independent."
     )
-    return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else ())
+    return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else (), is_open=False)
 
 
 def _chart_of_tenths(one: ClassReliability) -> Chart:
-    """The shares of rows of a class, actual with their intervals and expected."""
-    names = ("mean", "share", "low", "high")
-    expected, actual, low, high = ([getattr(tenth, name) for tenth in one.tenths] for name in names)
-    described = "; ".join(
-        f"tenth {k}: expected {mean:.3g}, actual {share:.3g}"
-        for k, (mean, share) in enumerate(zip(expected, actual, strict=True), 1)
-    )
-    draw = on_axes(charts.draw_shares, expected, actual, low, high, str(one.label))
-    return Chart(f"Class {one.label}: actual and expected", described, draw, ACTUAL_AND_EXPECTED)
+    """The shares of rows of a class against its probability, with their intervals and the counts of rows."""
+    titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
+    return _calibration(f"Class {one.label}: actual against expected", one.tenths, one.counts, titles, OF_TENTHS)
+
+
+def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
+    """How many rows are of the class that is predicted, against its probability; none where that is not known."""
+    probability, parts = tested.scored.probability, [part for *_, part in by_sureness(tested.scored)]
+    if probability is None:
+        return []
+    titles = "probability of the class that is predicted", "share that is right"
+    counts = counts_of(probability, tested.scored.weight)
+    return [_calibration("Right against expected", parts, counts, titles, OF_PREDICTED)]
+
+
+def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
+    expected = [part.mean for part in parts]
+    ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
+    described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)
+
+    def draw(figure: Any) -> None:
+        charts.draw_calibration(figure, expected, ends, counts, titles)
+
+    return Chart(title, described, draw, f"{about} {ACTUAL_AND_EXPECTED}")

@@ -12,48 +12,90 @@ from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition, output_of
 from tunefree.explanation.dependence import Curve, Picture
 from tunefree.explanation.importance import Importance, describe_importance, importance, margin_name
+from tunefree.explanation.interactions import interactions
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
-from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
-from tunefree.report.formats import COUNT, FOUR, SIGNED, TWO
+from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
+from tunefree.report.formats import FIGURES, SIGNED, TWO, first
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed
 BARS = 15
+CURVES = 5  # beside the importances, two in a row
+MOST_NAMED = 12  # columns in a sentence
 MOST_OUTPUTS = 8  # columns of weights
 FEATURES = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
+ABOVE = "rise of the mean loss where the column is permuted"
+LINE = "Whiskers: standard error. Orange: the line of noise, which a column without use hardly exceeds. Grey: below it."
+SHARED = "A column below may matter, too, where another one tells the same: what both tell is counted for neither."
+OF_PAIRS = (
+    "Rise: how much larger the mean loss is where each of the two columns may act on its own only, on rows that trees"
+    " do not know. Noise: the rise that columns which do not act together hardly exceed."
+)
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
     """What matters."""
-    blocks = blocks_of_terms(decomposition, TOP)
-    blocks += [] if decomposition is None else _panels(trained, decomposition)
-    return Section("terms", "What matters", [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), TOP)])
+    ranked = None if decomposition is None else importance(decomposition)
+    blocks = blocks_of_terms(decomposition, TOP, ranked=ranked)
+    blocks += [] if decomposition is None else _panels(trained, decomposition, ranked)
+    features = blocks_of_features(trained.model, trained.encoder.names(), TOP) if trained.model.has_weights else []
+    return Section("terms", "What matters", [*blocks, *features])
 
 
-def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
-    """The columns that matter most; nothing if there are none.
+def blocks_of_terms(
+    decomposition: Decomposition | None, top: int, label: Any = None, ranked: Importance | None = None
+) -> list[Block]:
+    """The columns that matter most, and the pairs that act together; nothing if there are none.
 
     ``top``: columns that are listed; 0 for all.
     ``label``: the class whose terms they are; by default all classes.
+    ``ranked``: the columns by importance, where they are known.
     """
     if decomposition is None:
         return []
     model = decomposition.model
-    columns = importance(decomposition, None if label is None else output_of(model.classes, model.n_outputs, label)[0])
+    output = None if label is None else output_of(model.classes, model.n_outputs, label)[0]
+    columns = ranked or importance(decomposition, output)
     rows = zip(
         columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True
     )
-    header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO), Column("noise", TWO)]
+    header = [Column("column"), Column("importance", FIGURES), Column("standard error", TWO), Column("noise", TWO)]
     note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
-    if columns.learned is None:
+    facts = [Data("sampled_rows", columns.rows)]
+    if columns.judges is None:
         header, listed = header[:-1], [row[:-1] for row in listed]
+    else:
+        facts.append(Data("beyond_noise", columns.n_beyond))
     table = Table("Columns by importance", header, listed, note, "terms", is_open=False)
-    facts = [Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")]
-    if columns.learned is not None:
-        facts.append(Fact("columns beyond noise", columns.n_beyond, COUNT, "beyond_noise"))
-    return [*_bars(columns, margin_name(decomposition)), table, Facts(facts)]
+    words = [*_in_words(columns), *_pairs(decomposition, columns)]
+    return [*words, *facts, table, *_bars(columns, margin_name(decomposition))]
+
+
+def _in_words(columns: Importance) -> list[Block]:
+    """Which columns are beyond noise; nothing where that is not known."""
+    if columns.judges is None:
+        return []
+    n = columns.n_beyond
+    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
+    said = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    if not n:
+        said = "No column matters beyond noise."
+    return [Note(f"{said} {SHARED}" if 0 < n < len(columns.names) else said)]
+
+
+def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
+    """The pairs that act together beyond noise, or that none does; nothing where no pair was looked at."""
+    pairs = interactions(decomposition, columns)
+    if not pairs:
+        return []
+    header = [Column("columns that act together"), Column("rise", FIGURES), Column("standard error", TWO)]
+    rows = [[" x ".join(pair.names), *pair[1:]] for pair in pairs if pair.size > pair.noise]
+    note = f"{len(pairs)} pairs of the columns that matter most were looked at."
+    if not rows:
+        return [Note(f"No two columns act together beyond noise. {note}"), Data("pairs", [])]
+    return [Table("Pairs that act together", [*header, Column("noise", TWO)], rows, f"{OF_PAIRS} {note}", "pairs")]
 
 
 def _bars(columns: Importance, margin: str) -> list[Chart]:
@@ -62,24 +104,23 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
         return []
     bars = zip(names, sizes, errors, strict=True)
     described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in bars)
+    title, noise = f"mean absolute contribution to the {margin}", None
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
-    title, beyond = f"mean absolute contribution to the {margin}", len(names)
-    if columns.learned is not None:
-        title, beyond = "rise of the mean loss where the column is permuted", min(columns.n_beyond, len(names))
-        caption += " Columns below the dashed line are not beyond noise." if beyond < len(names) else ""
+    if columns.judges is not None:
+        title, noise, caption = ABOVE, columns.noise[:BARS].tolist(), LINE
     inches = 5.0, 0.9 + 0.27 * len(names)
-    draw = on_axes(charts.draw_bars, names, sizes, errors, title, beyond)
+    draw = on_axes(charts.draw_bars, names, sizes, errors, title, noise)
     return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
-def _panels(trained: Trained, decomposition: Decomposition) -> list[Block]:
+def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list[Block]:
     """How predictions depend on the columns that matter most."""
     try:
-        picture = picture_of(trained, decomposition)
-    except ModelError:  # words and hashed features alone
+        picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
+    except ModelError:  # words and hashed features alone, or noise
         return []
-    note = f"What the {picture.goal} depends on, by the value of a column:"
-    return [Note(note), *(_panel(picture, panel) for panel in picture.curves), Note(picture.note, "fine")]
+    note = f"Curves: what the {picture.goal} depends on, by the value of a column. {picture.note}"
+    return [*(_panel(picture, panel) for panel in picture.curves), Note(note, "fine")]
 
 
 def _panel(picture: Picture, panel: Curve) -> Chart:
@@ -89,9 +130,9 @@ def _panel(picture: Picture, panel: Curve) -> Chart:
         np.unique(np.linspace(0, len(values) - 1, 7).astype(np.int64)) if panel.axis.is_numeric else range(len(values))
     )
     described = "Mean by value. " + "; ".join(f"{values[k]}: {panel.mean[k, 0]:.3g}" for k in some) + "."
-    caption = "Grey below: density of the rows." if panel.axis.is_numeric else "Beside the names: share of the rows."
+    caption = ""
     if panel.missing is not None:
-        caption += " Where it is missing: " + ", ".join(f"{height:.3g}" for height in panel.missing.tolist()) + "."
+        caption = "Where it is missing: " + ", ".join(f"{height:.3g}" for height in panel.missing.tolist()) + "."
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -112,7 +153,7 @@ def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block
     ``top``: features that are listed; 0 for all.
     """
     outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]
-    columns = [Column("feature"), Column("importance", FOUR)]
+    columns = [Column("feature"), Column("importance", FIGURES)]
     columns += [Column(label, SIGNED, f"weight_{label}", k < MOST_OUTPUTS) for k, label in enumerate(outputs)]
     if not model.has_weights:
         return [Note(without_weights(model)), Table("Features", columns, [], FEATURES, shown=())]

@@ -29,7 +29,9 @@ CELLS = 1000  # of equal width, in which probabilities of the most probable clas
 BINS = 15  # of equal mass, into which cells are gathered
 MOST_CLASSES = 5  # that are looked at, the rarest
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # coverages of the curve
-TENTHS = 10
+TENTHS, TWENTIETHS = 10, 20
+SURENESS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # probabilities from which on rows are counted together
+WIDTH_DIGITS = 2  # decimals of the first digit in which widths of intervals differ
 BAND = 1.96  # standard errors of 95 %
 ONE_SIDED = 2.326  # those that are exceeded in 1 %
 TOLERATED = 0.01  # calibration error that does not matter
@@ -110,7 +112,7 @@ class IntervalScores:
 
 
 def tenths_of(scored: Scored) -> list[Tenth]:
-    """Coverage by tenth of the width; fewer parts where many intervals are of one width.
+    """Coverage by tenth of the width; fewer parts where many intervals are of one width, by three digits.
 
     ``scored``: rows with the metrics of :class:`IntervalScores`.
 
@@ -120,11 +122,37 @@ def tenths_of(scored: Scored) -> list[Tenth]:
     [(0.5, 1.0), (2.5, 1.0)]
     """
     widths, inside = scored.means[WIDTH], scored.means[COVERAGE]
-    edges = np.unique(np.quantile(widths, np.arange(1, TENTHS) / TENTHS, method="lower"))
-    places = np.searchsorted(edges, widths, side="left") if len(edges) > 1 else np.zeros(len(widths), np.int64)
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(widths, np.finfo(float).tiny))) - WIDTH_DIGITS)
+    rounded = np.rint(widths / unit) * unit
+    edges = np.unique(np.quantile(rounded, np.arange(1, TENTHS) / TENTHS, method="lower"))
+    places = np.searchsorted(edges, rounded, side="left") if len(edges) > 1 else np.zeros(len(widths), np.int64)
     is_used = scored.weight > 0.0
     parts = (np.flatnonzero((places == place) & is_used) for place in np.unique(places[is_used]))
     return [_tenth(rows, scored.weight, widths, inside) for rows in parts]
+
+
+def by_sureness(scored: Scored) -> list[tuple[float, float, Tenth]]:
+    """Rows by the probability of their most probable class: from which on, their share of all, and how many are right.
+
+    >>> scored = Scored(np.ones(4), {}, probability=np.array([0.6, 0.7, 0.75, 1.0]), is_right=np.arange(4) > 0)
+    >>> [(low, share, part.rows, part.share) for low, share, part in by_sureness(scored)]
+    [(0.6, 0.25, 1, 0.0), (0.7, 0.5, 2, 1.0), (0.99, 0.25, 1, 1.0)]
+    """
+    probability, is_right, weight = scored.probability, scored.is_right, scored.weight
+    if probability is None or is_right is None:
+        return []
+    places = np.where(weight > 0.0, np.searchsorted(SURENESS, probability, "right") - 1, -1)
+    parts = ((SURENESS[place], np.flatnonzero(places == place)) for place in np.unique(places[places >= 0]))
+    return [
+        (low, float(weight[rows].sum() / weight.sum()), _tenth(rows, weight, probability, is_right))
+        for low, rows in parts
+    ]
+
+
+def counts_of(probability: np.ndarray, weight: np.ndarray) -> list[int]:
+    """How many rows that count have a probability, by its twentieths."""
+    counts: list[int] = np.histogram(probability[weight > 0.0], TWENTIETHS, (0.0, 1.0))[0].tolist()
+    return counts
 
 
 class ClassReliability(NamedTuple):
@@ -136,6 +164,7 @@ class ClassReliability(NamedTuple):
     probability: float  # the mean
     highest: float  # probability
     tenths: list[Tenth]
+    counts: list[int]  # of rows, by twentieth of the probability
     is_predicted: bool  # for any row
 
     @property
@@ -176,8 +205,9 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
         is_predicted = bool((scored.chosen == k).any())
         highest = float(probability.max())
+        counts = counts_of(probability, weight)
         reliabilities.append(
-            ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted)
+            ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, counts, is_predicted)
         )
     return reliabilities
 

@@ -59,12 +59,12 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     return None if decomposition.reference.rows is None else decomposition
 
 
-def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None) -> Picture:
-    """The curves of a model to draw."""
+def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None, **options: Any) -> Picture:
+    """The curves of a model to draw; ``options`` are those of :func:`tunefree.explanation.dependence.picture`."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")
-    return picture(decomposition, target=label, name=trained.plan.target)
+    return picture(decomposition, target=label, name=trained.plan.target, **options)
 
 
 def sample_of(trained: Trained, source: Source) -> Any:

@@ -228,9 +228,9 @@ def sentence(comparison: PairedComparison) -> str:
     """
     model, others = comparison.model, comparison.contenders[1:]
     write = _Words(comparison)
-    clauses = [f"Predicts {_goal(comparison)} with {write.mean(model)}"]
+    clauses = [f"Predicts {goal_in_words(comparison.target, comparison.classes)} with {write.mean(model)}"]
     linear = next((one for one in others if one.name == comparison.linear), None)
-    shown = linear or next((one for one in others if one.name != CONSTANT), None)
+    shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
     clauses += [] if shown is None else write.beside(shown, model)
     for other in others:
         if other is not shown and other.better == other.name:
@@ -291,11 +291,13 @@ class _Words:
         return clauses
 
 
-def _goal(comparison: PairedComparison) -> str:
-    """The target, and of two classes the second."""
-    if len(comparison.classes) != 2:
-        return comparison.target
-    label = comparison.classes[1]
+def goal_in_words(target: str, classes: Sequence[Any]) -> str:
+    """The target, and of two classes the second.
+
+    >>> goal_in_words("income", ["<=50K", ">50K"]), goal_in_words("rich", [False, True])
+    ('income >50K', 'rich')
+    """
+    label = classes[1] if len(classes) == 2 else True
     if label is True:
-        return comparison.target
-    return f"{comparison.target} {'' if str(label)[:1] in '<>=≤≥' else '= '}{label}"
+        return target
+    return f"{target} {'' if str(label)[:1] in '<>=≤≥' else '= '}{label}"

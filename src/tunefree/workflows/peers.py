@@ -20,11 +20,14 @@ import pyarrow as pa
 
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
+from tunefree.model_files.plan import Plan
 from tunefree.stream.columns import Faults, converted
 from tunefree.stream.sequences import Text
 from tunefree.training.roles import values_of
-from tunefree.workflows.paired import CONSTANT, FOLDS, Truth, linear_name
+from tunefree.workflows.metrics import Scored
+from tunefree.workflows.paired import CONSTANT, FOLDS, PairedComparison, Truth, compared, linear_name
 
+OF_CONSTANTS = ("square", "absolute", "quantile", "poisson", "gamma", "tweedie")  # losses that they have
 TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
@@ -85,6 +88,27 @@ def _array_of(table: Any, name: str) -> Any:
     return table.column(name).combine_chunks()
 
 
+def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison | None:
+    """A model beside the constant that suits the rows best on which both are judged.
+
+    None of a loss without a constant, and where there are too many probabilities to be kept.
+    """
+    n, known = len(scored.weight), scored.weight > 0.0
+    targets, predictions = scored.targets, scored.predictions
+    if scored.codes is not None and scored.scores is not None:
+        targets, predictions = scored.codes, scored.scores
+        predictions = predictions if predictions.shape[1] > 1 else np.column_stack([1.0 - predictions, predictions])
+        known = known & (targets < scored.n_classes)
+    elif (plan.loss or "square").partition(":")[0] not in OF_CONSTANTS:
+        return None
+    if targets is None or predictions is None or not known.any():
+        return None
+    truth = Truth(model.task, plan.loss, list(model.classes), targets, scored.weight, scored.groups)
+    constant = np.repeat([constant_of(truth.at(np.flatnonzero(known)))], n, axis=0)
+    judged = [truth.judged("tunefree", predictions), truth.judged(CONSTANT, constant)]
+    return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
+
+
 class Peer(NamedTuple):
     """A model that people compare with.
 
@@ -109,7 +133,7 @@ class Peer(NamedTuple):
 
 def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
     """The peers that learn the task with its loss, and what holds of others."""
-    from sklearn import dummy, ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
+    from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
     peers: dict[str, Any] = {
@@ -153,14 +177,19 @@ def _level(truth: Truth) -> float | None:
     return {"quantile": float(level or 0.5), "absolute": 0.5}.get(name)
 
 
-def _constant(train: Features, truth: Truth, test: Features) -> np.ndarray:
-    """Shares of the classes, the mean or the quantile."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
+def constant_of(truth: Truth) -> np.ndarray:
+    """Shares (C,) of the classes, the mean or the quantile."""
+    level = _level(truth)
+    if truth.task == "classification":
+        shares = np.bincount(truth.targets, truth.weight, len(truth.classes))
+        return np.asarray(shares / shares.sum())
+    if level is None:
+        return np.asarray(np.average(truth.targets, weights=truth.weight))
+    return np.asarray(np.quantile(truth.targets, level, weights=truth.weight, method="inverted_cdf"))
 
-    level, nothing = _level(truth), np.zeros((len(truth.targets), 1))
-    model = DummyClassifier(strategy="prior") if truth.task == "classification" else DummyRegressor()
-    model = model if level is None else DummyRegressor(strategy="quantile", quantile=level)
-    return _fitted_and_predicted(model, truth, nothing, np.zeros((len(test.numbers), 1)))
+
+def _constant(train: Features, truth: Truth, test: Features) -> np.ndarray:
+    return np.repeat([constant_of(truth)], len(test.numbers), axis=0)
 
 
 def _linear(train: Features, truth: Truth, test: Features) -> np.ndarray:

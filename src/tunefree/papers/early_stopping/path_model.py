@@ -24,7 +24,7 @@ from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_o
 from tunefree.papers.subgradient import RECORD, Path
 from tunefree.pool.targets import ScoredModel
 from tunefree.report.document import Fact
-from tunefree.report.formats import COUNT, PERCENT, THREE, in_figures, is_absent
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, THREE, is_absent
 from tunefree.report.learned import facts_of_rows, names_of_losses
 
 COLUMNS = RECORD.names or ()
@@ -135,15 +135,15 @@ class PathModel(ScoredModel):
         n = len(self.path)
         stopped = Fact("stopped at", self.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
         facts += [*facts_of_rows(trained), Fact("iterations", n, COUNT), stopped]
-        of_error = PERCENT if self.task == "classification" else in_figures
+        of_error = PERCENT if self.task == "classification" else FIGURES
         loss, error = "log-loss" if self.loss_is_log_loss else "loss", names_of_losses(self)[1][0]
         at_stop = [
             Fact(f"{kind} {name}", float(record[f"{key}_{column}"]), of_value, f"{key}_{column}")
             for kind, key in (("training", "training"), ("held-out", "validation"))
-            for name, column, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
+            for name, column, of_value in ((loss, "loss", FIGURES), (error, "error", of_error))
         ]
         known = [fact for fact in at_stop if not is_absent(fact.value)]
-        return [*facts, *known, Fact("norm", float(record["norm"]), in_figures)]
+        return [*facts, *known, Fact("norm", float(record["norm"]), FIGURES)]
 
     def reduce(self) -> None:
         """There is no smaller model."""

@@ -13,7 +13,7 @@ from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
 from tunefree.pool.targets import RunningMetrics
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import COUNT, PERCENT, in_figures, memory
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, memory
 from tunefree.report.words import weights_named
 from tunefree.training.callbacks import Callback
 from tunefree.workflows.findings import oddity_findings
@@ -38,20 +38,20 @@ def document(comparison: Comparison) -> Document:
         Fact("rows", comparison.rows, COUNT),
         Fact("learners", len(comparison.ranked), COUNT),
         Fact("the best", best.name),
-        Fact(f"its {loss_name(comparison)}", best.metrics.mean_loss(), in_figures),
+        Fact(f"its {loss_name(comparison)}", best.metrics.mean_loss(), FIGURES),
     ]
     return Document(f"{goal}: tunefree learners", f"Comparison of learners: {goal}", summary, sections)
 
 
 def losses(comparison: Comparison) -> list[Block]:
     """The learners by progressive loss, and their losses along the stream."""
-    error = Column("absolute error", in_figures, "mean_absolute_error")
+    error = Column("absolute error", FIGURES, "mean_absolute_error")
     if comparison.task == "classification":
         error = Column("error", PERCENT, "error")
     key = "log_loss" if comparison.loss == "logistic" else "loss"
     columns = [
         Column("learner"),
-        Column(f"progressive {loss_name(comparison)}", in_figures, key),
+        Column(f"progressive {loss_name(comparison)}", FIGURES, key),
         error,
         Column("seconds", "{:.3f}".format),
         Column("bytes", COUNT, is_shown=False),
@@ -92,7 +92,7 @@ def costs(comparison: Comparison) -> list[Block]:
 
 def chart_of_losses(comparison: Comparison) -> Chart:
     """Progressive losses against rows."""
-    ends = [f"{one.name} {in_figures(one.metrics.mean_loss())}" for one in comparison.ranked[: len(SERIES)]]
+    ends = [f"{one.name} {FIGURES(one.metrics.mean_loss())}" for one in comparison.ranked[: len(SERIES)]]
     curves = {}
     for one in comparison.ranked:
         pairs = pairwise([RunningMetrics(), *one.trained.progress.points()])
@@ -126,7 +126,7 @@ def line(one: Contestant, style: dict[str, Any]) -> Series:
     """The progressive loss of a contestant, with its name and its loss at the end."""
     points = one.trained.progress.points()
     means = [point.mean_loss() for point in points]
-    name = f"{one.name}  {in_figures(means[-1])}"
+    name = f"{one.name}  {FIGURES(means[-1])}"
     return Series(name, [point.rows for point in points], means, {"linewidth": 1.5, **style})
 
 
@@ -148,7 +148,7 @@ class Display(Callback):
 
     def step(self, comparison: Comparison, batch: Any) -> None:
         best = comparison.ranked[0]
-        line = f"{comparison.rows:,} rows, {best.name} leads with {in_figures(best.metrics.mean_loss())}"
+        line = f"{comparison.rows:,} rows, {best.name} leads with {FIGURES(best.metrics.mean_loss())}"
         self.progress.show(f"{line}, models take {memory(comparison.bytes)}", self.share(batch.position))
 
     def end(self, comparison: Comparison) -> None:
