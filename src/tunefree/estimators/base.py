@@ -220,7 +220,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        monotone: Any = {one.name: one.sign for one in model.options.monotone}
+        monotone: Any = {one.name: one.sign for one in model.monotone}
         plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)

@@ -99,12 +99,12 @@ class Model(ScoredModel):
         **chosen: Any,
     ) -> None:
         self.options = options = ModelOptions(task, learner, loss, average, **chosen)
-        self.task, self.classes = task, list(classes)
+        self.task, self.classes, self.monotone = task, list(classes), options.monotone
         self._check_monotone(self.classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        monotone_features = [one.feature for one in options.monotone]
+        monotone_features = [one.feature for one in self.monotone]
         self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
@@ -116,7 +116,7 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            kinds = TREES[:1] if options.monotone else (*TREES, *options.kinds)
+            kinds = TREES[:1] if self.monotone else (*TREES, *options.kinds)
             return Pool(Members(self.linear, n_classes, loss, kinds, self._signs()))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
@@ -129,11 +129,11 @@ class Model(ScoredModel):
     def _signs(self) -> dict[int, int]:
         """Signs of monotone columns by their features, for the class that members take for the second one."""
         turn = -1 if self.classes[:1] == [self.last_class] else 1
-        return {one.feature: turn * one.sign for one in self.options.monotone}
+        return {one.feature: turn * one.sign for one in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
         """Raise a DataError if these are more than two classes where columns are monotone."""
-        if self.options.monotone and len(classes) > 2:
+        if self.monotone and len(classes) > 2:
             problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
             raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
 
@@ -331,7 +331,7 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
-        for one in self.options.monotone:
+        for one in self.monotone:
             if _is_constant(self.pool.members.growth, one.feature):
                 problem = "is monotone, and has the same value in all rows"
                 raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
@@ -350,7 +350,7 @@ class Model(ScoredModel):
         self._check_monotone([*self.classes, label])
         before = self.n_outputs
         self.classes.append(label)
-        if self.options.monotone:
+        if self.monotone:
             self.predictor.members.signs.update(self._signs())
         self.predictor.add_class(self.options.objective(self.n_outputs), self.n_outputs, len(self.classes))
         if self.n_outputs > before:
@@ -406,7 +406,7 @@ class Model(ScoredModel):
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
-        header |= {"monotone": [one._asdict() for one in self.options.monotone]} if self.options.monotone else {}
+        header |= {"monotone": [one._asdict() for one in self.monotone]} if self.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self.members]
         self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots

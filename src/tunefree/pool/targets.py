@@ -196,11 +196,12 @@ class ScoredModel:
     """A model whose predictions can be scored against known targets.
 
     Subclasses have ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions to
-    losses) and :meth:`log_odds`.
+    losses) and :meth:`log_odds`. Columns may be ``monotone``.
     """
 
     task: str
     classes: list[Any]
+    monotone: Sequence[Any] = ()
 
     @property
     def objective(self) -> Any:

@@ -167,7 +167,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     return [
         Fact("rows learned", rows, COUNT, "rows"),
         *known(
-            Fact("monotone", model.options.monotone, partial(_monotone, model)),
+            Fact("monotone", model.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
