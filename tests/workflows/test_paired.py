@@ -73,6 +73,7 @@ def test_the_better_model_is_named_only_where_the_interval_says_so():
     few = truth.at(np.arange(30))
     unclear = two(few, good[:30], bad[:30])
     assert unclear.contenders[1].better == "" and "no clear difference of the errors" in unclear.sentence
+    assert "too few rows to tell whether probabilities are calibrated" in unclear.sentence
     same = two(truth, good, good).contenders[1]
     assert same.loss_difference == (0.0, 0.0, 0.0) and same.better == ""
 

@@ -35,6 +35,7 @@ WIDTH_DIGITS = 2  # decimals of the first digit in which widths of intervals dif
 BAND = 1.96  # standard errors of 95 %
 ONE_SIDED = 2.326  # those that are exceeded in 1 %
 TOLERATED = 0.01  # calibration error that does not matter
+UNRESOLVED = 0.05  # calibration error by chance beyond which rows are too few to tell
 COVERAGE, WIDTH, SCORE = "interval_coverage", "interval_width", "interval_score"  # names of metrics
 
 
@@ -236,6 +237,8 @@ class Calibration(NamedTuple):
     @property
     def words(self) -> str:
         """What this says of probabilities."""
+        if self.is_calibrated and self.by_chance > UNRESOLVED:
+            return "too few rows to tell whether probabilities are calibrated"
         if self.is_calibrated:
             return "probabilities are calibrated"
         return f"probabilities are off by {100.0 * self.error:.1f} points on average"
