@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.kinds import Boolean, Category, Number
 from tunefree.stream.tables import Options, read_tables
 
 from .tabular import numbers, records, skipped, text

@@ -1,8 +1,7 @@
 """Streams of bytes: files and standard input, decompressed and in UTF-8, read once with look-ahead.
 
-Of rows that come slowly a reader would wait until a block is full. A stream with ``patience`` returns the lines that
-have come. Where a block begins, and with it a chunk of rows, then depends on time. So nothing else may depend on it:
-the first block, from which types of columns are inferred, is whole in any case, unless they are known before.
+Where a block of rows that come slowly begins depends on time, so nothing else may depend on it: the first block, from
+which types of columns are inferred, is whole unless they are known before.
 """
 
 from __future__ import annotations
@@ -60,11 +59,7 @@ class ByteStream:
         self._ended = False  # whether there is nothing left to read
 
     def peek(self, size: int, least: int = 1) -> np.ndarray:
-        """The next ``size`` bytes, which stay to be taken.
-
-        They are fewer at the end of the stream. Where lines are used as they come, they may also be fewer, which are
-        whole lines, and ``least`` bytes at least.
-        """
+        """The next ``size`` bytes, which stay to be taken; fewer at the end, or ``least`` bytes of lines that came."""
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
         comes = self.patience is not None and self.begun
         if len(self._ahead) < size and not self._ended:
@@ -175,11 +170,7 @@ def standard_input(name: str = "-", patience: float | None = None) -> ByteStream
 
 
 def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
-    """Use lines of standard input as they come, unless it is a file; blocks of compressed text are waited for.
-
-    Lines that have come are used so many seconds after the first of them, though they do not fill a block: also those
-    of the first block, from which types of columns are inferred, if ``from_the_first``.
-    """
+    """Use lines of standard input, unless it is a file, so many seconds after the first; also of the first block."""
     with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
         if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
             text = standard_input("-", patience if from_the_first else None)
@@ -187,10 +178,7 @@ def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> Non
 
 
 def open_text(file: str) -> ByteStream:
-    """Open a file, or :func:`standard_input` for ``"-"``, decompress it, and turn it into UTF-8.
-
-    UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
-    """
+    """A file, or :func:`standard_input` for ``"-"``, decompressed and in UTF-8."""
     text = standard_input(file) if file == "-" else _opened(file)
     text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
     return text

@@ -1,8 +1,4 @@
-"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
-
-Which of these are numbers, dates or missing values is decided in one place, for all formats:
-:mod:`tunefree.stream.schema`.
-"""
+"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block."""
 
 from __future__ import annotations
 
@@ -49,8 +45,7 @@ codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end)) 
 
 
 def look_like_values(fields: list[str]) -> bool:
-    """Whether the fields of a header may be values of a row: half of them are numbers, and not 2019, 2020, ..., or
-    most of them are empty."""
+    """Whether fields of a header may be a row: half are numbers that are no years in order, or most are empty."""
     numbers = [float(field) for field in fields if is_plain_number(field)]
     steps = {after - before for before, after in pairwise(numbers)}
     counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
@@ -223,8 +218,7 @@ def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any,
 
 
 def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]:
-    """A block of text as one record batch of strings, the rows with a wrong number of fields, which are left out, and
-    whether the text is UTF-8; if not, invalid bytes are replaced by letters."""
+    """A block of text as a batch of strings, the rows left out for their number of fields, and whether it is UTF-8."""
     unfit: list[Any] = []
 
     def leave_out(row: Any) -> str:
@@ -316,8 +310,7 @@ def _are_numbers(table: Any) -> list[bool]:
 
 
 def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
-    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
-    before the value, and the last one those after it."""
+    """Whether the lines of a value, of the column at a place, have as many fields as rows."""
     more = len(lines) - 1
     return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
 

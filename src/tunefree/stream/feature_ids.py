@@ -68,12 +68,10 @@ class Forgotten(NamedTuple):
 class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
-    Ids begin at ``first``. They are hashes of ``hash_bits`` bits, in constant memory, or, if that is 0, of an exact
-    dictionary. Where the number of features is limited, some are forgotten before the first row for whose features
-    there is no room: those of the least evidence. That is the rows that had the feature, each of which is worth less
-    after features were forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM
-    Transactions on Storage 2017, 3.3). Of as much evidence the older ids are forgotten. What is forgotten depends on
-    the rows and their order alone.
+    Ids begin at ``first``. They are hashes of ``hash_bits`` bits or, if that is 0, of an exact dictionary. Where the
+    number of features is limited, those of the least evidence are forgotten before the first row without room. That is
+    the rows that had the feature, each of which is worth less after features were forgotten, as in Einziger, Friedman,
+    Manes: TinyLFU (ACM Transactions on Storage 2017, 3.3). Of as much evidence the older ids are forgotten.
     """
 
     def __init__(self, first: int, hash_bits: int = 0) -> None:
@@ -108,10 +106,7 @@ class FeatureIds:
         learning: bool,
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Block]:
-        """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0.
-
-        Rows of a weight (n,) of 0 are no evidence that features will come again.
-        """
+        """The ids of codes (n, q) and the words with theirs, 0 if unknown and not learned; weight 0 is no evidence."""
         is_limited = learning and self.most is not None
         ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
 
@@ -227,9 +222,7 @@ class FeatureIds:
         return in_order(names_by_source, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
-        """Add the features of another dictionary, given by its arrays, in its order.
-
-        ``columns`` (c,) has the numbers here of the columns there."""
+        """Add the features of another dictionary, in its order; ``columns`` (c,) numbers its columns here."""
         if self.keys.bits:
             return
         new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)
@@ -238,8 +231,7 @@ class FeatureIds:
         self.names.add(names.of(new), columns[names.columns()[new]])
 
     def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
-        """Codes without an id among ``ids`` (n, q): the number of a column, and by the name of each code how many rows
-        have it, and the first of them."""
+        """Codes without an id: the number of a column, and by name how many rows have each, and the first of them."""
         unknown = []
         for k, (column, part) in enumerate([] if self.keys.bits or ids.all() else codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
@@ -252,11 +244,7 @@ class FeatureIds:
     def with_averages(
         self, codes: Sequence[Located], ids: np.ndarray, words: Block, drawn: Callable[[int], np.ndarray]
     ) -> Block:
-        """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
-
-        So linear learners predict a category that is new as the average of those that are known. ``drawn`` returns the
-        codes of a column in a sample of the rows learned, as :class:`Observed` has them.
-        """
+        """Words, and for a code without an id the codes of its column with their shares of ``drawn`` rows."""
         parts = [Triplets.of(words)]
         for k, (column, part) in enumerate(codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
@@ -306,11 +294,7 @@ class FeatureIds:
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:
-    """Sum the values of features of a row that hashing gave the same id.
-
-    Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
-    on where batches are cut.
-    """
+    """Codes and words, values of the same id in a row summed: codes that share an id become words, sorted by id."""
     code_rows, code_places = np.nonzero(codes)
     pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(code_rows, codes[code_rows, code_places])])
     values = np.concatenate([words.values, np.ones(len(code_rows))])

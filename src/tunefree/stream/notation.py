@@ -1,8 +1,4 @@
-"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand.
-
-A column of strings is guessed to be written in a notation if all its values are. Signs that stand for a missing value,
-such as a dash, fit every notation.
-"""
+"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand."""
 
 from __future__ import annotations
 
@@ -183,11 +179,7 @@ def without_signs(strings: Any) -> Any:
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
-    """The notation in which all strings, without white space around them, are numbers; None if there is none.
-
-    Whole numbers, with nothing to tell them from codes, have one only if it is ``known``, and then no other is asked
-    for. Where other columns have decimal commas (``continental``), ``1,234`` is no thousand, and ``1.234`` is one.
-    """
+    """The notation in which all strings are numbers, of bare whole numbers only a ``known`` one; or None."""
     possible = _possible(strings) if known is None else [known]
     if not possible:
         return None
@@ -299,10 +291,7 @@ def decimal_marks(strings: Any) -> set[str]:
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
-    """The format of dates, as strptime has it, in which all strings are written; None if there is none.
-
-    Where both the day and the month may come first, the month does unless ``days_first``.
-    """
+    """The strptime format in which all strings are dates, months first unless ``days_first``; None if there is none."""
     one = _first(strings)  # excludes most formats
     if not _DIGIT.search(one):
         return None
@@ -325,10 +314,7 @@ def look_nearly_like_dates(strings: Any) -> bool:
 
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
-    """Timestamps of dates in a format, null where they are missing, and the places of strings that do not match.
-
-    Fractions of seconds, and ``UTC`` behind a date, need not be in the format.
-    """
+    """Timestamps of dates in a format, fractions and ``UTC`` left out, and the places of strings that do not match."""
     present = without_signs(strings)
     if "S" in format:
         present = pc.replace_substring_regex(present, _FRACTION, r"\1")

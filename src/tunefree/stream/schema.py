@@ -1,13 +1,10 @@
 """Which kind of column each column of a table is, from a sample of its values and from what the user says.
 
-What a column that first comes later in a stream is depends on its first value alone, so that nothing depends on where a
-stream is cut into chunks. Where all values are texts, as in CSV, the first rows of a further file decide together.
+A column that comes later is inferred from its first value alone, so that nothing depends on where a stream is cut.
 
-A further file writes its numbers and dates as in training, or in a notation that it has for itself. The same digits may
-be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all values of a column
-are numbers in the notation of training, they are read so, unless other columns of the file have decimal commas, or
-points, that cannot be anything else. Otherwise the notation that most of them have is used. Either is noted where it
-differs from that of training.
+The same digits may be two numbers: 1.868 is one thousand in a continental file. A further file is read in the notation
+of training where all values fit it and no other column has another decimal mark, else in the likeliest one. Either is
+noted where it differs from that of training.
 """
 
 from __future__ import annotations
@@ -24,22 +21,35 @@ import pyarrow.compute as pc
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, boolean_array, cast, is_missing, nulled, plain_numbers, string_array
 from tunefree.stream.batch import Chunk
-from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
     LIKE_DATES,
     OF_WORDS,
     RARE_WORD,
     Array,
-    Boolean,
-    Category,
     Faults,
-    Number,
     blank_to_null,
     decoded,
     family,
-    looks_like_booleans,
     valid_utf8,
     without_words,
+)
+from tunefree.stream.kinds import (
+    DISTINCT,
+    LONG,
+    Bag,
+    Boolean,
+    Category,
+    Number,
+    Text,
+    TimeOfDay,
+    Timestamp,
+    Vector,
+    are_of_words,
+    looks_like_booleans,
+    looks_like_dates,
+    looks_like_text,
+    looks_like_times,
+    zone_of,
 )
 from tunefree.stream.notation import (
     EXACT,
@@ -63,7 +73,6 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_words, looks_like_text
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare
@@ -77,9 +86,8 @@ _ISO = "YYYY-MM-DD"
 class Inference:
     """Infers columns from their arrays in a first chunk, by name, and from what the user says.
 
-    ``texts`` are columns of texts, beside those that look like texts. If not ``typed``, the source does not distinguish
-    strings of digits from numbers. ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are
-    distinguished.
+    ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
+    ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are distinguished.
     """
 
     def __init__(
@@ -150,8 +158,7 @@ class Inference:
         return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
 
     def target_notation(self, name: str) -> Notation | None:
-        """The notation of a target of strings, if it is numbers: if most values are, too many different ones to be
-        classes. Then others are errors of their rows."""
+        """The notation of a target of strings if most are numbers, too many different ones to be classes."""
         notation, strings = self.notation(name), self.strings[name]
         if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
             return notation
@@ -237,12 +244,10 @@ class Inference:
 def values_of_texts(
     texts: dict[str, Any], column_types: ColumnTypes, semicolons: bool, target: str | None = None
 ) -> dict[str, Any]:
-    """Columns of a source that does not distinguish strings from numbers: as the plain numbers, integers or booleans
-    that they are, and else as strings.
+    """Columns of texts as the plain numbers, integers or booleans that they are, and else as strings.
 
-    Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
-    other columns have decimal commas, or may have them. Of the target integers beyond 2^53 are distinguished, and it is
-    a number in spite of leading zeros if it has too many different ones for classes.
+    Codes stay strings, and so do numbers with a point where other columns may have decimal commas. A target is a number
+    in spite of leading zeros if it has too many different ones for classes.
     """
     values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
     others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
@@ -271,8 +276,7 @@ def _codes_of(numbers: Any, texts: Any) -> str:
 
 
 def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
-    """A target of codes: distinguished integers; numbers, if they are too many for classes, as amounts with zeros in
-    front; else texts."""
+    """A target of codes: distinguished integers; amounts with zeros in front; else texts."""
     strings = blank_to_null(texts, NULLS)
     if codes == ZEROS:
         return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
@@ -355,8 +359,7 @@ _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass
 class Further:
-    """The handling of columns that an encoder does not know, except ``ignored`` columns. ``left_out`` has the types of
-    later columns without features; ``rows`` counts the rows of the stream so far."""
+    """Columns that an encoder does not know: types of those ``left_out``, and ``rows`` of the stream so far."""
 
     ignored: list[str]
     decimal: str | None = None
@@ -367,9 +370,7 @@ class Further:
     def columns(
         self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
     ) -> list[Any]:
-        """The columns that the rows of a chunk add, in the order of the rows that have their first values. ``row`` is
-        the number of the chunk's first row in its file; if not ``typed``, the source does not distinguish strings of
-        digits from numbers."""
+        """The columns that the rows of a chunk add, in the order of their first values; ``row`` is its first row."""
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
@@ -472,10 +473,7 @@ def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
 
 
 def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
-    """An encoder that shares its features with another, and reads numbers and dates in the notation of a file.
-
-    The notation is inferred from a sample of its rows; without a sample only the options of the user count. A
-    DataError if they declare dates for a column that has none."""
+    """An encoder that shares its features with another, and reads numbers and dates as a sample has them."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])

@@ -29,10 +29,7 @@ _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class for a kind of source, as :attr:`Source.kind` gives it and model files record it.
-
-    Only the encoder in use is imported, because that of tables takes a while.
-    """
+    """The encoder class for a kind of source; only that one is imported, because that of tables takes a while."""
     if kind == formats.TABLE:
         return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
@@ -44,10 +41,9 @@ def encoder_of(kind: str) -> Any:
 class Source:
     """Where rows come from: files of one format ("-" is standard input), or a table in memory.
 
-    ``column_types`` is what is said of how further files write what the model knows; a plan says it for training. Where
-    rows were moved, ``origin`` returns the file and number of a row that the user knows, and ``known`` is an encoder
-    that knows the columns, made before. ``typed`` says whether the format distinguishes strings of digits from numbers,
-    which CSV does not.
+    ``column_types`` is what is said of how further files write what the model knows. Where rows were moved, ``origin``
+    returns the file and number of a row that the user knows, and ``known`` is an encoder that knows the columns.
+    ``typed`` says whether the format distinguishes strings of digits from numbers.
     """
 
     files: tuple[str, ...]
@@ -94,8 +90,7 @@ class Source:
         bad: BadRows | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`; rows that cannot be read are
-        errors if ``bad`` is None."""
+        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         if self.format is None:
@@ -134,11 +129,7 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
-        """At most so many positions all over a source, the first at its start.
-
-        Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
-        text before a position are not counted.
-        """
+        """At most so many positions all over a source, the first at its start; none where it cannot be read again."""
         lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []

@@ -1,11 +1,7 @@
 """Files of tables as chunks, whatever their format, and what a format of tables provides for that.
 
-A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
-Reading from the position of a chunk gives exactly what follows it.
-
 Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
-is the same in all files tells nothing of their rows, and becomes a column only where it is asked for: by a model that
-knows it, or by an option. So files may lie wherever they like.
+is the same in all files becomes a column only where a model or an option asks for it.
 """
 
 from __future__ import annotations
@@ -18,11 +14,11 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream import formats
+from tunefree.stream.arrays import flattened
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.sequences import flattened
 from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
@@ -175,9 +171,7 @@ def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
 
 
 def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
-    """A chunk with columns of the partitions that its file lies in, as far as these are of use; ``bad`` counts the rows
-    that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
-    its column."""
+    """A chunk with columns of the partitions of its file that are of use; ``bad`` counts the rows that get one."""
     for partition in getattr(file, "partitions", ()):
         is_ignored = partition.name in options.ignored and partition.name not in options.as_written
         if not (partition.varies or partition.name in options.named):

@@ -46,11 +46,9 @@ def read_lines(
 ) -> Iterator[Chunk]:
     """Read texts as chunks of whole lines, from a position on; a chunk's ``position`` gives the chunks that follow it.
 
-    A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own, up to 64 MiB or as the file's
-    :class:`tunefree.stream.files.TextFile` says. Line ends between double quotes do not end a line if there are
-    ``delimiters``; a quote that is never closed, or not within the longest line, holds its own line only. With a
-    ``header`` the first line of each file is no row. Quotes that a backslash precedes are doubled if they are
-    ``escaped``. Rows are lines counted from 1, blank ones included. A byte-order mark is left out.
+    A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own. Line ends between double quotes do
+    not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. With a ``header``
+    the first line of each file is no row. Quotes that a backslash precedes are doubled if they are ``escaped``.
     """
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
@@ -174,11 +172,9 @@ def delimiter_counts(header: str) -> dict[str, int]:
 
 
 def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = False) -> bytes:
-    """The first half of a sample of the first lines of a file, and whole lines from places all over the rest. The
-    sample itself, of a file that is no longer or cannot be read from anywhere.
+    """The first half of a sample of a file, and whole lines from places all over the rest.
 
-    Text can be read from anywhere if it is not compressed, and no quotes hold line ends: there nothing shows where a
-    line begins.
+    It is the sample itself of a short or compressed file, or where quotes hold line ends: lines begin anywhere there.
     """
     with closing(open_text(file)) as text:
         text.escaped = escaped
