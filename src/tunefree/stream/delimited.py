@@ -150,7 +150,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
     swallowed = rows_in_values(pa.record_batch([string_array([field]) for field in fields], fields), delimiter)
     if swallowed:
-        problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
+        problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
     start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
@@ -281,24 +281,17 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
         bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
 
 
-class Swallowed(NamedTuple):
-    """A value each line of which looks like a row."""
-
-    row: int  # its place in the table
-    column: str
-    lines: int  # line ends
-
-
-def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values of a record batch that hold line ends, and of which each line looks like a row."""
-    suspects, names = [], table.schema.names
+def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
+    """Values each line of which looks like a row: the place of the row, the column, and how many line ends."""
+    suspects, are_numbers = [], list[bool]()
     for place, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):
             continue
         for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
             lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
-            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
-                suspects.append(Swallowed(row, names[place], len(lines) - 1))
+            are_numbers = are_numbers or _are_numbers(table)
+            if _are_rows(lines, place, are_numbers):
+                suspects.append((row, table.schema.names[place], len(lines) - 1))
     return suspects
 
 
@@ -309,21 +302,18 @@ def _are_numbers(table: Any) -> list[bool]:
     return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
 
 
-def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
-    """Whether the lines of a value, of the column at a place, have as many fields as rows."""
-    more = len(lines) - 1
-    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
-
-
 def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
-    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
+    """Whether the lines of a value, of the column at a place, have the fields of rows, and numbers where these do."""
+    n, more = len(are_numbers), len(lines) - 1
+    if n < 2 or [len(line) for line in lines] != [n - place, *[n] * (more - 1), place + 1]:
+        return False
     fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
     fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
     fields += list(enumerate(lines[-1]))[:-1]
     numbers = [field.strip() for column, field in fields if are_numbers[column]]
     if not all(not number or is_plain_number(number) for number in numbers):
         return False
-    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS
+    return any(numbers) or more * (n - 1) >= _FEWEST_SIGNS
 
 
 def _wrong_count(row: Any, is_cut: bool) -> str:

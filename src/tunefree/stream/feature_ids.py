@@ -58,13 +58,6 @@ class _Unknown(NamedTuple):
     members: np.ndarray  # place of each in it
 
 
-class Forgotten(NamedTuple):
-    """Features that were forgotten before a row; other features may have their ids from there on."""
-
-    row: int  # among those of a chunk
-    ids: np.ndarray  # (f,) int64, ascending
-
-
 class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
@@ -81,7 +74,7 @@ class FeatureIds:
         self.n_forgotten = 0  # so far
         self._free = np.zeros(0, np.int64)  # places of the dictionary, ascending
         self._evidence = np.zeros(0)  # (features,) where their number was limited, else none
-        self._events: list[Forgotten] = []
+        self._events: list[tuple[int, np.ndarray]] = []
 
     @property
     def n_features(self) -> int:
@@ -93,8 +86,8 @@ class FeatureIds:
         if self.most is not None:
             self._track()
 
-    def take_forgotten(self) -> list[Forgotten]:
-        """The features forgotten in the rows of the latest chunk, returned once."""
+    def take_forgotten(self) -> list[tuple[int, np.ndarray]]:
+        """The features forgotten in the latest chunk, with the row before which each were; returned once."""
         taken, self._events = self._events, []
         return taken
 
@@ -173,7 +166,7 @@ class FeatureIds:
         self._evidence[places] = 0.0
         self._evidence *= AGED
         self.n_forgotten += len(places)
-        self._events.append(Forgotten(row, self.keys.first + places))
+        self._events.append((row, self.keys.first + places))
 
     def _row_features(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
@@ -432,21 +425,12 @@ class FeatureNames:
     def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
         """The names that were saved; a ModelError if they are no texts."""
         text, ends = arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64)
-        check_names(text, ends)
+        if (int(ends[-1]) if len(ends) else 0) != len(text):
+            raise ModelError("the names of features do not end with their text")
+        try:
+            array_of_names(text, ends).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ModelError(f"a name of a feature is not text in UTF-8 ({error})") from None
         names = cls()
         names.add(array_of_names(text, ends), arrays["name_columns"])
         return names
-
-
-def check_names(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
-    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
-    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
-        raise ModelError("the names of features do not end with their text")
-    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        cut = np.ones(1, bool)
-    if cut.any():
-        raise ModelError("a name of a feature is not text in UTF-8")

@@ -120,7 +120,8 @@ class Inference:
 
     def column(self, name: str) -> Any:
         """The column of a name; a DataError if its type has no features, or is not what the user says."""
-        kind = family(self.arrays[name].type)
+        array = self.arrays[name]
+        kind = family(array.type)
         if name in self.column_types.categorical:
             return Category(name, numbers=True)
         if name in self.column_types.numeric:
@@ -129,17 +130,21 @@ class Inference:
             return self._dates(name)
         if name in self.texts:
             if kind not in Text.families:
-                problem = f"a text column must hold strings, not {self.arrays[name].type}"
+                problem = f"a text column must hold strings, not {array.type}"
                 raise DataError(problem, self.file, column=name, remedy="leave it out of `text`")
             return Text(name)
         if kind == "string":
             return self._guessed(name)
-        if kind == "number" and beyond_doubles(decoded(self.arrays[name])):
+        if kind == "number" and beyond_doubles(decoded(array)):
             return Category(name, numbers=True, doubt=(EXACT, ""))
+        if kind == "moment":
+            return _timestamp(name, array.type)
+        if kind == "numbers":
+            return Vector(name, pc.max(pc.list_value_length(array)).as_py() or 0)
         if kind not in _BY_FAMILY:
-            problem = f"columns of type {self.arrays[name].type} cannot be used"
+            problem = f"columns of type {array.type} cannot be used"
             raise DataError(problem, self.file, column=name, remedy=f"pass `ignore={name!r}`")
-        return _BY_FAMILY[kind](name, self.arrays[name])
+        return _BY_FAMILY[kind](name)
 
     def is_empty(self, name: str) -> bool:
         """Whether a column has no values, and no type of values either."""
@@ -228,7 +233,7 @@ class Inference:
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
-            return _timestamp_of_type(name, array.type)
+            return _timestamp(name, array.type)
         strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
         if format is None and looks_like_dates(without_signs(strings)):
             return _timestamp_of_strings(name, strings)
@@ -334,26 +339,18 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     return nulled(array, gone) if pc.any(gone).as_py() else array
 
 
+def _timestamp(name: str, arrow_type: Any) -> Timestamp:
+    return Timestamp(name, getattr(arrow_type, "tz", None), pa.types.is_timestamp(arrow_type))
+
+
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
     present = without_signs(strings).drop_null()
     return Timestamp(name, zone_of(present), pc.any(pc.match_substring(present, ":")).as_py() is True)
 
 
-def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
-    is_timestamp = pa.types.is_timestamp(arrow_type)
-    return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
-
-
-_BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
-    "number": lambda name, _: Number(name),
-    "duration": lambda name, _: Number(name),
-    "category": lambda name, _: Category(name),
-    "null": lambda name, _: Category(name),
-    "boolean": lambda name, _: Boolean(name),
-    "moment": lambda name, array: _timestamp_of_type(name, array.type),
-    "time": lambda name, _: TimeOfDay(name),
-    "strings": lambda name, _: Bag(name),
-    "numbers": lambda name, lists: Vector(name, pc.max(pc.list_value_length(lists)).as_py() or 0),
+_BY_FAMILY: dict[str, Callable[[str], Any]] = {
+    **{"number": Number, "duration": Number, "category": Category, "null": Category},
+    **{"boolean": Boolean, "time": TimeOfDay, "strings": Bag},
 }
 
 
