@@ -59,13 +59,7 @@ _WRONG = {
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
-    """Which of some unknown columns may be those that are absent, as a question; empty where none may be.
-
-    Examples
-    --------
-    >>> renamed(["age", "amount"], ["amout", "day"]), renamed(["amount"], ["sum"]), renamed(["age", "amount"], ["day"])
-    ("'amout' is not known: did you mean 'amount'?", "'sum' is not known: did you mean 'amount'?", '')
-    """
+    """Which of some unknown columns may be those that are absent, as a question; empty where none may be."""
     pairs = [(alike(name, unknown), name) for name in absent]
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
@@ -215,18 +209,6 @@ class TableEncoder:
         columns that are ``kept`` and targets among ``labels``.
     further : Further or None
         What is done with columns that come later; None if they are left out.
-
-    Examples
-    --------
-    >>> from tunefree.stream.batch import Position
-    >>> table = pa.record_batch({"age": [39, None], "job": ["clerk", "cook"], "rich": ["no", "yes"]})
-    >>> chunk = Chunk(table, "example", 1, Position())
-    >>> encoder = TableEncoder.infer(chunk, target="rich")
-    >>> batch = encoder.encode(chunk, True, BadRows())
-    >>> batch.rows.numbers.tolist(), batch.rows.codes.tolist(), batch.target.to_pylist()
-    ([[39.0], [0.0]], [[0, 2], [3, 4]], ['no', 'yes'])
-    >>> encoder.names()
-    ['(constant)', 'age', 'job=clerk', 'age[missing]', 'job=cook']
     """
 
     def __init__(

@@ -323,11 +323,7 @@ def _read(text: bytes) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, as JSON has it, but for the quotation marks of a string alone.
-
-    >>> shown([None, True]), shown("a")
-    ('[null, true]', "'a'")
-    """
+    """A value in a message, as JSON has it, but for the quotation marks of a string alone."""
     text = repr(value) if isinstance(value, str) else json.dumps(value, default=repr)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 

@@ -69,13 +69,7 @@ def is_plain_number(text: str) -> bool:
 
 
 class Notation(NamedTuple):
-    """How numbers are written.
-
-    Examples
-    --------
-    >>> Notation(",", ".").numbers(pa.array(["1.234,50 €", "-7 %", "–", None])).to_pylist()
-    [1234.5, -7.0, None, None]
-    """
+    """How numbers are written."""
 
     decimal: str = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
@@ -146,11 +140,6 @@ def missing_words(strings: Any) -> tuple[str, ...]:
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
     value may be as many as they are, and are among the words.
-
-    Examples
-    --------
-    >>> missing_words(pa.array(["7", "8"] * 100 + ["unknown", "-", "-"])), missing_words(pa.array(["7", "a", "b"]))
-    (('-', 'unknown'), ())
     """
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
@@ -204,13 +193,7 @@ def _possible(strings: Any) -> list[Notation]:
 
 
 def unit_of(text: str) -> str:
-    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing.
-
-    Examples
-    --------
-    >>> unit_of("5.2 kg"), unit_of("5 EUR"), unit_of("3K"), unit_of("3.5"), unit_of("C12")
-    (' kg', '', '', '', '')
-    """
+    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing."""
     unit = _UNIT.fullmatch(text)
     known = rf"\s?(?:{_CURRENCY}|{'|'.join(_SCALES)})"
     return "" if unit is None or re.fullmatch(known, unit[1]) else unit[1]
@@ -228,13 +211,7 @@ def _first(strings: Any) -> str:
 
 
 def codes_in(strings: Any) -> str:
-    """The reason why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty.
-
-    Examples
-    --------
-    >>> codes_in(pa.array(["01234", "10115"])), codes_in(pa.array(["9007199254740993"])), codes_in(pa.array(["0.5"]))
-    ('leading zeros', 'whole numbers beyond 2^53', '')
-    """
+    """Why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty."""
     if not is_whole(strings):
         return ""
     present = without_signs(strings).drop_null()
@@ -268,12 +245,6 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
     """Whether the decimal mark of columns of strings is a comma.
 
     It is if it cannot be anything else in one of them. Between semicolons it is, too, unless it must be a point.
-
-    Examples
-    --------
-    >>> either = [pa.array(["12,303", "8,583"])]
-    >>> is_continental(either), is_continental(either, semicolons=True)
-    (False, True)
     """
     pointed = False
     for strings in columns:

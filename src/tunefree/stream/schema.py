@@ -408,13 +408,6 @@ class FileNotation:
 
     ``strings`` are those columns of the file that are such; None where they are not known before they are read.
     ``trained`` has the notations of training, None for plain numbers, and ``asked`` the one that the user names.
-
-    Examples
-    --------
-    >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
-    >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
-    >>> alone.number_notation("price"), FileNotation(strings, {"price": None, "tax": None}).number_notation("price")
-    (None, Notation(decimal=',', thousands='.', unit=''))
     """
 
     def __init__(

@@ -68,17 +68,6 @@ class SvmlightEncoder(tokens.LineEncoder):
     An exact dictionary of indices is kept, or indices are hashed to 2^hash_bits features, and the values of features
     that collide are summed. If ``zero_based``, 0 is an index; it becomes one when it occurs. ``has_queries`` tells
     whether the first rows have query numbers (``qid:``), which are not used.
-
-    Examples
-    --------
-    >>> from tunefree.stream.batch import BadRows, Chunk, Position
-    >>> text = np.frombuffer(b"+1 7:0.5 9:2 # a comment\\n-1 9:1\\n", np.uint8)
-    >>> encoder = SvmlightEncoder()
-    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
-    >>> batch.target.to_pylist(), batch.rows.features.tolist(), batch.rows.values.tolist()
-    ([1.0, -1.0], [1, 2, 2], [0.5, 2.0, 1.0])
-    >>> encoder.names()
-    ['(constant)', '7', '9']
     """
 
     messages = _MESSAGES

@@ -127,15 +127,7 @@ class Start(NamedTuple):
 
 
 def start_of(window: bytes) -> Start:
-    """The lines before the header at the beginning of a text, which is long enough to hold the next two lines.
-
-    Examples
-    --------
-    >>> start_of(b"# made by hand\\n\\nsep=;\\nage;job\\n39;cook\\n")
-    Start(size=22, separator=';', comments=1)
-    >>> start_of(b"# made by hand\\n#id,x\\n1,0.5\\n")  # the names of columns behind a # as well
-    Start(size=15, separator=None, comments=1)
-    """
+    """The lines before the header at the beginning of a text, which is long enough to hold the next two lines."""
     place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
     separator, comments = None, []
     while end := window.find(b"\n", place) + 1:
