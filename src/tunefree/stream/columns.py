@@ -191,6 +191,7 @@ class Column:
     """A column of a table; subclasses are its kinds."""
 
     name: str
+    arrow_type: Any = pa.string()  # as which to read the column from a text
     since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
 
     def dense_names(self) -> list[str]:
@@ -204,10 +205,6 @@ class Column:
     def code_names(self) -> list[str]:
         """Names of the codes that the column adds to a row."""
         return [missing_name(self.name)]
-
-    def arrow_type(self) -> Any:
-        """The type to read the column as from a text."""
-        return pa.string()
 
     def options(self) -> dict[str, Any]:
         """What, besides kind and name, makes the column again."""

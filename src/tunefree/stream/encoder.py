@@ -196,19 +196,9 @@ def _numbers_of(
 class TableEncoder:
     """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
 
-    Attributes
-    ----------
-    columns : list
-        The columns that become features, in the order of the first chunk; then those that came later.
-    target, weight, group, exposure : str or None
-        Names of the columns that hold them.
-    notations : dict of str to Notation
-        Of targets, weights and exposures that are written as texts.
-    typed : bool
-        Whether the source of training told strings from nulls; else words such as NA are missing values, but for
-        columns that are ``kept`` and targets among ``labels``.
-    further : Further or None
-        What is done with columns that come later; None if they are left out.
+    ``columns`` become features: those of the first chunk, then those that came later. ``notations`` are those of
+    targets, weights and exposures that are written as texts. If not ``typed``, words such as NA are missing values, but
+    for columns that are ``kept`` and targets among ``labels``. Without ``further``, later columns are left out.
     """
 
     def __init__(
@@ -355,7 +345,7 @@ class TableEncoder:
 
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
-        types = {column.name: column.arrow_type() for column in self.columns}
+        types = {column.name: column.arrow_type for column in self.columns}
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:

@@ -73,6 +73,7 @@ class Number(Column):
     def names(self) -> list[str]:
         return [self.name]
 
+    @property
     def arrow_type(self) -> Any:
         return pa.string() if self.notation or self.na_values else pa.float64()
 
@@ -144,10 +145,7 @@ class Boolean(Category):
 
     def __init__(self, name: str, words: bool = False) -> None:
         super().__init__(name)
-        self.words = words
-
-    def arrow_type(self) -> Any:
-        return pa.string() if self.words else pa.bool_()
+        self.words, self.arrow_type = words, pa.string() if words else pa.bool_()
 
     def options(self) -> dict[str, Any]:
         return {"words": True} if self.words else {}
@@ -464,15 +462,13 @@ class Bag(Column):
 
     kind: ClassVar[str] = "bag"
     families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})
+    arrow_type = pa.list_(pa.string())
 
     def __init__(self, name: str) -> None:
         self.name, self.seed = name, hash_name("[]", hash_name(name))
 
-    def arrow_type(self) -> Any:
-        return pa.list_(pa.string())
-
     def convert(self, array: Array, faults: Faults) -> Items:
-        items = items_of(array.cast(self.arrow_type()))
+        items = items_of(array.cast(self.arrow_type))
         strings = blank_to_null(items.values)
         here = ~is_missing(strings)
         return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
@@ -494,6 +490,7 @@ class Vector(Column):
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
+    arrow_type = pa.list_(pa.float64())
 
     def __init__(self, name: str, width: Length = 0) -> None:
         self.name, self.width, self.seed = name, width, hash_name("[number]", hash_name(name))
@@ -501,14 +498,11 @@ class Vector(Column):
     def names(self) -> list[str]:
         return [self._at(place) for place in range(self.width)]
 
-    def arrow_type(self) -> Any:
-        return pa.list_(pa.float64())
-
     def options(self) -> dict[str, Any]:
         return {"width": self.width}
 
     def convert(self, array: Array, faults: Faults) -> Items:
-        items = items_of(array.cast(self.arrow_type()))
+        items = items_of(array.cast(self.arrow_type))
         values = to_numpy(items.values, np.nan)
         faults.add(items.rows[np.isinf(values)], self.name, lambda row: "a number of the list is infinite")
         known = ~np.isnan(values)

@@ -82,7 +82,7 @@ class Source:
 
     def names_in(self, files: Sequence[str]) -> list[str]:
         """The names of the columns of some of its files, of JSON those of the first lines."""
-        return tables.names_in(files, self.format, Options(self.delimiter)) if files else []
+        return tables.names_in(files, str(self.format), Options(self.delimiter)) if files else []
 
     def chunks(
         self,
