@@ -17,11 +17,10 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.byte_stream import open_text
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
-from tunefree.stream.text import DELIMITERS, line_after, read_lines
+from tunefree.stream.text import DELIMITERS, line_after, open_text, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
