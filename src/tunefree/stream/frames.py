@@ -77,9 +77,12 @@ def read_frame(
     """
     check_has_columns(frame, name)
     frame, row, index = unmasked(frame), start.row, list[str]()
-    convert = next((convert for test, convert in _KINDS if test(frame)), None)
-    if convert is not None:
-        batches = _batches(convert(frame, name), row, chunk_rows, name)
+    if is_pandas(frame):
+        batches = _batches(_pandas_frame(frame), row, chunk_rows, name)
+    elif isinstance(frame, Mapping) and not hasattr(frame, "tocsr"):
+        batches = _batches(_mapping_frame(frame, name), row, chunk_rows, name)
+    elif isinstance(frame, np.ndarray):
+        batches = _batches(_matrix_frame(frame, name), row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         stream = _Stream(frame, name, kept)
         batches, index = stream.batches(row, chunk_rows), stream.index
@@ -176,7 +179,7 @@ def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> It
         yield pa.record_batch(arrays, names=frame.names)
 
 
-def _pandas_frame(frame: Any, name: str) -> _Frame:
+def _pandas_frame(frame: Any) -> _Frame:
     def part(first: int, stop: int) -> Iterable[Any]:
         rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
         return (column for _, column in rows.items())
@@ -240,10 +243,3 @@ def is_pandas(frame: Any) -> bool:
     """Whether this is a DataFrame of pandas."""
     pandas = sys.modules.get("pandas")  # whoever passes a DataFrame has imported it
     return pandas is not None and isinstance(frame, pandas.DataFrame)
-
-
-_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], _Frame]], ...] = (
-    (is_pandas, _pandas_frame),
-    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping_frame),
-    (lambda frame: isinstance(frame, np.ndarray), _matrix_frame),
-)

@@ -476,7 +476,12 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
     texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
     file = FileNotation(None if sample is None else texts, trained, column_types.notation)
-    adapted.columns = [_adapted_column(column, file, formats) for column in adapted.columns]
+    adapted.columns = [copy.copy(column) for column in adapted.columns]
+    for column in adapted.columns:
+        if column.kind == Number.kind:
+            column.notation = file.number_notation(column.name)
+        elif column.kind == Timestamp.kind:  # formats that are said are taken out
+            column.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
@@ -486,18 +491,6 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
-    return adapted
-
-
-def _adapted_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
-    """A column as the file writes it; formats of dates that are said are taken out."""
-    if column.kind not in (Number.kind, Timestamp.kind):
-        return column
-    adapted = copy.copy(column)
-    if column.kind == Number.kind:
-        adapted.notation = file.number_notation(column.name)
-    else:
-        adapted.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
     return adapted
 
 

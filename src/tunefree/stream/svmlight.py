@@ -12,7 +12,6 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.tokens import (
     LINE_END,
-    NOT_A_NUMBER,
     NOT_FINITE,
     OK,
     PADDING,
@@ -40,10 +39,7 @@ _MOST_BY_INDEX = 2**22  # indices below have their feature in an array, where it
 # Kinds of errors beside those of tokens.py.
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)
 
-_MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
-    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+_MESSAGES = tokens.MESSAGES | {
     _LABEL: ("the label {} is not a number", "start every row with its label (0 where it is unknown)"),
     _LABEL_NOT_FINITE: ("the label {} is not finite", "correct the row"),
     _LABELS: ("the row has several labels, {}", "give each row one label"),

@@ -18,6 +18,11 @@ from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
+MESSAGES = {  # of kinds of errors: the problem, of a token {}, and the remedy
+    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
+    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
+    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+}
 
 MOST_EXAMPLES = 3  # features by name
 FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
@@ -87,7 +92,7 @@ class LineEncoder:
     Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
 
-    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error the problem, of a token {}, and the remedy
+    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error
     unlabelled: ClassVar[int | None] = None  # the kind of error of rows that lack a label
     has_duplicates: ClassVar[bool] = False  # whether a feature may occur twice in a row
 

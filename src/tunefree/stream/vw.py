@@ -48,10 +48,7 @@ _CONTROL_LIMIT = np.uint64(33)
 # Kinds of errors beside those of tokens.py.
 _NUMBER, _LABEL_NOT_FINITE, _NO_LABEL, _WEIGHT, _BASE, _MANY, _NO_BAR, _NAME = range(10, 18)
 
-_MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
-    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+_MESSAGES = tokens.MESSAGES | {
     _NUMBER: ("{} before the first bar is not a number", "write [label [importance]] ['tag]| before the features"),
     _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "correct the row"),
     _NO_LABEL: ("the row has no label, it starts with {}", "give it one, with a blank between label and bar"),
