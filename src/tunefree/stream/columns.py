@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.compiled.functions import compiled
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -63,11 +64,30 @@ def one_by_one(name: Callable[[int], str]) -> NamesOf:
 
 def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Array:
     """A prefix followed by parts of a text."""
-    sizes = stops - starts
-    ends = np.cumsum(sizes)
-    places = np.arange(sizes.sum()) + np.repeat(starts - ends + sizes, sizes)
-    front = pa.scalar(prefix, pa.large_string())
-    return pc.binary_join_element_wise(front, array_of_names(text[places], ends), pa.scalar("", pa.large_string()))
+    front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
+    ends = np.cumsum(sizes + len(front))
+    names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    copy_parts(front, text, starts, sizes, names)
+    return array_of_names(names, ends)
+
+
+@compiled
+def copy_parts(
+    front: Annotated[np.ndarray, "uint8[front]"],
+    text: Annotated[np.ndarray, "uint8[bytes]"],
+    starts: Annotated[np.ndarray, "int64[parts]"],
+    sizes: Annotated[np.ndarray, "int64[parts]"],
+    written: Annotated[np.ndarray, "uint8[written]"],
+) -> None:
+    """Copy parts of a text one after the other, each behind the same front."""
+    place = 0
+    for k in range(len(starts)):
+        for i in range(len(front)):
+            written[place + i] = front[i]
+        place += len(front)
+        for i in range(sizes[k]):
+            written[place + i] = text[starts[k] + i]
+        place += sizes[k]
 
 
 def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
