@@ -3,9 +3,9 @@
 import pyarrow as pa
 
 from tunefree.core.rows import entries_of
+from tunefree.stream import formats, tables
 from tunefree.stream.batch import BadRows, Chunk, Position, row_numbers
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.tables import read_tables
 
 
 def chunk_of(columns, first=1, file="test"):
@@ -40,6 +40,11 @@ def text(path, content):
     """Write a file; its name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
+
+
+def read_tables(files, **options):
+    """Chunks of files of the format that the name of the first one tells."""
+    return tables.read_tables(files, formats.by_extension(files[0]).name, **options)
 
 
 def records(chunks):

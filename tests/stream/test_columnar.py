@@ -6,11 +6,11 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.source import open_source
-from tunefree.stream.tables import read_tables
 
 
 def as_bytes(numbers, dtype):

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
-from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.tables import Options, read_tables
+from tunefree.stream.kinds import Boolean, Category, Number
+from tunefree.stream.tables import Options
 
 from .tabular import numbers, records, skipped, text
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
-from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, skipped, text
 

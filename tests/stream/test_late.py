@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from tests.stream.tabular import read_tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.tables import read_tables
 
 from .tabular import named_rows, text
 

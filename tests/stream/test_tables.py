@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
-from tunefree.stream.tables import read_tables
 
 from .tabular import numbers, records, text
 

@@ -57,7 +57,7 @@ def test_features_are_forgotten_by_evidence_and_age():
 
     assert of(7, 8, 9) == [1, 2, 3] and of(7, 9, 6) == [1, 3, 4] and ids.take_forgotten() == []
     assert of(8, 5) == [2, 4]  # 6 was seen once, as 8 before this chunk; the older of those seen least goes
-    assert [(one.row, one.ids.tolist()) for one in ids.take_forgotten()] == [(1, [4])]
+    assert [(row, gone.tolist()) for row, gone in ids.take_forgotten()] == [(1, [4])]
     assert ids.names.to_list() == ["k7", "k8", "k9", "k5"] and ids.n_forgotten == 1
 
 

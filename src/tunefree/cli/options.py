@@ -88,8 +88,8 @@ class Files(Parameters):
 
         If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
         """
-        from tunefree.stream.byte_stream import use_lines_as_they_come
         from tunefree.stream.source import open_source
+        from tunefree.stream.text import use_lines_as_they_come
 
         if live and self.data == ["-"] and self.encoding is None:
             use_lines_as_they_come(0.0, from_the_first=True)

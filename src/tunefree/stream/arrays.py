@@ -144,3 +144,17 @@ def _unpacked(data: Any, array: Any) -> np.ndarray:
 
 def _bits(values: np.ndarray) -> Any:
     return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
+def flattened(batch: Any) -> Any:
+    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``."""
+    if not any(pa.types.is_struct(field.type) for field in batch.schema):
+        return batch
+    names: list[str] = []
+    arrays: list[Any] = []
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        is_struct = pa.types.is_struct(array.type)
+        names += [f"{name}.{field.name}" for field in array.type] if is_struct else [name]
+        arrays += array.flatten() if is_struct else [array]
+    flat = pa.RecordBatch.from_arrays(arrays, names=names)
+    return flattened(flat.replace_schema_metadata(batch.schema.metadata))

@@ -327,9 +327,7 @@ class BadRows:
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
-        """Count rows that are used although something about them is odd: the problem, the first of them and its number
-        in the file from 1 (0 of a column as a whole), how many there are (likewise), and the parameter that decides it
-        otherwise."""
+        """Count odd rows that are used: the problem, the first of them, how many, and the parameter that decides."""
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 

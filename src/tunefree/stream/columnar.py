@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -90,44 +89,42 @@ def open_ipc(file: str) -> Iterator[OpenFile]:
         yield OpenFile(reader.schema, batches)
 
 
-Opener = Callable[[str], AbstractContextManager[OpenFile]]
+def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: str) -> TableReader:
+    """The reader of files that a function opens."""
 
+    def schema_of(file: str, options: Options) -> Any:
+        with opener(file) as opened:
+            index = index_of(file, opened.schema, options.named)
+            return pa.schema([field for field in opened.schema if field.name not in index])
 
-def _schema(file: str, options: Options, opener: Opener) -> Any:
-    with opener(file) as opened:
-        index = _index(file, opened.schema, options.named, opener)
-        return pa.schema([field for field in opened.schema if field.name not in index])
+    def index_of(file: str, schema: Any, kept: Collection[str]) -> list[str]:
+        """The columns of a file that are left out, as its first rows tell wherever reading begins."""
 
+        def first() -> Any:
+            with opener(file) as opened, _arrow_errors(file, title):
+                batch = next(opened.batches(0, MOST_NUMBERED), None)
+                if batch is not None:
+                    _validate(batch)
+                return batch
 
-def _index(file: str, schema: Any, kept: Collection[str], opener: Opener) -> list[str]:
-    """The columns of a file that are left out, as its first rows tell wherever reading begins."""
+        return index_columns(schema, first, kept)
 
-    def first() -> Any:
-        with opener(file) as opened, _arrow_errors(file, "Parquet or Arrow"):
-            batch = next(opened.batches(0, MOST_NUMBERED), None)
-            if batch is not None:
-                _validate(batch)
-            return batch
+    def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
+        with opener(file) as opened:
+            batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
+            row, index = start.row, index_of(file, opened.schema, {*options.named, *schema.names})
+            while True:
+                with _arrow_errors(file, title):
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    _validate(batch)
+                row += batch.num_rows
+                if batch.num_rows:
+                    chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
+                    yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
-    return index_columns(schema, first, kept)
-
-
-def _chunks(
-    file: str, start: Position, schema: Any, options: Options, bad: BadRows, opener: Opener, title: str
-) -> Iterator[Chunk]:
-    with opener(file) as opened:
-        batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
-        row, index = start.row, _index(file, opened.schema, {*options.named, *schema.names}, opener)
-        while True:
-            with _arrow_errors(file, title):
-                batch = next(batches, None)
-                if batch is None:
-                    return
-                _validate(batch)
-            row += batch.num_rows
-            if batch.num_rows:
-                chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
-                yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
+    return TableReader(schema_of, chunks)
 
 
 def _validate(batch: Any) -> None:
@@ -165,10 +162,6 @@ def _arrow_errors(file: str, title: str) -> Iterator[None]:
 def _n_rows(file: str) -> int:
     with _arrow_errors(file, "Parquet"):
         return int(parquet.read_metadata(file).num_rows)
-
-
-def _reader(opener: Opener, title: str) -> TableReader:
-    return TableReader(partial(_schema, opener=opener), partial(_chunks, opener=opener, title=title))
 
 
 PARQUET = _reader(open_parquet, "Parquet")._replace(length=_n_rows)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
-from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -30,9 +29,9 @@ from tunefree.stream.arrays import (
     to_numpy,
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
-from tunefree.stream.keys import as_number, category_seed, hash_name, hash_strings, missing_key
+from tunefree.stream.keys import as_number, hash_name, hash_strings, missing_key
 from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
-from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
+from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING
 
 NA_VALUES = "`na_values` says what stands for a missing one"
 _MISSING = string_array(MISSING)
@@ -56,10 +55,6 @@ _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
 }
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
-_WORDS = string_array(TRUTHS)
-_BOTH = _WORDS[:2]
-_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
-_DIGITS = {8, 9}
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
@@ -181,8 +176,7 @@ class WordForMissing(NamedTuple):
 
 
 class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values.
-    ``names_columns`` says whether there are parameters that say what a column is, such as ``categorical``."""
+    """The first error of each row of a chunk, by its place in the chunk; and words taken for missing values."""
 
     def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
@@ -217,6 +211,7 @@ class Column:
     """A column of a table; subclasses are its kinds."""
 
     name: str
+    arrow_type: Any = pa.string()  # as which to read the column from a text
     since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
 
     def dense_names(self) -> list[str]:
@@ -231,10 +226,6 @@ class Column:
         """Names of the codes that the column adds to a row."""
         return [missing_name(self.name)]
 
-    def arrow_type(self) -> Any:
-        """The type to read the column as from a text."""
-        return pa.string()
-
     def options(self) -> dict[str, Any]:
         """What, besides kind and name, makes the column again."""
         return {}
@@ -248,11 +239,9 @@ class Column:
         raise NotImplementedError
 
     def parts_since(self, values: Any, learning: bool) -> Parts:
-        """The features of a column that may have come later.
+        """The features of a column that may have come later: its numbers are entries of sparse rows.
 
-        The dense numbers of a stream are those of its first rows. So numbers of later columns are entries of sparse
-        rows, as words are: views do not centre them, and they share their unit with the words. Of a row that lacks such
-        a column nothing is known, which is no feature: the rows before had no such feature either.
+        Views do not centre them, and they share their unit with the words. A row without the column has no feature.
         """
         if not self.since:
             return self.parts(values, learning)
@@ -282,87 +271,6 @@ def _entries(name: str, values: np.ndarray) -> Words:
     present = values[values != 0.0]
     keys = np.full(len(present), number_key(name), np.uint64)
     return Words((values != 0.0).astype(np.int64), keys, present, one_by_one(lambda k: name))
-
-
-class Number(Column):
-    """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers, or as plain numbers
-    if ``decimal`` is None. Some words stand for a missing number."""
-
-    kind: ClassVar[str] = "number"
-    families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
-
-    def __init__(
-        self, name: str, decimal: DecimalMark = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
-    ) -> None:
-        self.name, self.na_values = name, tuple(na_values)
-        self.notation = None if decimal is None else Notation(decimal, thousands, unit)
-
-    def names(self) -> list[str]:
-        return [self.name]
-
-    def arrow_type(self) -> Any:
-        return pa.string() if self.notation or self.na_values else pa.float64()
-
-    def options(self) -> dict[str, Any]:
-        return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
-
-    def description(self) -> str:
-        return self.notation.description() if self.notation else ""
-
-    def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
-        values = to_numbers(array, self.name, faults, self.notation, *hints)
-        infinite = np.isinf(values)
-        if infinite.any():
-            faults.add(np.flatnonzero(infinite), self.name, lambda row: f"the number is infinite ({values[row]})")
-        return values
-
-    def parts(self, values: np.ndarray, learning: bool) -> Parts:
-        missing = np.isnan(values)
-        observed, codes = Observed(missing, values, values.__getitem__), self.missing_codes(missing)
-        return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
-
-
-class Category(Column):
-    """Strings, categories: one-hot; if ``numbers``, also numbers, dates and times. ``doubt`` has why the values look
-    like something else than categories, and such a value, or nothing."""
-
-    kind: ClassVar[str] = "category"
-    families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
-
-    def __init__(self, name: str, numbers: bool = False, doubt: Sequence[str] = ()) -> None:
-        self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
-        if numbers:
-            self.families = self.families | {"number", "moment", "time", "duration"}
-        self.seed = category_seed(name)
-
-    def code_names(self) -> list[str]:
-        return [self.name]
-
-    def options(self) -> dict[str, Any]:
-        return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
-
-    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
-        encoded = to_dictionary(array)
-        values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
-        index = to_numpy(encoded.indices.cast(pa.int32()), -1)
-        gone = missing_strings(values)
-        if gone.any():
-            index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
-        return index, values
-
-    def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
-        index, values = converted
-        missing = index < 0
-        index = np.where(missing, np.int32(len(values)), index)
-
-        def feature(k: int) -> str:
-            return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
-
-        keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
-        codes = Codes(index, keys, one_by_one(feature))
-        return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
 def missing_name(column: str) -> str:
@@ -398,8 +306,7 @@ def decoded(array: Array) -> Array:
 
 
 def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
-    """Strings without white space around them, null where they are missing values or one of some words; other arrays as
-    they are."""
+    """Trimmed strings, null where they are missing values or one of some words; other arrays unchanged."""
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
@@ -413,9 +320,7 @@ def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; strings are read in the notation, if there is one.
-
-    A value that is not a number becomes an error of its row, with ``hints`` at options that may help."""
+    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
     array = decoded(array)
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
@@ -456,10 +361,7 @@ def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
 
 @lru_cache(maxsize=256)
 def family(arrow_type: Any) -> str:
-    """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
-
-    Lists of strings or numbers have families of their own; lists of nothing count as lists of strings.
-    """
+    """The family of an Arrow type; a dictionary of numbers, booleans or times is a category."""
     if pa.types.is_dictionary(arrow_type):
         value_family = family(arrow_type.value_type)
         value_family = "nested" if value_family in _OF_LISTS.values() else value_family
@@ -467,69 +369,6 @@ def family(arrow_type: Any) -> str:
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
-
-
-class Boolean(Category):
-    """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
-
-    kind: ClassVar[str] = "boolean"
-
-    def __init__(self, name: str, words: bool = False) -> None:
-        super().__init__(name)
-        self.words = words
-
-    def arrow_type(self) -> Any:
-        return pa.string() if self.words else pa.bool_()
-
-    def options(self) -> dict[str, Any]:
-        return {"words": True} if self.words else {}
-
-    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        if family(array.type) == "boolean":
-            return to_numpy(array.cast(pa.int32()), -1), _BOTH
-        index, values = super().convert(array, faults)
-        encoded = truths(values).dictionary_encode()
-        index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
-        if not self.words:
-            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
-            wrong = np.flatnonzero(~known[index])
-            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
-        return index, encoded.dictionary
-
-
-def truths(strings: Array) -> Array:
-    """Strings without white space around them; true and false for words that say so."""
-    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
-    return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
-
-
-def looks_like_booleans(strings: Array) -> bool:
-    """Whether strings are words for true and false, both of them."""
-    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
-    if words.null_count > strings.slice(0, 1).null_count:
-        return False
-    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
-    words_alone = places - _DIGITS
-    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
-
-
-def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """The converted values of a column; in columns of numbers and dates, words may stand for missing values.
-
-    Where plain numbers or dates are expected, words are looked for only if the conversion fails.
-    """
-    if array is None:  # of a column that came later
-        return None
-    if column.kind not in QUANTITIES or family(array.type) != "string":
-        return column.convert(array, faults)
-    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
-        if column.kind == Number.kind:
-            return column.convert(as_numbers(array, column.name, faults), faults)
-        strict_faults = Faults()
-        values = column.convert(array, strict_faults)
-        if not strict_faults:
-            return values
-    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
 
 
 def as_numbers(array: Array, column: str, faults: Faults) -> Array:
@@ -544,10 +383,7 @@ def as_numbers(array: Array, column: str, faults: Faults) -> Array:
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
-    """Strings of numbers or dates, null where a sign or one of the column's words says so; words and dashes are noted.
-
-    What are no strings are as they were.
-    """
+    """Strings of numbers or dates, null where a sign or a word of the column says so; words and dashes are noted."""
     return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
 
 

@@ -1,8 +1,4 @@
-"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block.
-
-Which of these are numbers, dates or missing values is decided in one place, for all formats:
-:mod:`tunefree.stream.schema`.
-"""
+"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block."""
 
 from __future__ import annotations
 
@@ -49,8 +45,7 @@ codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end)) 
 
 
 def look_like_values(fields: list[str]) -> bool:
-    """Whether the fields of a header may be values of a row: half of them are numbers, and not 2019, 2020, ..., or
-    most of them are empty."""
+    """Whether fields of a header may be a row: half are numbers that are no years in order, or most are empty."""
     numbers = [float(field) for field in fields if is_plain_number(field)]
     steps = {after - before for before, after in pairwise(numbers)}
     counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
@@ -155,7 +150,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
     swallowed = rows_in_values(pa.record_batch([string_array([field]) for field in fields], fields), delimiter)
     if swallowed:
-        problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
+        problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
     start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
@@ -223,8 +218,7 @@ def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any,
 
 
 def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]:
-    """A block of text as one record batch of strings, the rows with a wrong number of fields, which are left out, and
-    whether the text is UTF-8; if not, invalid bytes are replaced by letters."""
+    """A block of text as a batch of strings, the rows left out for their number of fields, and whether it is UTF-8."""
     unfit: list[Any] = []
 
     def leave_out(row: Any) -> str:
@@ -287,24 +281,17 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
         bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
 
 
-class Swallowed(NamedTuple):
-    """A value each line of which looks like a row."""
-
-    row: int  # its place in the table
-    column: str
-    lines: int  # line ends
-
-
-def rows_in_values(table: Any, delimiter: str) -> list[Swallowed]:
-    """Values of a record batch that hold line ends, and of which each line looks like a row."""
-    suspects, names = [], table.schema.names
+def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
+    """Values each line of which looks like a row: the place of the row, the column, and how many line ends."""
+    suspects, are_numbers = [], list[bool]()
     for place, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):
             continue
         for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
             lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
-            if _have_fields(lines, place, len(names)) and _are_rows(lines, place, _are_numbers(table)):
-                suspects.append(Swallowed(row, names[place], len(lines) - 1))
+            are_numbers = are_numbers or _are_numbers(table)
+            if _are_rows(lines, place, are_numbers):
+                suspects.append((row, table.schema.names[place], len(lines) - 1))
     return suspects
 
 
@@ -315,22 +302,18 @@ def _are_numbers(table: Any) -> list[bool]:
     return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
 
 
-def _have_fields(lines: Sequence[list[str]], place: int, n: int) -> bool:
-    """Whether the lines of a value, of the column at a place, have as many fields as rows: the first line lacks those
-    before the value, and the last one those after it."""
-    more = len(lines) - 1
-    return n > 1 and [len(line) for line in lines] == [n - place, *[n] * (more - 1), place + 1]
-
-
 def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
-    """Whether the lines of a value that have the fields of rows hold numbers in columns of such."""
+    """Whether the lines of a value, of the column at a place, have the fields of rows, and numbers where these do."""
+    n, more = len(are_numbers), len(lines) - 1
+    if n < 2 or [len(line) for line in lines] != [n - place, *[n] * (more - 1), place + 1]:
+        return False
     fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
     fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
     fields += list(enumerate(lines[-1]))[:-1]
     numbers = [field.strip() for column, field in fields if are_numbers[column]]
     if not all(not number or is_plain_number(number) for number in numbers):
         return False
-    return any(numbers) or (len(lines) - 1) * (len(are_numbers) - 1) >= _FEWEST_SIGNS
+    return any(numbers) or more * (n - 1) >= _FEWEST_SIGNS
 
 
 def _wrong_count(row: Any, is_cut: bool) -> str:

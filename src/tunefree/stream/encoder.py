@@ -1,10 +1,7 @@
 """The encoder of tables: each column becomes features, according to its type, or is a target, weight or other role.
 
-Numbers stay numbers. Strings, categories and booleans become one-hot codes. Dates and timestamps become codes of the
-calendar and elapsed days. Texts become hashed words. Lists of strings become words, lists of numbers numbers. Feature 0
-is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the order of
-their first appearance, row by row, so that nothing depends on where a stream is cut into chunks. Columns that come
-later become features from their first value on (:mod:`tunefree.stream.schema`).
+Feature 0 is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the
+order of their first appearance, row by row, so that nothing depends on where a stream is cut into chunks.
 """
 
 from __future__ import annotations
@@ -22,16 +19,11 @@ from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
 from tunefree.core.schema import HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
-from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
     QUANTITIES,
-    Boolean,
-    Category,
     Faults,
-    Number,
     as_numbers,
     blank_to_null,
-    converted,
     decoded,
     family,
     not_a_number,
@@ -44,10 +36,10 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES, ids_of
+from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
 from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
-from tunefree.stream.sequences import Bag, Text, Vector
 from tunefree.stream.spellings import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")
@@ -67,13 +59,7 @@ _WRONG = {
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
-    """Which of some unknown columns may be those that are absent, as a question; empty where none may be.
-
-    Examples
-    --------
-    >>> renamed(["age", "amount"], ["amout", "day"]), renamed(["amount"], ["sum"]), renamed(["age", "amount"], ["day"])
-    ("'amout' is not known: did you mean 'amount'?", "'sum' is not known: did you mean 'amount'?", '')
-    """
+    """Which of some unknown columns may be those that are absent, as a question; empty where none may be."""
     pairs = [(alike(name, unknown), name) for name in absent]
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
@@ -210,31 +196,9 @@ def _numbers_of(
 class TableEncoder:
     """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
 
-    Attributes
-    ----------
-    columns : list
-        The columns that become features, in the order of the first chunk; then those that came later.
-    target, weight, group, exposure : str or None
-        Names of the columns that hold them.
-    notations : dict of str to Notation
-        Of targets, weights and exposures that are written as texts.
-    typed : bool
-        Whether the source of training told strings from nulls; else words such as NA are missing values, but for
-        columns that are ``kept`` and targets among ``labels``.
-    further : Further or None
-        What is done with columns that come later; None if they are left out.
-
-    Examples
-    --------
-    >>> from tunefree.stream.batch import Position
-    >>> table = pa.record_batch({"age": [39, None], "job": ["clerk", "cook"], "rich": ["no", "yes"]})
-    >>> chunk = Chunk(table, "example", 1, Position())
-    >>> encoder = TableEncoder.infer(chunk, target="rich")
-    >>> batch = encoder.encode(chunk, True, BadRows())
-    >>> batch.rows.numbers.tolist(), batch.rows.codes.tolist(), batch.target.to_pylist()
-    ([[39.0], [0.0]], [[0, 2], [3, 4]], ['no', 'yes'])
-    >>> encoder.names()
-    ['(constant)', 'age', 'job=clerk', 'age[missing]', 'job=cook']
+    ``columns`` become features: those of the first chunk, then those that came later. ``notations`` are those of
+    targets, weights and exposures that are written as texts. If not ``typed``, words such as NA are missing values, but
+    for columns that are ``kept`` and targets among ``labels``. Without ``further``, later columns are left out.
     """
 
     def __init__(
@@ -286,11 +250,9 @@ class TableEncoder:
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
-        Columns to ``ignore`` are left out, also if they come later, and structs with all their columns. Columns
-        are texts if they are named, or hold strings that are mostly different and long or of several words
-        (:mod:`tunefree.stream.sequences`). Codes and words are hashed to 2^hash_bits features, or have an exact
-        dictionary if that is 0. If the table ``grows``, columns that come later become features. If not ``typed``, the
-        source does not distinguish strings of digits from numbers.
+        Columns to ``ignore`` are left out, and structs with all their columns. Columns are texts if they are named, or
+        look like texts. If the table ``grows``, columns that come later become features. If not ``typed``, the source
+        does not distinguish strings of digits from numbers.
         """
         names = unique_names(chunk)
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
@@ -328,8 +290,7 @@ class TableEncoder:
         return encoder
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the columns and features of an encoder with this state, which began with the columns of this one and no
-        feature, and learned rows that follow."""
+        """Know the columns and features of an encoder with this state, which learned rows that follow."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
         for described in header["columns"]:
@@ -384,7 +345,7 @@ class TableEncoder:
 
     def types(self) -> dict[str, Any]:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
-        types = {column.name: column.arrow_type() for column in self.columns}
+        types = {column.name: column.arrow_type for column in self.columns}
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
@@ -396,13 +357,11 @@ class TableEncoder:
         return types
 
     def encode(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """Rows, target and weights of a chunk, which holds the encoder's columns in any order; those that came later
-        may be missing.
+        """Rows, target and weights of a chunk, which holds the encoder's columns in any order.
 
         If ``learning``, new columns, categories and words become features; otherwise they are left out. If
         ``labelled``, by default as ``learning``, every row must have a target and a weight; if not, the target is None
-        where its column is absent and may hold nulls, and all weights are 1. A target of strings is dictionary-encoded;
-        the dictionary may hold labels that no row has.
+        where its column is absent and may hold nulls, and all weights are 1.
         """
         before = list(self.columns)
         if learning and self.further is not None:

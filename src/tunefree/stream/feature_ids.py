@@ -57,22 +57,13 @@ class _Unknown(NamedTuple):
     members: np.ndarray  # place of each in it
 
 
-class Forgotten(NamedTuple):
-    """Features that were forgotten before a row; other features may have their ids from there on."""
-
-    row: int  # among those of a chunk
-    ids: np.ndarray  # (f,) int64, ascending
-
-
 class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
-    Ids begin at ``first``. They are hashes of ``hash_bits`` bits, in constant memory, or, if that is 0, of an exact
-    dictionary. Where the number of features is limited, some are forgotten before the first row for whose features
-    there is no room: those of the least evidence. That is the rows that had the feature, each of which is worth less
-    after features were forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM
-    Transactions on Storage 2017, 3.3). Of as much evidence the older ids are forgotten. What is forgotten depends on
-    the rows and their order alone.
+    Ids begin at ``first``. They are hashes of ``hash_bits`` bits or, if that is 0, of an exact dictionary. Where the
+    number of features is limited, those of the least evidence are forgotten before the first row without room. That is
+    the rows that had the feature, each of which is worth less after features were forgotten, as in Einziger, Friedman,
+    Manes: TinyLFU (ACM Transactions on Storage 2017, 3.3). Of as much evidence the older ids are forgotten.
     """
 
     def __init__(self, first: int, hash_bits: int = 0) -> None:
@@ -82,7 +73,7 @@ class FeatureIds:
         self.n_forgotten = 0  # so far
         self._free = np.zeros(0, np.int64)  # places of the dictionary, ascending
         self._evidence = np.zeros(0)  # (features,) where their number was limited, else none
-        self._events: list[Forgotten] = []
+        self._events: list[tuple[int, np.ndarray]] = []
 
     @property
     def n_features(self) -> int:
@@ -94,8 +85,8 @@ class FeatureIds:
         if self.most is not None:
             self._track()
 
-    def take_forgotten(self) -> list[Forgotten]:
-        """The features forgotten in the rows of the latest chunk, returned once."""
+    def take_forgotten(self) -> list[tuple[int, np.ndarray]]:
+        """The features forgotten in the latest chunk, with the row before which each were; returned once."""
         taken, self._events = self._events, []
         return taken
 
@@ -107,10 +98,7 @@ class FeatureIds:
         learning: bool,
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Block]:
-        """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0.
-
-        Rows of a weight (n,) of 0 are no evidence that features will come again.
-        """
+        """The ids of codes (n, q) and the words with theirs, 0 if unknown and not learned; weight 0 is no evidence."""
         is_limited = learning and self.most is not None
         ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
 
@@ -177,7 +165,7 @@ class FeatureIds:
         self._evidence[places] = 0.0
         self._evidence *= AGED
         self.n_forgotten += len(places)
-        self._events.append(Forgotten(row, self.keys.first + places))
+        self._events.append((row, self.keys.first + places))
 
     def _row_features(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
@@ -226,9 +214,7 @@ class FeatureIds:
         return in_order(names_by_source, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
-        """Add the features of another dictionary, given by its arrays, in its order.
-
-        ``columns`` (c,) has the numbers here of the columns there."""
+        """Add the features of another dictionary, in its order; ``columns`` (c,) numbers its columns here."""
         if self.keys.bits:
             return
         new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)
@@ -237,8 +223,7 @@ class FeatureIds:
         self.names.add(names.of(new), columns[names.columns()[new]])
 
     def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
-        """Codes without an id among ``ids`` (n, q): the number of a column, and by the name of each code how many rows
-        have it, and the first of them."""
+        """Codes without an id: the number of a column, and by name how many rows have each, and the first of them."""
         unknown = []
         for k, (column, part) in enumerate([] if self.keys.bits or ids.all() else codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
@@ -251,11 +236,7 @@ class FeatureIds:
     def with_averages(
         self, codes: Sequence[Located], ids: np.ndarray, words: Block, drawn: Callable[[int], np.ndarray]
     ) -> Block:
-        """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
-
-        So linear learners predict a category that is new as the average of those that are known. ``drawn`` returns the
-        codes of a column in a sample of the rows learned, as :class:`Observed` has them.
-        """
+        """Words, and for a code without an id the codes of its column with their shares of ``drawn`` rows."""
         parts = [Triplets.of(words)]
         for k, (column, part) in enumerate(codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
@@ -300,11 +281,7 @@ class FeatureIds:
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:
-    """Sum the values of features of a row that hashing gave the same id.
-
-    Codes that share an id become words. The words of each row are sorted by id, so that sums over a row do not depend
-    on where batches are cut.
-    """
+    """Codes and words, values of the same id in a row summed: codes that share an id become words, sorted by id."""
     code_rows, code_places = np.nonzero(codes)
     pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(code_rows, codes[code_rows, code_places])])
     values = np.concatenate([words.values, np.ones(len(code_rows))])
@@ -442,21 +419,12 @@ class FeatureNames:
     def restore(cls, arrays: dict[str, np.ndarray]) -> FeatureNames:
         """The names that were saved; a ModelError if they are no texts."""
         text, ends = arrays["names"].astype(np.uint8), arrays["name_ends"].astype(np.int64)
-        check_names(text, ends)
+        if (int(ends[-1]) if len(ends) else 0) != len(text):
+            raise ModelError("the names of features do not end with their text")
+        try:
+            array_of_names(text, ends).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ModelError(f"a name of a feature is not text in UTF-8 ({error})") from None
         names = cls()
         names.add(array_of_names(text, ends), arrays["name_columns"])
         return names
-
-
-def check_names(text: np.ndarray, ends: np.ndarray) -> None:
-    """Raise a ModelError unless names that lie one after the other in UTF-8 end where ``ends`` says."""
-    ascend = not len(ends) or (ends[0] >= 0 and (np.diff(ends) >= 0).all())
-    if not ascend or (int(ends[-1]) if len(ends) else 0) != len(text):
-        raise ModelError("the names of features do not end with their text")
-    cut = text[ends[ends < len(text)]] & 0xC0 == 0x80  # in the middle of a letter
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        cut = np.ones(1, bool)
-    if cut.any():
-        raise ModelError("a name of a feature is not text in UTF-8")

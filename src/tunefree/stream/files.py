@@ -62,10 +62,7 @@ class TextFile(str):
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """The files of paths, patterns (``*``, ``**``) and directories, sorted for each of these; "-" stays.
-
-    Hidden files of a directory are left out, and so are those that begin with an underscore, which cluster tools write.
-    """
+    """The files of paths, patterns and directories, sorted for each, without hidden ones (``.``, ``_``); "-" stays."""
     files: list[str] = []
     for path in paths:
         if path == "-" or os.path.isfile(path):

@@ -121,25 +121,13 @@ def titles() -> list[str]:
 
 
 def by_extension(file: str) -> Format | None:
-    """The format that a file name's extension tells, or None; extensions of compressions are passed over.
-
-    Examples
-    --------
-    >>> by_extension("people.TSV.gz").name, by_extension("people.txt")
-    ('csv', None)
-    """
+    """The format that a file name's extension tells, or None; extensions of compressions are passed over."""
     extensions = [extension.lower() for extension in Path(file).suffixes if extension.lower() not in COMPRESSIONS]
     return next((format for format in _formats if extensions and extensions[-1] in format.extensions), None)
 
 
 def by_line(line: str) -> Format | None:
-    """The first format that recognises a line, or None.
-
-    Examples
-    --------
-    >>> [by_line(line).name for line in ('{"age": 39}', "1 3:0.5 7:1", "1 |f height:1.8", "age,job")]
-    ['json', 'svmlight', 'vw', 'csv']
-    """
+    """The first format that recognises a line, or None."""
     return next((format for format in _formats if format.recognise and load(format.recognise)(line)), None)
 
 

@@ -18,10 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import number_array
+from tunefree.stream.arrays import flattened, number_array
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded
-from tunefree.stream.sequences import flattened
 from tunefree.stream.tables import rows_of_a_chunk
 
 _UNNAMED = re.compile(r"__index_level_\d+__")
@@ -30,8 +29,7 @@ MOST_NUMBERED = 256  # rows that are looked at
 
 
 def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) -> list[str]:
-    """Columns that are nothing but the index of a pandas frame, but for those that are ``kept``. ``first`` returns the
-    first rows, a RecordBatch; it is called only where an index has a name."""
+    """Columns that are the index of a pandas frame and not ``kept``; ``first`` returns the first rows."""
     unnamed = [name for name in schema.names if _UNNAMED.fullmatch(name)]
     named = [name for name in _listed(schema) if name not in unnamed and pa.types.is_integer(schema.field(name).type)]
     rows = first() if set(named) - set(kept) else None
@@ -75,14 +73,16 @@ def read_frame(
 
     A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
     x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame is left
-    out, unless it is ``kept``. A DataError is raised if it is not a table, or what it reads from fails, such as a
-    query.
+    out, unless it is ``kept``.
     """
     check_has_columns(frame, name)
     frame, row, index = unmasked(frame), start.row, list[str]()
-    convert = next((convert for test, convert in _KINDS if test(frame)), None)
-    if convert is not None:
-        batches = _batches(convert(frame, name), row, chunk_rows, name)
+    if is_pandas(frame):
+        batches = _batches(_pandas_frame(frame), row, chunk_rows, name)
+    elif isinstance(frame, Mapping) and not hasattr(frame, "tocsr"):
+        batches = _batches(_mapping_frame(frame, name), row, chunk_rows, name)
+    elif isinstance(frame, np.ndarray):
+        batches = _batches(_matrix_frame(frame, name), row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         stream = _Stream(frame, name, kept)
         batches, index = stream.batches(row, chunk_rows), stream.index
@@ -179,7 +179,7 @@ def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> It
         yield pa.record_batch(arrays, names=frame.names)
 
 
-def _pandas_frame(frame: Any, name: str) -> _Frame:
+def _pandas_frame(frame: Any) -> _Frame:
     def part(first: int, stop: int) -> Iterable[Any]:
         rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
         return (column for _, column in rows.items())
@@ -243,10 +243,3 @@ def is_pandas(frame: Any) -> bool:
     """Whether this is a DataFrame of pandas."""
     pandas = sys.modules.get("pandas")  # whoever passes a DataFrame has imported it
     return pandas is not None and isinstance(frame, pandas.DataFrame)
-
-
-_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], _Frame]], ...] = (
-    (is_pandas, _pandas_frame),
-    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping_frame),
-    (lambda frame: isinstance(frame, np.ndarray), _matrix_frame),
-)

@@ -83,10 +83,7 @@ def is_json(line: str) -> bool:
 
 
 def json_schema(file: str, options: Options) -> Any:
-    """Names and types of the columns, from the first lines: numbers, booleans, strings, lists and objects of them.
-
-    The type of what is absent from the first lines, or null, is that of its first value.
-    """
+    """Names and types of the columns, from the first lines."""
     window = read_sample(file)
     check_text(file, window)
     window = window.lstrip()
@@ -130,8 +127,7 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Chunk:
-    """Objects as they come of JSON, as a chunk with the columns of ``types``, and those that the objects add; a
-    DataError if a value is not of the type of its column."""
+    """Objects of JSON as a chunk with the columns of ``types``, and those that the objects add."""
     flat = [flattened(part) for part in objects]
     arrays = {}
     for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):
@@ -328,18 +324,13 @@ def _read(text: bytes) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, as JSON has it, but for the quotation marks of a string alone.
-
-    >>> shown([None, True]), shown("a")
-    ('[null, true]', "'a'")
-    """
+    """A value in a message, as JSON has it, but for the quotation marks of a string alone."""
     text = repr(value) if isinstance(value, str) else json.dumps(value, default=repr)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def _sample_of(window: bytes, file: str) -> Any:
-    """The first lines as a table; where some are bad, which is reported when they are read, or types differ, as much
-    of them as tells the types."""
+    """The first lines as a table; where some are bad or types differ, as many as tell the types."""
     with suppress(pa.ArrowInvalid, UnicodeDecodeError):
         return _parse(window, None)
     lines, records = list[bytes](), list[dict[str, Any]]()

@@ -42,10 +42,7 @@ class Keys(NamedTuple):
 
 
 def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
-    """An empty dictionary, or with ``bits`` > 0 a hashing to 2^bits ids in constant memory.
-
-    There is room for so many keys from the start, and later for more.
-    """
+    """An empty dictionary with room for so many keys, or with ``bits`` > 0 a hashing to 2^bits ids."""
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
     size = max(_FIRST_SLOTS, 1 << max(2 * capacity - 1, 0).bit_length())
@@ -58,8 +55,7 @@ def n_features(keys: Keys) -> int:
 
 
 def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.ndarray]:
-    """The dictionary, which takes the place of the one passed, and the ids (int32) of an array of keys of any shape;
-    new keys are added, or have the id 0."""
+    """The dictionary, which replaces the one passed, and the ids of keys; new ones are added, or have the id 0."""
     flat = np.ascontiguousarray(array.reshape(-1), np.uint64)
     ids, progress = np.empty(len(flat), np.int32), np.array([keys.count, 0])
     slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
@@ -150,8 +146,7 @@ def shares(keys: Keys, places: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarra
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
-    """The keys (uint64) of strings that lie one after the other, as Arrow keeps them: string i is ``data[offsets[i] :
-    offsets[i + 1]]``."""
+    """The keys (uint64) of strings in the layout of Arrow."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     hashes = np.empty(len(offsets) - 1, np.uint64)
     hash_each(offsets, data, int(seed), hashes)

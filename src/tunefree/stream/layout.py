@@ -1,9 +1,4 @@
-"""The features of each part of each column.
-
-A column of numbers or of categories is one part, and so are the words of a text. A column of dates has several: the
-days, and the codes of the year, the month, the weekday and the hour. Hashed features are one part together, since
-their columns are unknown.
-"""
+"""The features of each part of each column: dates have several parts, and hashed features are one part together."""
 
 from __future__ import annotations
 
@@ -43,8 +38,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_encoder(cls, encoder: Any) -> Layout:
-        """The layout of the features of an encoder as they are now; where it knows no columns, as with svmlight text,
-        each feature is a part."""
+        """The layout of the features of an encoder as they are now; without known columns each feature is a part."""
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])

@@ -1,8 +1,4 @@
-"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand.
-
-A column of strings is guessed to be written in a notation if all its values are. Signs that stand for a missing value,
-such as a dash, fit every notation.
-"""
+"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand."""
 
 from __future__ import annotations
 
@@ -63,13 +59,7 @@ def is_plain_number(text: str) -> bool:
 
 
 class Notation(NamedTuple):
-    """How numbers are written.
-
-    Examples
-    --------
-    >>> Notation(",", ".").numbers(pa.array(["1.234,50 €", "-7 %", "–", None])).to_pylist()
-    [1234.5, -7.0, None, None]
-    """
+    """How numbers are written."""
 
     decimal: str = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
@@ -140,11 +130,6 @@ def missing_words(strings: Any) -> tuple[str, ...]:
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
     value may be as many as they are, and are among the words.
-
-    Examples
-    --------
-    >>> missing_words(pa.array(["7", "8"] * 100 + ["unknown", "-", "-"])), missing_words(pa.array(["7", "a", "b"]))
-    (('-', 'unknown'), ())
     """
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
@@ -173,11 +158,7 @@ def without_signs(strings: Any) -> Any:
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
-    """The notation in which all strings, without white space around them, are numbers; None if there is none.
-
-    Whole numbers, with nothing to tell them from codes, have one only if it is ``known``, and then no other is asked
-    for. Where other columns have decimal commas (``continental``), ``1,234`` is no thousand, and ``1.234`` is one.
-    """
+    """The notation in which all strings are numbers, of bare whole numbers only a ``known`` one; or None."""
     possible = _possible(strings) if known is None else [known]
     if not possible:
         return None
@@ -202,13 +183,7 @@ def _possible(strings: Any) -> list[Notation]:
 
 
 def unit_of(text: str) -> str:
-    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing.
-
-    Examples
-    --------
-    >>> unit_of("5.2 kg"), unit_of("5 EUR"), unit_of("3K"), unit_of("3.5"), unit_of("C12")
-    (' kg', '', '', '', '')
-    """
+    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing."""
     unit = _UNIT.fullmatch(text)
     known = rf"\s?(?:{_CURRENCY}|{'|'.join(_SCALES)})"
     return "" if unit is None or re.fullmatch(known, unit[1]) else unit[1]
@@ -226,13 +201,7 @@ def _first(strings: Any) -> str:
 
 
 def codes_in(strings: Any) -> str:
-    """The reason why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty.
-
-    Examples
-    --------
-    >>> codes_in(pa.array(["01234", "10115"])), codes_in(pa.array(["9007199254740993"])), codes_in(pa.array(["0.5"]))
-    ('leading zeros', 'whole numbers beyond 2^53', '')
-    """
+    """Why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty."""
     if not is_whole(strings):
         return ""
     present = without_signs(strings).drop_null()
@@ -266,12 +235,6 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
     """Whether the decimal mark of columns of strings is a comma.
 
     It is if it cannot be anything else in one of them. Between semicolons it is, too, unless it must be a point.
-
-    Examples
-    --------
-    >>> either = [pa.array(["12,303", "8,583"])]
-    >>> is_continental(either), is_continental(either, semicolons=True)
-    (False, True)
     """
     pointed = False
     for strings in columns:
@@ -289,10 +252,7 @@ def decimal_marks(strings: Any) -> set[str]:
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
-    """The format of dates, as strptime has it, in which all strings are written; None if there is none.
-
-    Where both the day and the month may come first, the month does unless ``days_first``.
-    """
+    """The strptime format in which all strings are dates, months first unless ``days_first``; None if there is none."""
     one = _first(strings)  # excludes most formats
     if not _DIGIT.search(one):
         return None
@@ -315,10 +275,7 @@ def look_nearly_like_dates(strings: Any) -> bool:
 
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
-    """Timestamps of dates in a format, null where they are missing, and the places of strings that do not match.
-
-    Fractions of seconds, and ``UTC`` behind a date, need not be in the format.
-    """
+    """Timestamps of dates in a format, fractions and ``UTC`` left out, and the places of strings that do not match."""
     present = without_signs(strings)
     if "S" in format:
         present = pc.replace_substring_regex(present, _FRACTION, r"\1")

@@ -18,8 +18,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
-from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
-from tunefree.stream.columns import Boolean, Category, Observed, missing_name
+from tunefree.stream.columns import Observed, missing_name
+from tunefree.stream.kinds import MICROSECONDS_A_DAY, Boolean, Category, Timestamp
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together
@@ -113,9 +113,7 @@ class Profile:
         return values[values < np.inf]
 
     def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of another profile, given by the arrays of :meth:`save`.
-
-        ``places`` (c,) has the numbers here of the columns there."""
+        """Add the rows of a saved profile; ``places`` (c,) are the numbers here of its columns."""
         other = Profile.restore(arrays, len(places))
         self._widen(int(places.max(initial=-1)) + 1)
         self.rows += other.rows
@@ -134,9 +132,7 @@ class Profile:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Profile:
-        """The profile from the arrays of :meth:`save`; without arrays, a profile of no rows.
-
-        A ModelError if the number of columns differs."""
+        """The profile from the arrays of :meth:`save`; without arrays, a profile of no rows."""
         profile = cls(n_columns)
         if "profile.counts" in arrays:
             names = "counts", "ranges", "keys", "values"
@@ -165,11 +161,7 @@ def _fractions(n: int) -> np.ndarray:
 
 
 class Comparison:
-    """Rows that are predicted, compared with the profile of those that were learned by an encoder.
-
-    What is unknown, or far outside, is counted row by row. Whether columns are missing more often, and whether they are
-    distributed otherwise, is tested when all rows are known.
-    """
+    """Rows that are predicted, compared with the profile of those that were learned by an encoder."""
 
     def __init__(self, encoder: Any) -> None:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))

@@ -29,11 +29,7 @@ class Quotes(NamedTuple):
 
 
 def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> Quotes:
-    """The quotes of a text (uint8), whose fields begin after the delimiters; ``before`` is the byte before the text.
-
-    Each quote changes between outside and inside, unless one leads inside that is not at the start of a field: then
-    runs of quotes are told apart.
-    """
+    """The quotes of a text (uint8), whose fields begin after the delimiters; ``before`` is the byte before it."""
     starts = (LINE_END, ord("\r"), *delimiters.encode())
     masks = np.zeros((2, -(-len(text) // 64)), "<u8")  # a bit for each byte: of quotes, and what a quote may follow
     packed = masks.view(np.uint8)
@@ -110,11 +106,7 @@ def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
 
 
 def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
-    """Whether backslashes before quotes say that these belong to values, as Spark, Hive and MySQL write them.
-
-    One quote that follows such a backslash is enough if it would close a field in its middle; else whether more lines
-    have the right number of fields tells.
-    """
+    """Whether backslashes say that quotes belong to values, as Spark, Hive and MySQL write them."""
     if BACKSLASH not in text or b'\\"' not in text:  # a search for one byte is fast
         return False
     if re.search(rb'\\"[^"\r\n' + re.escape(delimiter.encode()) + rb"]", text):

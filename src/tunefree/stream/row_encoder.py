@@ -1,10 +1,8 @@
 """The encoder of rows that are dicts: rows of requests, and frames of one row.
 
-Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
-nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
-them (:mod:`tunefree.stream.encoder`). That encodes each value the first time, and all rows in which something is not
-foreseen here: texts and lists, what is not known, what cannot be used. Values are those of JSON, or of a frame, which
-keep their types, and of which all is foreseen that needs no warning.
+Most of the time that it takes to encode a row goes to arrays of one value, so the features of a value are remembered.
+The encoder of tables encodes each value the first time, and all rows in which something is not foreseen here: texts and
+lists, what is not known, what cannot be used.
 """
 
 from __future__ import annotations
@@ -17,11 +15,12 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Boolean, Category, Faults, Number, converted, family
+from tunefree.stream.columns import Faults, family
 from tunefree.stream.encoder import column_of, present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
+from tunefree.stream.kinds import Boolean, Category, Number, converted
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
 from tunefree.stream.schema import notations_of
 
@@ -50,10 +49,9 @@ _NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
 
 
 class RowEncoder:
-    """Encodes rows that are to be predicted, with a bounded memory of values for each column.
+    """Encodes rows to be predicted, with a bounded memory of values for each column.
 
-    The encoder of tables does not change meanwhile. Values are those of JSON, or of a frame. ``names`` are those of the
-    columns; none if no row of this encoder is foreseen.
+    Values are those of JSON, or of a frame. ``names`` are those of the columns; none if no row is foreseen.
     """
 
     def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
@@ -158,10 +156,7 @@ class RowEncoder:
 
 
 def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
-    """The block of a pandas frame of one row, by a row encoder that its encoder keeps; None if it is not foreseen.
-
-    If it is ``learning``, the row is added to what the encoder knows of the rows before.
-    """
+    """The block of a pandas frame of one row, counted if it is ``learning``; None if it is not foreseen."""
     if not is_pandas(X) or len(X) != 1:
         return None
     kept = encoder.row_encoder

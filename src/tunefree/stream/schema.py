@@ -1,13 +1,10 @@
 """Which kind of column each column of a table is, from a sample of its values and from what the user says.
 
-What a column that first comes later in a stream is depends on its first value alone, so that nothing depends on where a
-stream is cut into chunks. Where all values are texts, as in CSV, the first rows of a further file decide together.
+A column that comes later is inferred from its first value alone, so that nothing depends on where a stream is cut.
 
-A further file writes its numbers and dates as in training, or in a notation that it has for itself. The same digits may
-be two numbers: 1.868 is one thousand in a continental file, and less than two in another. Where all values of a column
-are numbers in the notation of training, they are read so, unless other columns of the file have decimal commas, or
-points, that cannot be anything else. Otherwise the notation that most of them have is used. Either is noted where it
-differs from that of training.
+The same digits may be two numbers: 1.868 is one thousand in a continental file. A further file is read in the notation
+of training where all values fit it and no other column has another decimal mark, else in the likeliest one. Either is
+noted where it differs from that of training.
 """
 
 from __future__ import annotations
@@ -24,22 +21,35 @@ import pyarrow.compute as pc
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, boolean_array, cast, is_missing, nulled, plain_numbers, string_array
 from tunefree.stream.batch import Chunk
-from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import (
     LIKE_DATES,
     OF_WORDS,
     RARE_WORD,
     Array,
-    Boolean,
-    Category,
     Faults,
-    Number,
     blank_to_null,
     decoded,
     family,
-    looks_like_booleans,
     valid_utf8,
     without_words,
+)
+from tunefree.stream.kinds import (
+    DISTINCT,
+    LONG,
+    Bag,
+    Boolean,
+    Category,
+    Number,
+    Text,
+    TimeOfDay,
+    Timestamp,
+    Vector,
+    are_of_words,
+    looks_like_booleans,
+    looks_like_dates,
+    looks_like_text,
+    looks_like_times,
+    zone_of,
 )
 from tunefree.stream.notation import (
     EXACT,
@@ -62,7 +72,6 @@ from tunefree.stream.notation import (
     notation_of,
     without_signs,
 )
-from tunefree.stream.sequences import DISTINCT, LONG, Bag, Text, Vector, are_of_words, looks_like_text
 from tunefree.stream.spellings import NULLS
 
 _FIRST = 64  # strings that are looked at before all others
@@ -77,9 +86,8 @@ _ISO = "YYYY-MM-DD"
 class Inference:
     """Infers columns from their arrays in a first chunk, by name, and from what the user says.
 
-    ``texts`` are columns of texts, beside those that look like texts. If not ``typed``, the source does not distinguish
-    strings of digits from numbers. ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are
-    distinguished.
+    ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
+    ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are distinguished.
     """
 
     def __init__(
@@ -112,7 +120,8 @@ class Inference:
 
     def column(self, name: str) -> Any:
         """The column of a name; a DataError if its type has no features, or is not what the user says."""
-        kind = family(self.arrays[name].type)
+        array = self.arrays[name]
+        kind = family(array.type)
         if name in self.column_types.categorical:
             return Category(name, numbers=True)
         if name in self.column_types.numeric:
@@ -121,17 +130,21 @@ class Inference:
             return self._dates(name)
         if name in self.texts:
             if kind not in Text.families:
-                problem = f"a text column must hold strings, not {self.arrays[name].type}"
+                problem = f"a text column must hold strings, not {array.type}"
                 raise DataError(problem, self.file, column=name, remedy="leave it out of `text`")
             return Text(name)
         if kind == "string":
             return self._guessed(name)
-        if kind == "number" and beyond_doubles(decoded(self.arrays[name])):
+        if kind == "number" and beyond_doubles(decoded(array)):
             return Category(name, numbers=True, doubt=(EXACT, ""))
+        if kind == "moment":
+            return _timestamp(name, array.type)
+        if kind == "numbers":
+            return Vector(name, pc.max(pc.list_value_length(array)).as_py() or 0)
         if kind not in _BY_FAMILY:
-            problem = f"columns of type {self.arrays[name].type} cannot be used"
+            problem = f"columns of type {array.type} cannot be used"
             raise DataError(problem, self.file, column=name, remedy=f"pass `ignore={name!r}`")
-        return _BY_FAMILY[kind](name, self.arrays[name])
+        return _BY_FAMILY[kind](name)
 
     def is_empty(self, name: str) -> bool:
         """Whether a column has no values, and no type of values either."""
@@ -150,8 +163,7 @@ class Inference:
         return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
 
     def target_notation(self, name: str) -> Notation | None:
-        """The notation of a target of strings, if it is numbers: if most values are, too many different ones to be
-        classes. Then others are errors of their rows."""
+        """The notation of a target of strings if most are numbers, too many different ones to be classes."""
         notation, strings = self.notation(name), self.strings[name]
         if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
             return notation
@@ -221,7 +233,7 @@ class Inference:
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
-            return _timestamp_of_type(name, array.type)
+            return _timestamp(name, array.type)
         strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
         if format is None and looks_like_dates(without_signs(strings)):
             return _timestamp_of_strings(name, strings)
@@ -237,12 +249,10 @@ class Inference:
 def values_of_texts(
     texts: dict[str, Any], column_types: ColumnTypes, semicolons: bool, target: str | None = None
 ) -> dict[str, Any]:
-    """Columns of a source that does not distinguish strings from numbers: as the plain numbers, integers or booleans
-    that they are, and else as strings.
+    """Columns of texts as the plain numbers, integers or booleans that they are, and else as strings.
 
-    Codes stay strings: numbers with leading zeros, or with digits that float64 loses. So do numbers with a point where
-    other columns have decimal commas, or may have them. Of the target integers beyond 2^53 are distinguished, and it is
-    a number in spite of leading zeros if it has too many different ones for classes.
+    Codes stay strings, and so do numbers with a point where other columns may have decimal commas. A target is a number
+    in spite of leading zeros if it has too many different ones for classes.
     """
     values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
     others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
@@ -271,8 +281,7 @@ def _codes_of(numbers: Any, texts: Any) -> str:
 
 
 def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
-    """A target of codes: distinguished integers; numbers, if they are too many for classes, as amounts with zeros in
-    front; else texts."""
+    """A target of codes: distinguished integers; amounts with zeros in front; else texts."""
     strings = blank_to_null(texts, NULLS)
     if codes == ZEROS:
         return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
@@ -330,33 +339,24 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     return nulled(array, gone) if pc.any(gone).as_py() else array
 
 
+def _timestamp(name: str, arrow_type: Any) -> Timestamp:
+    return Timestamp(name, getattr(arrow_type, "tz", None), pa.types.is_timestamp(arrow_type))
+
+
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
     present = without_signs(strings).drop_null()
     return Timestamp(name, zone_of(present), pc.any(pc.match_substring(present, ":")).as_py() is True)
 
 
-def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
-    is_timestamp = pa.types.is_timestamp(arrow_type)
-    return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
-
-
-_BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
-    "number": lambda name, _: Number(name),
-    "duration": lambda name, _: Number(name),
-    "category": lambda name, _: Category(name),
-    "null": lambda name, _: Category(name),
-    "boolean": lambda name, _: Boolean(name),
-    "moment": lambda name, array: _timestamp_of_type(name, array.type),
-    "time": lambda name, _: TimeOfDay(name),
-    "strings": lambda name, _: Bag(name),
-    "numbers": lambda name, lists: Vector(name, pc.max(pc.list_value_length(lists)).as_py() or 0),
+_BY_FAMILY: dict[str, Callable[[str], Any]] = {
+    **{"number": Number, "duration": Number, "category": Category, "null": Category},
+    **{"boolean": Boolean, "time": TimeOfDay, "strings": Bag},
 }
 
 
 @dataclass
 class Further:
-    """The handling of columns that an encoder does not know, except ``ignored`` columns. ``left_out`` has the types of
-    later columns without features; ``rows`` counts the rows of the stream so far."""
+    """Columns that an encoder does not know: types of those ``left_out``, and ``rows`` of the stream so far."""
 
     ignored: list[str]
     decimal: str | None = None
@@ -367,9 +367,7 @@ class Further:
     def columns(
         self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
     ) -> list[Any]:
-        """The columns that the rows of a chunk add, in the order of the rows that have their first values. ``row`` is
-        the number of the chunk's first row in its file; if not ``typed``, the source does not distinguish strings of
-        digits from numbers."""
+        """The columns that the rows of a chunk add, in the order of their first values; ``row`` is its first row."""
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
@@ -410,13 +408,6 @@ class FileNotation:
 
     ``strings`` are those columns of the file that are such; None where they are not known before they are read.
     ``trained`` has the notations of training, None for plain numbers, and ``asked`` the one that the user names.
-
-    Examples
-    --------
-    >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
-    >>> alone = FileNotation({"price": strings["price"]}, {"price": None})
-    >>> alone.number_notation("price"), FileNotation(strings, {"price": None, "tax": None}).number_notation("price")
-    (None, Notation(decimal=',', thousands='.', unit=''))
     """
 
     def __init__(
@@ -472,10 +463,7 @@ def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
 
 
 def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
-    """An encoder that shares its features with another, and reads numbers and dates in the notation of a file.
-
-    The notation is inferred from a sample of its rows; without a sample only the options of the user count. A
-    DataError if they declare dates for a column that has none."""
+    """An encoder that shares its features with another, and reads numbers and dates as a sample has them."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
@@ -488,7 +476,12 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
     texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
     file = FileNotation(None if sample is None else texts, trained, column_types.notation)
-    adapted.columns = [_adapted_column(column, file, formats) for column in adapted.columns]
+    adapted.columns = [copy.copy(column) for column in adapted.columns]
+    for column in adapted.columns:
+        if column.kind == Number.kind:
+            column.notation = file.number_notation(column.name)
+        elif column.kind == Timestamp.kind:  # formats that are said are taken out
+            column.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
@@ -498,18 +491,6 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
-    return adapted
-
-
-def _adapted_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
-    """A column as the file writes it; formats of dates that are said are taken out."""
-    if column.kind not in (Number.kind, Timestamp.kind):
-        return column
-    adapted = copy.copy(column)
-    if column.kind == Number.kind:
-        adapted.notation = file.number_notation(column.name)
-    else:
-        adapted.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
     return adapted
 
 

@@ -1,9 +1,8 @@
 """Sources in a random order, for files of any size: two passes over buckets on the disk.
 
 The first pass sends each row to a bucket drawn at random. The second reads one bucket after the other into memory,
-draws a random order of its rows, and writes them. Every order of all rows is then equally likely. What comes out is a
-source of ordinary files, so passes, checkpoints and positions are as for any other. Beside each file of rows stands a
-file that tells where each row came from, for messages.
+draws a random order of its rows, and writes them. Every order of all rows is then equally likely. Beside each file of
+rows stands a file that tells where each row came from, for messages.
 """
 
 from __future__ import annotations
@@ -45,9 +44,8 @@ def shuffled(
 ) -> Iterator[Source]:
     """The rows of a source in a random order, in files that exist for as long as the context.
 
-    The same source and seed (from 0) give the same order. Rows that cannot be read are errors if ``bad`` is None.
-    ``chunks`` are those of the source, where they are to be read otherwise than it reads them by itself, and ``known``
-    is the encoder of their columns. Errors about the rows name the file and the number of the row in ``source``.
+    The same source and seed give the same order. ``chunks`` are those of the source, where it would read others by
+    itself, and ``known`` is the encoder of their columns. Errors name the file and the row of ``source``.
     """
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
         rng = np.random.default_rng(seed)
@@ -102,10 +100,7 @@ def _size(chunk: Any) -> int:
 
 
 def _rows_of(chunk: Any) -> tuple[Any, np.ndarray]:
-    """The rows of a chunk as a table, of text with a column of lines, and their numbers in the file.
-
-    Dictionaries of strings, which differ from chunk to chunk, are decoded.
-    """
+    """The rows of a chunk as a table, of text with a column of lines, and their numbers in the file."""
     if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1

@@ -17,11 +17,10 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.batch import BadRows, Position, as_named
-from tunefree.stream.byte_stream import open_text
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
-from tunefree.stream.text import DELIMITERS, line_after, read_lines
+from tunefree.stream.text import DELIMITERS, line_after, open_text, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
@@ -29,10 +28,7 @@ _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class for a kind of source, as :attr:`Source.kind` gives it and model files record it.
-
-    Only the encoder in use is imported, because that of tables takes a while.
-    """
+    """The encoder class for a kind of source; only that one is imported, because that of tables takes a while."""
     if kind == formats.TABLE:
         return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
@@ -44,10 +40,9 @@ def encoder_of(kind: str) -> Any:
 class Source:
     """Where rows come from: files of one format ("-" is standard input), or a table in memory.
 
-    ``column_types`` is what is said of how further files write what the model knows; a plan says it for training. Where
-    rows were moved, ``origin`` returns the file and number of a row that the user knows, and ``known`` is an encoder
-    that knows the columns, made before. ``typed`` says whether the format distinguishes strings of digits from numbers,
-    which CSV does not.
+    ``column_types`` is what is said of how further files write what the model knows. Where rows were moved, ``origin``
+    returns the file and number of a row that the user knows, and ``known`` is an encoder that knows the columns.
+    ``typed`` says whether the format distinguishes strings of digits from numbers.
     """
 
     files: tuple[str, ...]
@@ -86,7 +81,7 @@ class Source:
 
     def names_in(self, files: Sequence[str]) -> list[str]:
         """The names of the columns of some of its files, of JSON those of the first lines."""
-        return tables.names_in(files, self.format, Options(self.delimiter)) if files else []
+        return tables.names_in(files, str(self.format), Options(self.delimiter)) if files else []
 
     def chunks(
         self,
@@ -94,8 +89,7 @@ class Source:
         bad: BadRows | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`; rows that cannot be read are
-        errors if ``bad`` is None."""
+        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         if self.format is None:
@@ -134,11 +128,7 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
-        """At most so many positions all over a source, the first at its start.
-
-        Only the start, where it can be read from no other place; none, where it cannot be read again at all. Rows of
-        text before a position are not counted.
-        """
+        """At most so many positions all over a source, the first at its start; none where it cannot be read again."""
         lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []

@@ -12,7 +12,6 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.tokens import (
     LINE_END,
-    NOT_A_NUMBER,
     NOT_FINITE,
     OK,
     PADDING,
@@ -40,10 +39,7 @@ _MOST_BY_INDEX = 2**22  # indices below have their feature in an array, where it
 # Kinds of errors beside those of tokens.py.
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)
 
-_MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
-    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+_MESSAGES = tokens.MESSAGES | {
     _LABEL: ("the label {} is not a number", "start every row with its label (0 where it is unknown)"),
     _LABEL_NOT_FINITE: ("the label {} is not finite", "correct the row"),
     _LABELS: ("the row has several labels, {}", "give each row one label"),
@@ -68,17 +64,6 @@ class SvmlightEncoder(tokens.LineEncoder):
     An exact dictionary of indices is kept, or indices are hashed to 2^hash_bits features, and the values of features
     that collide are summed. If ``zero_based``, 0 is an index; it becomes one when it occurs. ``has_queries`` tells
     whether the first rows have query numbers (``qid:``), which are not used.
-
-    Examples
-    --------
-    >>> from tunefree.stream.batch import BadRows, Chunk, Position
-    >>> text = np.frombuffer(b"+1 7:0.5 9:2 # a comment\\n-1 9:1\\n", np.uint8)
-    >>> encoder = SvmlightEncoder()
-    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
-    >>> batch.target.to_pylist(), batch.rows.features.tolist(), batch.rows.values.tolist()
-    ([1.0, -1.0], [1, 2, 2], [0.5, 2.0, 1.0])
-    >>> encoder.names()
-    ['(constant)', '7', '9']
     """
 
     messages = _MESSAGES

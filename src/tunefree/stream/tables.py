@@ -1,11 +1,7 @@
 """Files of tables as chunks, whatever their format, and what a format of tables provides for that.
 
-A source is a list of files. Each has the columns of the first one, and may have further ones. Structs are taken apart.
-Reading from the position of a chunk gives exactly what follows it.
-
 Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
-is the same in all files tells nothing of their rows, and becomes a column only where it is asked for: by a model that
-knows it, or by an option. So files may lie wherever they like.
+is the same in all files becomes a column only where a model or an option asks for it.
 """
 
 from __future__ import annotations
@@ -18,11 +14,11 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream import formats
+from tunefree.stream.arrays import flattened, to_batch
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.sequences import flattened
 from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
@@ -51,44 +47,31 @@ class Options(NamedTuple):
 
 
 class TableReader(NamedTuple):
-    """The functions that read one format of tables; each reads one file.
+    """The functions that read one format of tables; each reads one file."""
 
-    ``schema`` returns the names and types (pyarrow.Schema) of the columns of a file.
-
-    ``chunks`` yields the rows that follow a position of the file, as record batches of the schema, or with further
-    columns. The position of a chunk is where the next one starts, and its ``file`` stays 0. Rows that cannot be used
-    are reported to ``BadRows`` and left out; the batch then carries the numbers of its rows
-    (:func:`tunefree.stream.columns.with_row_numbers`).
-
-    ``length`` returns the length of a file in the unit of ``Position.offset``, or 0 where that is unknown. It is not
-    needed for text, whose length is its size in bytes.
-
-    ``sample`` returns rows of a file, as a record batch of the schema, that tell more of its columns than its first
-    chunk does; None where its first chunk tells as much.
-
-    ``optional`` says that a row may lack columns, and a further file too, but not all of them.
-    """
-
-    schema: Callable[[str, Options], Any]  # (file, options) -> pyarrow.Schema
-    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Chunk]]  # (file, start, schema, options, bad)
-    length: Callable[[str], int] = lambda file: 0  # (file) -> rows
-    sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
-    optional: bool = False
+    # (file, options) -> pyarrow.Schema: the names and types of the columns
+    schema: Callable[[str, Options], Any]
+    # (file, start, schema, options, bad): the rows that follow a position, as record batches of the schema, or with
+    # further columns. The position of a chunk is where the next one starts, in file 0. Rows that cannot be used are
+    # reported and left out; the batch then has :func:`tunefree.stream.batch.with_row_numbers`.
+    chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Chunk]]
+    length: Callable[[str], int] = lambda file: 0  # in the unit of ``Position.offset``, 0 if unknown; not of text
+    # (file, options) -> pyarrow.RecordBatch: rows that tell more of the columns than the first chunk, or None
+    sample: Callable[[str, Options], Any] = lambda file, options: None
+    optional: bool = False  # whether a row, or a further file, may lack columns, but not all of them
 
 
 def read_tables(
     files: Sequence[str],
-    format: str | None = None,
+    format: str,
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     bad: BadRows | None = None,
     **options: Any,
 ) -> Iterator[Chunk]:
     """Read tables as chunks, with fields of :class:`Options`.
 
-    If the name of the ``format`` is None, it is recognised by the first file's extension; standard input is CSV. A
-    chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad`` is
-    None. Columns of CSV are strings. Types of columns of JSON that are not known before are inferred from the first
-    lines. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
+    A chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad``
+    is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
     reader = _reader_of(files, format)
     how = Options(**options)
@@ -112,24 +95,20 @@ def read_tables(
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 
-def sample_of(files: Sequence[str], format: str | None, options: Options) -> Chunk | None:
+def sample_of(files: Sequence[str], format: str, options: Options) -> Chunk | None:
     """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
-    reader = _reader_of(files, format)
-    sample = reader.sample(files[0], options)
+    sample = _reader_of(files, format).sample(files[0], options)
     if sample is None:
         return None
     chunk = Chunk(flattened(sample), display_name(files[0]), 1, Position())
     return with_partitions(chunk, files[0], options, BadRows())
 
 
-def names_in(files: Sequence[str], format: str | None, options: Options) -> list[str]:
+def names_in(files: Sequence[str], format: str, options: Options) -> list[str]:
     """The names of the columns of files, as their first lines or their schemas have them, each once."""
     reader, names = _reader_of(files, format), dict[str, None]()
     for file in files:
-        table = reader.schema(file, options).empty_table()
-        while any(pa.types.is_struct(field.type) for field in table.schema):
-            table = table.flatten()
-        names |= dict.fromkeys(table.schema.names)
+        names |= dict.fromkeys(flattened(to_batch(reader.schema(file, options).empty_table())).schema.names)
     return list(names)
 
 
@@ -138,16 +117,11 @@ def rows_of_a_chunk(n_columns: int) -> int:
     return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))
 
 
-def _reader_of(files: Sequence[str], name: str | None) -> TableReader:
-    """The reader of files of a format; if it is not named, the extension of the first one tells."""
-    format = formats.named(name) if name else formats.by_extension("x.csv" if files[0] == "-" else files[0])
-    if format is None:
-        raise DataError("the name does not tell the format", files[0], remedy="pass `format`")
-    if format.kind != formats.TABLE:
-        raise DataError(f"{format.name} is not a format of tables", files[0], remedy="pass another `format`")
-    if "-" in files and not format.text:
-        raise DataError(f"{format.name} cannot be read from standard input", remedy="save it to a file")
-    reader: TableReader = formats.load(format.reader)
+def _reader_of(files: Sequence[str], format: str) -> TableReader:
+    """The reader of files of a format."""
+    if "-" in files and not formats.named(format).text:
+        raise DataError(f"{format} cannot be read from standard input", remedy="save it to a file")
+    reader: TableReader = formats.load(formats.named(format).reader)
     return reader
 
 
@@ -175,9 +149,7 @@ def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
 
 
 def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
-    """A chunk with columns of the partitions that its file lies in, as far as these are of use; ``bad`` counts the rows
-    that get one. A DataError if the file has a column of the name with other values, or the value is not of the type of
-    its column."""
+    """A chunk with columns of the partitions of its file that are of use; ``bad`` counts the rows that get one."""
     for partition in getattr(file, "partitions", ()):
         is_ignored = partition.name in options.ignored and partition.name not in options.as_written
         if not (partition.varies or partition.name in options.named):

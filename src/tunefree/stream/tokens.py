@@ -18,6 +18,11 @@ from tunefree.stream.text import count_line_ends
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
+MESSAGES = {  # of kinds of errors: the problem, of a token {}, and the remedy
+    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
+    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
+    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+}
 
 MOST_EXAMPLES = 3  # features by name
 FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
@@ -83,12 +88,11 @@ class Prepared(NamedTuple):
 class LineEncoder:
     """Turns lines of text into rows of features, and learns which features there are.
 
-    Formats say how lines are tokenized. :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps:
-    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream. Features
-    are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
+    Threads may :meth:`prepare` several chunks at once, and chunks are finished one by one, in the order of the stream.
+    Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
 
-    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error the problem, of a token {}, and the remedy
+    messages: ClassVar[dict[int, tuple[str, str]]]  # of each kind of error
     unlabelled: ClassVar[int | None] = None  # the kind of error of rows that lack a label
     has_duplicates: ClassVar[bool] = False  # whether a feature may occur twice in a row
 
@@ -192,12 +196,10 @@ class LineEncoder:
 def tokenize(
     tokenizer: Callable[..., None], data: np.ndarray, shortest: int, scratch: Scratch, *options: Any
 ) -> Output:
-    """Run a tokenizer over whole lines, whose entries have at least ``shortest`` bytes.
+    """The output of a tokenizer of whole lines, in scratch arrays; entries have at least ``shortest`` bytes.
 
-    The output is valid until the scratch arrays are used again.
-
-    Numbers that need more than double arithmetic to be exact to the last bit (more than 19 digits, large exponents)
-    are rare: the first run notes where they are, Python reads them, and a second run takes them from there.
+    The first run notes the rare numbers that need more than double arithmetic, Python reads them, and a second run
+    takes them from there.
     """
     n = count_line_ends(data)
     entries = len(data) // shortest
@@ -231,8 +233,7 @@ def _exact(data: np.ndarray, place: int) -> float:
 
 
 def terminated(data: np.ndarray) -> np.ndarray:
-    """The text with a line end at its end, where every scan stops, and PADDING bytes more, so that words of eight
-    bytes can be loaded anywhere in it."""
+    """The text with a line end, where every scan stops, and PADDING bytes more, for words of eight bytes."""
     end = [] if len(data) and data[-1] == LINE_END else [LINE_END]
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
@@ -247,11 +248,7 @@ def token(data: np.ndarray, place: int) -> tuple[str, bool]:
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:
-    """The rows of an output, whose keys have the ids; entries of id 0 are dropped.
-
-    With ``merge`` entries of one row with the same id become one that is their sum; without it they must be different
-    already. The arrays given are overwritten.
-    """
+    """The rows of an output, whose keys have the ids, without id 0; same ids of a row are summed if ``merge``."""
     features, values = ids, output.values
     pointers = np.concatenate([[0], output.integers[:, 1]])
     known = ids > 0

@@ -48,10 +48,7 @@ _CONTROL_LIMIT = np.uint64(33)
 # Kinds of errors beside those of tokens.py.
 _NUMBER, _LABEL_NOT_FINITE, _NO_LABEL, _WEIGHT, _BASE, _MANY, _NO_BAR, _NAME = range(10, 18)
 
-_MESSAGES = {
-    NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
-    NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
-    TOO_LARGE: ("a number of {} is too large", "correct the row"),
+_MESSAGES = tokens.MESSAGES | {
     _NUMBER: ("{} before the first bar is not a number", "write [label [importance]] ['tag]| before the features"),
     _LABEL_NOT_FINITE: ("the label or importance {} is not finite", "correct the row"),
     _NO_LABEL: ("the row has no label, it starts with {}", "give it one, with a blank between label and bar"),
@@ -74,17 +71,6 @@ class VWEncoder(tokens.LineEncoder):
     Features are known by namespace and name; the values of a feature that occurs twice in a row are summed. Their names
     are ``namespace^feature``, or ``feature`` in the namespace without a name. They are kept in an exact dictionary, or
     hashed to 2^hash_bits features: then the values of features that collide are summed, and no names are kept.
-
-    Examples
-    --------
-    >>> from tunefree.stream.batch import BadRows, Chunk, Position
-    >>> text = np.frombuffer(b"1 2.0 'first|size:2 height:1.5 width\\n-1 |size width:3\\n", np.uint8)
-    >>> encoder = VWEncoder()
-    >>> batch = encoder.encode(Chunk(text, "example", 1, Position()), learning=True, bad=BadRows())
-    >>> batch.rows.features.tolist(), batch.rows.values.tolist(), batch.weight.tolist(), batch.tags
-    ([1, 2, 2], [3.0, 2.0, 3.0], [2.0, 1.0], ['first', ''])
-    >>> encoder.names()
-    ['(constant)', 'size^height', 'size^width']
     """
 
     messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True

@@ -40,9 +40,8 @@ def forms_in(data: np.ndarray) -> np.ndarray:
 def forms(size: int = 4) -> np.ndarray:
     """The character in words of each character, by the Unicode database of this Python, (0x110000,) uint32.
 
-    It is 0 for characters that separate words. Else it is the code of the character in lower case (if that is a single
-    character), with ``ALONE`` or ``MARK`` where they hold. Letters, digits, marks and the low line belong to words.
-    Nothing is told of characters of more than ``size`` bytes in UTF-8.
+    It is 0 for characters that separate words, else the code in lower case, with ``ALONE`` or ``MARK`` where they hold.
+    Characters of more than ``size`` bytes in UTF-8 are 0.
     """
     table = np.zeros(sys.maxunicode + 1, np.uint32)
     for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
@@ -75,8 +74,7 @@ class Counts(NamedTuple):
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """Count the words and pairs of words of texts in UTF-8, in the layout of Arrow: text i is
-    ``data[offsets[i] : offsets[i + 1]]``. The seed is the seed of the keys."""
+    """The words and pairs of words of texts in UTF-8, in the layout of Arrow, counted; the seed is that of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them

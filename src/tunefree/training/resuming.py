@@ -14,8 +14,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
-from tunefree.stream.byte_stream import open_text
 from tunefree.stream.source import Source
+from tunefree.stream.text import open_text
 from tunefree.training.callbacks import Callback, Step
 
 PIECE = 2**20  # bytes that are hashed at a time

@@ -23,10 +23,10 @@ from tunefree.pool.model import Model
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import FEWEST_ROWS
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
-from tunefree.stream.byte_stream import use_lines_as_they_come
 from tunefree.stream.formats import TABLE
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
+from tunefree.stream.text import use_lines_as_they_come
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rises

@@ -18,7 +18,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import Reason
-from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, looks_like_booleans, truths
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
+from tunefree.stream.kinds import looks_like_booleans, truths
 from tunefree.stream.layout import CODES, MISSING, Layout, Part
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
@@ -210,7 +211,7 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
     """Doubts about columns of categories, each with the parameters that decide it.
 
     >>> from types import SimpleNamespace as Encoder
-    >>> from tunefree.stream.columns import Category
+    >>> from tunefree.stream.kinds import Category
     >>> print(*doubts_of_columns(Encoder(columns=[Category("zip", doubt=(ZEROS, ""))])))
     column 'zip': leading zeros, read as categories; `numeric='zip'` reads numbers
     """

@@ -21,8 +21,8 @@ import pyarrow as pa
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.model_files.plan import Plan
-from tunefree.stream.columns import Faults, converted
-from tunefree.stream.sequences import Text
+from tunefree.stream.columns import Faults
+from tunefree.stream.kinds import Text, converted
 from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import CONSTANT, FOLDS, PairedComparison, Truth, compared, linear_name
@@ -60,7 +60,7 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
 
     ``columns``: of an encoder.
 
-    >>> from tunefree.stream.columns import Category, Number
+    >>> from tunefree.stream.kinds import Category, Number
     >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
     >>> features.numbers.tolist(), features.categories.tolist()
     ([[39.0], [nan]], [[0.0], [1.0]])
