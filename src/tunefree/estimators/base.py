@@ -102,10 +102,46 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _watched(self, callbacks: Sequence[Callback] | None, learn: Callable[..., Any], *rows: Any) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        callbacks: Any,
+        learn: Callable[..., None] | None = None,
+        groups: Any = None,
+        **roles: Any,
+    ) -> Self:
+        """Check rows, and learn them by a function of ``fit``, or without one in their order, as those of a stream.
+
+        The function takes X, targets, weights, digests of groups, and callbacks. ``roles`` are the classes that
+        classifiers are told, and the exposures of rows.
+        """
+        self._check_parameters()
+        is_stream = learn is None
+        with self._learning(callbacks, is_stream) as again:
+            X, y = validation.labelled(self, X, y, not again, stream=is_stream)
+            weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
+            group = validation.group_digests(groups, len(y), may_be_one=is_stream)
+            y, weight = self._learnable(y, weight, again, is_stream, **roles)
+            tables.name_columns(self, not again, group=groups, exposure=roles.get("exposure"))
+            self._watched(callbacks or (), learn or self._stream, X, y, weight, group)
+        return self
+
+    def _learnable(
+        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights of rows as they are learned, by a model that begins unless it goes on (``again``)."""
+        raise NotImplementedError
+
+    def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
+        """A pass over rows in their order, after which more may come."""
+        self.n_iter_ = 1
+        self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
+
+    def _watched(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
         """Let rows be learned by a function that takes callbacks, too, which are told of the beginning and the end."""
         self._go_on()
-        callbacks = callbacks or ()
         for callback in callbacks:
             callback.begin(self._learned, None)
         learn(*rows, *callbacks)
@@ -137,7 +173,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """Whether there is a constant; in regression there always is."""
         return getattr(self, "fit_intercept", True)
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
@@ -193,19 +229,16 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
-    def _learning(self, callbacks: Any = None) -> Iterator[None]:
-        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first."""
+    def _learning(self, callbacks: Any, is_stream: bool) -> Iterator[bool]:
+        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first.
+
+        The value tells whether the present model goes on. An error before a new model learns leaves none: its columns
+        would belong to the refused rows.
+        """
         checked(callbacks)
         with deferred(), self._turn():
-            yield
-
-    @contextmanager
-    def _fitting(self, callbacks: Any) -> Iterator[bool]:
-        """Learn while no other thread does; the value tells whether ``fit`` goes on with the present model.
-
-        An error before a new model learns leaves none: its columns would belong to the refused rows."""
-        with self._learning(callbacks):
-            again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
+            before = self.__dict__.get("_learned")
+            again = self._started() and (is_stream or bool(self.warm_start))
             try:
                 yield again
             except BaseException as error:
@@ -217,9 +250,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
-    def _begin(self, n_features: int, classes: list[Any]) -> None:
+    def _begin(self, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
-        model = self._model(n_features, classes)
+        model = self._model(tables.n_features(self), classes)
         monotone: Any = {one.name: one.sign for one in model.options.monotone}
         plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tunefree.compiled import notices
 from tunefree.core.errors import warn
 from tunefree.core.parameters import require
-from tunefree.estimators import tables, validation
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
 from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
@@ -113,16 +113,10 @@ class Pooled(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _pass_of(self, groups: Any, y: Any, *sets: Any) -> Any:
-        """The function that learns the rows of a ``fit``, which are of these groups, and evaluates sets."""
-        group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
-        tables.name_columns(self, True, group=groups)
-        return partial(self._one_pass, group, sets)
-
     def _one_pass(
-        self, group: np.ndarray | None, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+        self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
-        """A pass over the rows, and its end."""
+        """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
         evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
             rounds = validation.ordered(self._digests(X), y, weight, group)
@@ -246,8 +240,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight)
-        return self._fit(X, y, sample_weight, classes, learn, callbacks)
+        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
+        return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Targets and weights of rows that are evaluated, as the model takes them."""
@@ -265,7 +259,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Where the first call names the classes, the model does not depend on how rows are divided into calls. The calls
         around the learning of one row take longer than that: pass some hundred rows at a time where rows come fast.
         """
-        return self._update(X, y, classes, sample_weight, callbacks, groups)
+        return self._learn(X, y, sample_weight, callbacks, groups=groups, classes=classes)
 
     @documented
     def predict_set(
@@ -355,12 +349,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
-        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight, eval_exposure)
-        return self._fit(X, y, sample_weight, learn, callbacks, exposure)
+        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight, eval_exposure))
+        return self._learn(X, y, sample_weight, callbacks, learn, groups, exposure=exposure)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Targets and weights of rows that are evaluated, as the model takes them."""
-        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
+        y, weight = self._rates(y, weight, exposure, may_be_zero=True)
         return y.astype(np.float64), weight
 
     @WholeOnly
@@ -373,7 +367,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, callbacks, exposure, groups)
+        return self._learn(X, y, sample_weight, callbacks, groups=groups, exposure=exposure)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
@@ -129,7 +130,6 @@ def labelled(
     X: Any,
     y: Any,
     reset: bool,
-    y_numeric: bool = False,
     stream: bool = False,
     learning: bool = True,
 ) -> tuple[Block, np.ndarray]:
@@ -138,7 +138,7 @@ def labelled(
         tables.name_columns(estimator, True, target=y)
     if isinstance(y, str):
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
-    y = plain(unmasked(y))
+    y, y_numeric = plain(unmasked(y)), isinstance(estimator, RegressorMixin)
     _check_known(y, y_numeric)
     X = features(estimator, X, learning, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
