@@ -20,10 +20,9 @@ from tunefree.core.parameters import check, parameter
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
-from tunefree.estimators.explanation import Explaining
+from tunefree.estimators.inspection import Inspected
 from tunefree.estimators.model_file import Saving, check_whole
 from tunefree.estimators.parameters import estimator, shared
-from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
@@ -46,7 +45,7 @@ class _Rounds(Callback):
 
 
 @estimator
-class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
+class OnlineEstimator(Inspected, Saving, BaseEstimator):
     """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -65,6 +64,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     """
 
     _task: ClassVar[str]
+    # Of estimators that have no such parameter:
+    average = False
+    fit_intercept = True  # in regression there always is a constant
+    monotone = None
+    view = "raw"
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With "
@@ -83,19 +87,16 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         learner, settings = self._learner()
         dimension = special_about(learner).dimension
         if dimension is not None and self._encoder is None:  # else features are found along the stream
-            settings = {dimension: float(n_features + self._intercept()), **settings}
+            settings = {dimension: float(n_features + self.fit_intercept), **settings}
         known: dict[str, Any] = {"classes": classes, "n_features": n_features + 1}
-        chosen = {"settings": settings, "view": self._view(), "config": self._config()}
-        chosen["monotone"] = tables.monotone_of(self) if hasattr(self, "monotone") else ()
-        return Model(self._task, learner, self.loss, bool(getattr(self, "average", False)), **known, **chosen)
+        chosen = {"settings": settings, "view": str(self.view), "config": self._config()}
+        return Model(
+            self._task, learner, self.loss, bool(self.average), monotone=tables.monotone_of(self), **known, **chosen
+        )
 
     def _config(self) -> Any:
         """The configuration of a learner that is not linear, beside its settings."""
         return None
-
-    def _view(self) -> str:
-        """The view of the learner."""
-        return str(getattr(self, "view", "raw"))
 
     def _check_parameters(self) -> None:
         check(self)
@@ -167,11 +168,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
         is_sparse = self._learned.model.is_sparse
-        return validation.in_form(block, self._intercept(), is_sparse, tables.n_features(self))
-
-    def _intercept(self) -> bool:
-        """Whether there is a constant; in regression there always is."""
-        return getattr(self, "fit_intercept", True)
+        return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)

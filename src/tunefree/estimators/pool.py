@@ -142,7 +142,9 @@ class Pooled(OnlineEstimator):
             for finding in leaks_of(trained, sample):
                 warn(str(finding._replace(remedy="leave it out of X")))
 
-    def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
+    def _at(
+        self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
+    ) -> np.ndarray:
         """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
 
         For one level, which is a number, it is (n, ...).
@@ -400,11 +402,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         True
         """
         if quantiles is None:
-            predictions: np.ndarray = super().predict(X, exposure=exposure)
-            return predictions
-        exposures_of = partial(self._checked_exposures, exposure)
-        row_quantiles: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
-        return row_quantiles
+            return super().predict(X, exposure=exposure)
+        return self._at("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -434,6 +433,4 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        exposures_of = partial(self._checked_exposures, exposure)
-        intervals: np.ndarray = self._at("coverage", coverage, X, target_intervals, exposures_of)
-        return intervals
+        return self._at("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))

@@ -25,7 +25,6 @@ from tunefree.generations.derivatives import (
     write_residuals,
 )
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
-from tunefree.generations.inheritance import Grower
 from tunefree.generations.kinds import Kind
 from tunefree.generations.monotone import bound_leaves
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
@@ -274,5 +273,12 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 
-GROWER = Grower(begin_trial, lambda problem: JUDGED / coarseness(problem), most_trees, neighbours_of, work_of)
-KIND = Kind(grow_boosted, 0.03, GROWER)  # as are thrice the wealth and a third of it (on eight tables)
+KIND = Kind(
+    grow_boosted,
+    0.03,  # as are thrice the wealth and a third of it (on eight tables)
+    begin_trial,
+    lambda problem: JUDGED / coarseness(problem),
+    neighbours_of,
+    work_of,
+    most_trees,
+)

@@ -121,8 +121,8 @@ class Generation(Part):
             return None
         with birth.lock:
             problem = birth.problem
-        if has_trials and KINDS[kind].grower is not None:
-            before = inherited(KINDS[kind].grower, problem, birth.rows, before)
+        if has_trials and KINDS[kind].begin_trial is not None:
+            before = inherited(KINDS[kind], problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
         model = grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)

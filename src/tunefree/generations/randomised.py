@@ -15,7 +15,6 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
 from tunefree.generations.derivatives import Rows, minimising
-from tunefree.generations.inheritance import Grower
 from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
     BITS,
@@ -371,5 +370,4 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 
-GROWER = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
-KIND = Kind(grow_randomised, 0.1, GROWER)
+KIND = Kind(grow_randomised, 0.1, begin_trial, lambda problem: JUDGED, neighbours_of, work_of)
