@@ -113,11 +113,7 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
         groups: Any = None,
         **roles: Any,
     ) -> Self:
-        """Check rows, and learn them by a function of ``fit``, or without one in their order, as those of a stream.
-
-        The function takes X, targets, weights, digests of groups, and callbacks. ``roles`` are the classes that
-        classifiers are told, and the exposures of rows.
-        """
+        """Check rows, and learn them: by a function of ``fit``, or without one in their order, as those of a stream."""
         self._check_parameters()
         is_stream = learn is None
         with self._learning(callbacks, is_stream) as again:
@@ -227,10 +223,9 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
 
     @contextmanager
     def _learning(self, callbacks: Any, is_stream: bool) -> Iterator[bool]:
-        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first.
+        """Learn in turn, while no signal leaves the estimator in the middle of rows; whether the present model goes on.
 
-        The value tells whether the present model goes on. An error before a new model learns leaves none: its columns
-        would belong to the refused rows.
+        An error before a new model learns leaves none: its columns would belong to the refused rows.
         """
         checked(callbacks)
         with deferred(), self._turn():

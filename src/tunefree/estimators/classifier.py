@@ -226,11 +226,7 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
-    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class.
-
-    ``again``: whether it goes on with what it has learned.
-    Raises a ValueError if there are none, one has no name, or two are the same.
-    """
+    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class."""
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:
         return before

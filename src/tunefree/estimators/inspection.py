@@ -104,10 +104,7 @@ class Inspected:
         return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
-
-        ``input_features`` is not used.
-        """
+        """Names of the features that have weights; ``input_features`` is not used."""
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)
 
@@ -294,11 +291,7 @@ def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) 
 
 
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
-    """The terms of a fitted estimator.
-
-    ``X``: to whose means contributions are relative; by default the rows that the estimator keeps.
-    Raises a ModelError if the estimator has kernels alone, or does not learn online.
-    """
+    """The terms of a fitted estimator, relative to means over X, by default over the rows that the estimator keeps."""
     if not isinstance(estimator, Inspected):
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)

@@ -68,10 +68,7 @@ def check_whole(estimator: Any, name: str) -> None:
 
 
 class Saving:
-    """Estimators that can be written to a model file.
-
-    They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
-    """
+    """Estimators that can be written to a model file."""
 
     _encoder: Any = None  # of tables or lines of text; None of arrays
     _is_sparse = False  # whether a matrix was fitted

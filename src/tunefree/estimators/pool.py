@@ -145,10 +145,7 @@ class Pooled(OnlineEstimator):
     def _at(
         self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
     ) -> np.ndarray:
-        """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
-
-        For one level, which is a number, it is (n, ...).
-        """
+        """Results (n, c, ...) of a function of the model, rows, predictions and levels (c,); (n, ...) for one level."""
         checked = checked_parts(name, levels)
 
         def block_results(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:

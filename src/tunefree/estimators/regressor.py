@@ -62,10 +62,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def _rates(
         self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights of rows with these exposures, as the model learns them.
-
-        ``may_be_zero`` says that all targets may be 0, since further rows are to come.
-        """
+        """Targets and weights of rows with exposures, as the model learns them; all may be 0 if more are to come."""
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")

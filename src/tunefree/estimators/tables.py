@@ -65,10 +65,7 @@ def _has_only_sparse_columns(X: Any) -> bool:
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns.
-
-    Raises a DataError if X is an array, and the estimator was fitted on a table with more than numbers.
-    """
+    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns."""
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):  # of lines of text
         return True
@@ -100,11 +97,7 @@ def form(estimator: Any) -> dict[str, Any]:
 
 
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Let an estimator take rows in a form that :func:`form` wrote down, read by the encoder of a file.
-
-    The form of a training by a plan is empty: its rows are those of the encoder. Raises a ModelError if such rows are
-    not those of the encoder.
-    """
+    """Let an estimator take rows in a form that :func:`form` wrote down; that of a training by a plan is empty."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:
@@ -176,13 +169,10 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 @naming("tunefree.train", ROLES)
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
-    """Rows of a table.
+    """Rows of a table, of which new categories and words become features if rows are learned (``learning``).
 
-    ``learning``: whether categories and words that are new become features.
-    ``reset``: whether there is to be a new encoder, and ``n_features_in_`` and ``feature_names_in_`` are set.
-    ``as_array``: whether this estimator, which begins anew, learns an array where there are only numbers.
-    Raises a DataError if a column is missing or of a type that has no features, or a value cannot be used. Warns in one
-    warning, with a line for each oddity, if rows that are not learned differ from those that were.
+    ``as_array``: whether an estimator that begins anew (``reset``) learns an array where there are only numbers.
+    There is one warning, with a line for each oddity, if rows that are not learned differ from those that were.
     """
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):
@@ -236,8 +226,6 @@ def feature_names(estimator: Any) -> list[str]:
 def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
     """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
 
-    Unless ``reset``, those that are None now keep their names.
-
     >>> from types import SimpleNamespace
     >>> import pandas as pd
     >>> estimator = SimpleNamespace()
@@ -255,8 +243,7 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
-    """The places of columns that are given by their names, by numbers from 0, or as a mask; a DataError if there is no
-    such column.
+    """The places of columns that are given by their names, by numbers from 0, or as a mask.
 
     >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
     ([1], [0])

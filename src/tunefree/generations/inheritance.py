@@ -109,10 +109,7 @@ class Trial:
         )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another, and less by what more work has to gain.
-
-        One of less work may lose more, but surely by no more than that.
-        """
+        """Whether one surely loses less than another, by what more work has to gain; less work may cost as much."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * old.total
         error = SURE * math.sqrt(len(gains)) * gains.std()
@@ -120,9 +117,7 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them, and judged after
-    each step.
-    """
+    """Trees that are grown on the earlier rows of a trial, more and more of them, and judged after each step."""
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
         self.trial, self.settings, self.sums = trial, settings, np.zeros(1)

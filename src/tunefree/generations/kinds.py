@@ -47,8 +47,5 @@ def registered() -> tuple[str, ...]:
 
 
 def grow(kind: str, problem: Problem, seed: int, settings: Settings = USUAL) -> Any:
-    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows.
-
-    The same model comes of the same problem and seed, whatever the number of threads.
-    """
+    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows."""
     return KINDS[kind].grow(problem if problem.binned else prepared(problem), seed, settings)

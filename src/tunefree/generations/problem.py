@@ -142,12 +142,7 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
 
 
 def centre_of(problem: Problem) -> float:
-    """The weighted mean of the targets for the square loss, for other losses the median.
-
-    >>> none = np.empty((3, 0)), np.empty(0, bool)
-    >>> centre_of(Problem(*none, np.array([1.0, 2.0, 9.0]), np.ones(3), 0, Square()))
-    4.0
-    """
+    """The weighted mean of the targets for the square loss, for other losses the median."""
     if isinstance(problem.loss, Square):
         return float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
     return median_of(problem.targets, problem.weights)
@@ -178,10 +173,7 @@ class ScaledTargets(NamedTuple):
 
 
 def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The targets of a problem; numbers of classes as they are.
-
-    Where the loss asks for a middle, which outliers do not change, these are cut at FAR spreads.
-    """
+    """The targets of a problem; numbers of classes as they are, and those of robust losses cut at FAR spreads."""
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:
