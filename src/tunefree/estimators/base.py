@@ -83,17 +83,6 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
         """The learner's name in ``learners.ALL`` and its settings, checked."""
         raise NotImplementedError
 
-    def _model(self, n_features: int, classes: list[Any]) -> Model:
-        learner, settings = self._learner()
-        dimension = special_about(learner).dimension
-        if dimension is not None and self._encoder is None:  # else features are found along the stream
-            settings = {dimension: float(n_features + self.fit_intercept), **settings}
-        known: dict[str, Any] = {"classes": classes, "n_features": n_features + 1}
-        chosen = {"settings": settings, "view": str(self.view), "config": self._config()}
-        return Model(
-            self._task, learner, self.loss, bool(self.average), monotone=tables.monotone_of(self), **known, **chosen
-        )
-
     def _config(self) -> Any:
         """The configuration of a learner that is not linear, beside its settings."""
         return None
@@ -170,7 +159,8 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
         random = validation.generator(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
-            rounds = validation.spread(self._digests(X) + validation.target_digests(y), weight)
+            digests = validation.digests(X, tables.keys_of(self))
+            rounds = validation.spread(digests + validation.target_digests(y), weight)
         self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
@@ -179,9 +169,6 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
             if is_over:
                 break
         self._end(self._learned.progress.number)
-
-    def _digests(self, X: Block) -> np.ndarray:
-        return validation.digests(X, tables.keys_of(self))
 
     def _know_rounds(self, rounds: int) -> None:
         """How many rounds there will be, before the first; most learners do not ask."""
@@ -244,7 +231,22 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
 
     def _begin(self, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
-        model = self._model(tables.n_features(self), classes)
+        learner, settings = self._learner()
+        n_features, dimension = tables.n_features(self), special_about(learner).dimension
+        if dimension is not None and self._encoder is None:  # else features are found along the stream
+            settings = {dimension: float(n_features + self.fit_intercept), **settings}
+        model = Model(
+            self._task,
+            learner,
+            self.loss,
+            bool(self.average),
+            classes=classes,
+            n_features=n_features + 1,
+            settings=settings,
+            view=str(self.view),
+            config=self._config(),
+            monotone=tables.monotone_of(self),
+        )
         monotone: Any = {one.name: one.sign for one in model.options.monotone}
         plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0

@@ -19,17 +19,17 @@ from tunefree.pool.options import POOL, check_settings
 from tunefree.theory.bounds import Bound
 from tunefree.workflows.certification import theorem_of
 
-PASSES = (
-    "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data sets."
-)
-LEARNER = Parameter(f"A linear learner by its name: {', '.join(ALL)}.")
-
 
 @estimator
 class SingleLearner(OnlineEstimator):
     """Estimators that pass several times over the rows."""
 
-    passes: int = parameter(1, PASSES, low=1)
+    passes: int = parameter(
+        1,
+        "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data "
+        "sets.",
+        low=1,
+    )
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
@@ -114,7 +114,7 @@ class LinearRegressor(SingleLearner, OnlineRegressorBase):
 class Named(SingleLearner):
     """A learner that is named, with its settings."""
 
-    learner: str = field_of(LEARNER, "scinol2", kw_only=False)
+    learner: str = field_of(Parameter(f"A linear learner by its name: {', '.join(ALL)}."), "scinol2", kw_only=False)
     settings: dict[str, Any] | None = parameter(
         None,
         "Parameters of the learner by their names, such as ``{'eta': 0.1}``; the others have their default values. In "

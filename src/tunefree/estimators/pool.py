@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.compiled import notices
 from tunefree.core.errors import warn
 from tunefree.core.parameters import require
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
 from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
@@ -119,7 +119,7 @@ class Pooled(OnlineEstimator):
         """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
         evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
-            rounds = validation.ordered(self._digests(X), y, weight, group)
+            rounds = validation.ordered(validation.digests(X, tables.keys_of(self)), y, weight, group)
             rounds = validation.drawn(rounds, validation.generator(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
@@ -132,10 +132,6 @@ class Pooled(OnlineEstimator):
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warn(line)
-        self._warn_of_leaks()
-
-    def _warn_of_leaks(self) -> None:
-        """Warn of each column of a table or an array that alone predicts nearly all rows."""
         kind, encoder = source_of(self, self._learned)
         trained = replace(self._learned, encoder=encoder)
         if kind == TABLE and (sample := kept_rows(trained)) is not None:
