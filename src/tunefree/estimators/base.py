@@ -21,7 +21,7 @@ from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
 from tunefree.estimators.inspection import Inspected
-from tunefree.estimators.model_file import Saving, check_whole
+from tunefree.estimators.model_file import check_whole
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
@@ -45,7 +45,7 @@ class _Rounds(Callback):
 
 
 @estimator
-class OnlineEstimator(Inspected, Saving, BaseEstimator):
+class OnlineEstimator(Inspected, BaseEstimator):
     """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -293,10 +293,9 @@ class OnlineEstimator(Inspected, Saving, BaseEstimator):
         return certificate
 
     def _record(self) -> Trained:
-        trained = self._learned
-        return (
-            trained if trained.progress.complete else ended(replace(trained, plan=self._plan()), max(self.n_iter_, 1))
-        )
+        if self._learned.progress.complete:
+            return self._learned
+        return ended(replace(self._learned, plan=self._plan()), max(self.n_iter_, 1))
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)

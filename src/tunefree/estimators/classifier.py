@@ -38,15 +38,7 @@ class Classifying(ClassifierMixin):
     def _weighted(
         self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any, may_vanish: bool = False
     ) -> np.ndarray:
-        """Sample weights times class weights; see :meth:`_class_weight`."""
-        with np.errstate(over="ignore"):
-            weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
-        if not (may_vanish or weighted.any()):
-            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
-        return weighted
-
-    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """The weight of each row's class; ``labels`` are those in y, sorted, and ``classes`` those that are known."""
+        """Sample weights times class weights; ``labels`` are those in y, sorted, and ``classes`` those known."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             kept = weight > 0
             present = np.unique(y[kept])
@@ -54,8 +46,12 @@ class Classifying(ClassifierMixin):
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
         else:
             by_label = validation.class_weights(self.class_weight, classes)
-        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
-        return each[np.searchsorted(labels, y)]
+        factors = np.array([by_label.get(label, 1.0) for label in labels.tolist()])[np.searchsorted(labels, y)]
+        with np.errstate(over="ignore"):
+            weighted = np.minimum(weight * factors, np.finfo(np.float64).max)
+        if not (may_vanish or weighted.any()):
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        return weighted
 
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

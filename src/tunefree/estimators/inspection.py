@@ -15,6 +15,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
 from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.estimators import tables, validation
+from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
 from tunefree.explanation.importance import importance
@@ -30,16 +31,12 @@ MOST_MEMBERS = 5  # that a notebook names
 MOST_NUMBERS = 2**28  # that are returned
 
 
-class Inspected:
+class Inspected(Saving):
     """Estimators that tell what they learned; to be inherited before scikit-learn's classes.
 
     Notebooks show scikit-learn's diagram of the parameters, and what was learned: the rows, the progressive loss, and
     the members with the largest weights.
     """
-
-    _encoder: Any
-    _learned: Any
-    n_features_in_: int
 
     @documented
     def explain(self, X: Any, as_shap: bool = False) -> Any:
@@ -84,7 +81,7 @@ class Inspected:
         True
         """
         check_is_fitted(self)
-        with self._alone():  # type: ignore[attr-defined]
+        with self._alone():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
@@ -100,7 +97,7 @@ class Inspected:
         by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
         if n_outputs == 1:
             return pa.table(by_term, names)
-        labels = np.tile(self.classes_, len(contributions))  # type: ignore[attr-defined]
+        labels = np.tile(self.classes_, len(contributions))
         return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -186,7 +183,7 @@ class Inspected:
         >>> "scinol2" in page.html
         True
         """
-        return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
+        return REPORTS["page"](self.trained_, test)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:

@@ -79,6 +79,7 @@ class Saving:
     _exposure_name: str | None = None
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
+    n_features_in_: int
     classes_: np.ndarray  # of classifiers
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
