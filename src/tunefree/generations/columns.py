@@ -81,11 +81,6 @@ class Columns(Part):
         self._index()
         self._together = {}  # places of columns that came together, by their keys
 
-    @property
-    def is_for_trees(self) -> bool:
-        """Whether rows have columns."""
-        return len(self.keys) > 0
-
     def forget(self, features: np.ndarray) -> None:
         """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)

@@ -125,9 +125,7 @@ def scores_of(problem: Problem) -> np.ndarray:
         return np.argsort(order)[classes].astype(np.float64)
     if problem.has_log_link:
         return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
-    centre = centre_of(problem) if problem.n_classes == 0 else 0.0
-    spread = spread_of(problem.targets, problem.weights, centre) if problem.n_classes == 0 else 1.0
-    return np.clip(problem.targets / spread - centre / spread, -FAR, FAR)
+    return np.clip(scaled_targets(problem).targets, -FAR, FAR)
 
 
 def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
