@@ -39,6 +39,8 @@ class Classifying(ClassifierMixin):
         self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any, may_vanish: bool = False
     ) -> np.ndarray:
         """Sample weights times class weights; ``labels`` are those in y, sorted, and ``classes`` those known."""
+        if self.class_weight is None:
+            return weight
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             kept = weight > 0
             present = np.unique(y[kept])
