@@ -38,7 +38,7 @@ def exact(X):
 
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_more_or_larger_trees_are_grown_where_the_target_needs_them_and_not_for_noise(n_classes):
-    X, grower = uniform(), KINDS["boosted"].grower
+    X, grower = uniform(), KINDS["boosted"]
     y = exact(X) > 0.3 if n_classes else exact(X)
     settings = inherited(grower, of_rows(X, y.astype(float), n_classes), 1, RICH).settings
     assert settings.trees * settings.leaves > 1.0
@@ -49,7 +49,7 @@ def test_more_or_larger_trees_are_grown_where_the_target_needs_them_and_not_for_
 
 @kinds
 def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
-    grower, before, growth, courses = KINDS[kind].grower, Inherited(), 0.0, []
+    grower, before, growth, courses = KINDS[kind], Inherited(), 0.0, []
 
     class Counted(Course):
         def __init__(self, *arguments):
@@ -70,7 +70,7 @@ def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
 def test_whole_groups_judge():
     digests = np.arange(N, dtype=np.uint64) // 7
     digests[-9:] = 3  # of a group that begins earlier
-    trial = Trial(KINDS["boosted"].grower, of_rows(uniform(), exact(uniform()), digests=digests), 1)
+    trial = Trial(KINDS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1)
     assert not set(trial.earlier.digests.tolist()) & set(trial.later.digests.tolist())
     assert 0.2 * N < len(trial.later.digests) <= 0.25 * N
     assert trial.units.max() + 1 == len(set(trial.later.digests.tolist())) < 0.2 * len(trial.later.digests)
@@ -80,7 +80,7 @@ def test_whole_groups_judge():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("task", ["two", "three", *LOSSES, poisson()], ids=repr)
 def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
-    grower, is_class = KINDS[kind].grower, isinstance(task, str)
+    grower, is_class = KINDS[kind], isinstance(task, str)
     rows = problem(task) if is_class else problem(y=np.abs(numbers(problem().columns)), loss=task)
     rows = prepared(rows._replace(digests=np.arange(400, dtype=np.uint64)))
     for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
@@ -95,7 +95,7 @@ def test_rows_judge_by_their_weight():
     X, y = uniform(1200), exact(uniform(1200))
     is_noise = np.arange(1200) % 2 == 0
     y[is_noise] = 9.0 * np.random.default_rng(2).normal(size=600)
-    grower = KINDS["boosted"].grower
+    grower = KINDS["boosted"]
     chosen = [
         inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH).settings for few in (1.0, 1e-6)
     ]

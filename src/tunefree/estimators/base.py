@@ -20,10 +20,9 @@ from tunefree.core.parameters import check, parameter
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
-from tunefree.estimators.explanation import Explaining
-from tunefree.estimators.model_file import Saving, check_whole
+from tunefree.estimators.inspection import Inspected
+from tunefree.estimators.model_file import check_whole
 from tunefree.estimators.parameters import estimator, shared
-from tunefree.estimators.reports import Reported
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
@@ -46,7 +45,7 @@ class _Rounds(Callback):
 
 
 @estimator
-class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
+class OnlineEstimator(Inspected, BaseEstimator):
     """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -65,6 +64,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     """
 
     _task: ClassVar[str]
+    # Of estimators that have no such parameter:
+    average = False
+    fit_intercept = True  # in regression there always is a constant
+    monotone = None
+    view = "raw"
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With "
@@ -79,33 +83,51 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The learner's name in ``learners.ALL`` and its settings, checked."""
         raise NotImplementedError
 
-    def _model(self, n_features: int, classes: list[Any]) -> Model:
-        learner, settings = self._learner()
-        dimension = special_about(learner).dimension
-        if dimension is not None and self._encoder is None:  # else features are found along the stream
-            settings = {dimension: float(n_features + self._intercept()), **settings}
-        known: dict[str, Any] = {"classes": classes, "n_features": n_features + 1}
-        chosen = {"settings": settings, "view": self._view(), "config": self._config()}
-        chosen["monotone"] = tables.monotone_of(self) if hasattr(self, "monotone") else ()
-        return Model(self._task, learner, self.loss, bool(getattr(self, "average", False)), **known, **chosen)
-
     def _config(self) -> Any:
         """The configuration of a learner that is not linear, beside its settings."""
         return None
-
-    def _view(self) -> str:
-        """The view of the learner."""
-        return str(getattr(self, "view", "raw"))
 
     def _check_parameters(self) -> None:
         check(self)
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _watched(self, callbacks: Sequence[Callback] | None, learn: Callable[..., Any], *rows: Any) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        callbacks: Any,
+        learn: Callable[..., None] | None = None,
+        groups: Any = None,
+        **roles: Any,
+    ) -> Self:
+        """Check rows, and learn them: by a function of ``fit``, or without one in their order, as those of a stream."""
+        self._check_parameters()
+        is_stream = learn is None
+        with self._learning(callbacks, is_stream) as again:
+            X, y = validation.labelled(self, X, y, not again, stream=is_stream)
+            weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
+            group = validation.group_digests(groups, len(y), may_be_one=is_stream)
+            y, weight = self._learnable(y, weight, again, is_stream, **roles)
+            tables.name_columns(self, not again, group=groups, exposure=roles.get("exposure"))
+            self._watched(callbacks or (), learn or self._stream, X, y, weight, group)
+        return self
+
+    def _learnable(
+        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights of rows as they are learned, by a model that begins unless it goes on (``again``)."""
+        raise NotImplementedError
+
+    def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
+        """A pass over rows in their order, after which more may come."""
+        self.n_iter_ = 1
+        self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
+
+    def _watched(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
         """Let rows be learned by a function that takes callbacks, too, which are told of the beginning and the end."""
         self._go_on()
-        callbacks = callbacks or ()
         for callback in callbacks:
             callback.begin(self._learned, None)
         learn(*rows, *callbacks)
@@ -131,17 +153,14 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
         is_sparse = self._learned.model.is_sparse
-        return validation.in_form(block, self._intercept(), is_sparse, tables.n_features(self))
+        return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
 
-    def _intercept(self) -> bool:
-        """Whether there is a constant; in regression there always is."""
-        return getattr(self, "fit_intercept", True)
-
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
-            rounds = validation.spread(self._digests(X) + validation.target_digests(y), weight)
+            digests = validation.digests(X, tables.keys_of(self))
+            rounds = validation.spread(digests + validation.target_digests(y), weight)
         self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
@@ -150,9 +169,6 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
             if is_over:
                 break
         self._end(self._learned.progress.number)
-
-    def _digests(self, X: Block) -> np.ndarray:
-        return validation.digests(X, tables.keys_of(self))
 
     def _know_rounds(self, rounds: int) -> None:
         """How many rounds there will be, before the first; most learners do not ask."""
@@ -193,19 +209,15 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
-    def _learning(self, callbacks: Any = None) -> Iterator[None]:
-        """Learn in turn, where no signal leaves the estimator in the middle of rows; callbacks are checked first."""
+    def _learning(self, callbacks: Any, is_stream: bool) -> Iterator[bool]:
+        """Learn in turn, while no signal leaves the estimator in the middle of rows; whether the present model goes on.
+
+        An error before a new model learns leaves none: its columns would belong to the refused rows.
+        """
         checked(callbacks)
         with deferred(), self._turn():
-            yield
-
-    @contextmanager
-    def _fitting(self, callbacks: Any) -> Iterator[bool]:
-        """Learn while no other thread does; the value tells whether ``fit`` goes on with the present model.
-
-        An error before a new model learns leaves none: its columns would belong to the refused rows."""
-        with self._learning(callbacks):
-            again, before = bool(self.warm_start) and self._started(), self.__dict__.get("_learned")
+            before = self.__dict__.get("_learned")
+            again = self._started() and (is_stream or bool(self.warm_start))
             try:
                 yield again
             except BaseException as error:
@@ -217,9 +229,24 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
-    def _begin(self, n_features: int, classes: list[Any]) -> None:
+    def _begin(self, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
-        model = self._model(n_features, classes)
+        learner, settings = self._learner()
+        n_features, dimension = tables.n_features(self), special_about(learner).dimension
+        if dimension is not None and self._encoder is None:  # else features are found along the stream
+            settings = {dimension: float(n_features + self.fit_intercept), **settings}
+        model = Model(
+            self._task,
+            learner,
+            self.loss,
+            bool(self.average),
+            classes=classes,
+            n_features=n_features + 1,
+            settings=settings,
+            view=str(self.view),
+            config=self._config(),
+            monotone=tables.monotone_of(self),
+        )
         monotone: Any = {one.name: one.sign for one in model.monotone}
         plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
@@ -266,10 +293,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         return certificate
 
     def _record(self) -> Trained:
-        trained = self._learned
-        return (
-            trained if trained.progress.complete else ended(replace(trained, plan=self._plan()), max(self.n_iter_, 1))
-        )
+        if self._learned.progress.complete:
+            return self._learned
+        return ended(replace(self._learned, plan=self._plan()), max(self.n_iter_, 1))
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)

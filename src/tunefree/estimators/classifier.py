@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 
 from tunefree.core.errors import warn
-from tunefree.estimators import tables, validation
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly, labels_of
 from tunefree.estimators.parameters import documented, estimator, shared
@@ -36,16 +35,12 @@ class Classifying(ClassifierMixin):
         """Columns of classes, in the order of ``classes_``; one column is for the second of two classes."""
         return columns
 
-    def _weighted(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """Sample weights times class weights; see :meth:`_class_weight`."""
-        with np.errstate(over="ignore"):
-            weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
-        if not weighted.any():
-            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
-        return weighted
-
-    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """The weight of each row's class; ``labels`` are those in y, sorted, and ``classes`` those that are known."""
+    def _weighted(
+        self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any, may_vanish: bool = False
+    ) -> np.ndarray:
+        """Sample weights times class weights; ``labels`` are those in y, sorted, and ``classes`` those known."""
+        if self.class_weight is None:
+            return weight
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             kept = weight > 0
             present = np.unique(y[kept])
@@ -53,8 +48,12 @@ class Classifying(ClassifierMixin):
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
         else:
             by_label = validation.class_weights(self.class_weight, classes)
-        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
-        return each[np.searchsorted(labels, y)]
+        factors = np.array([by_label.get(label, 1.0) for label in labels.tolist()])[np.searchsorted(labels, y)]
+        with np.errstate(over="ignore"):
+            weighted = np.minimum(weight * factors, np.finfo(np.float64).max)
+        if not (may_vanish or weighted.any()):
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        return weighted
 
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -116,31 +115,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
         classes are named.
         """
-        return self._fit(X, y, sample_weight, classes, self._passes, callbacks)
-
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None], callbacks: Any
-    ) -> Self:
-        """Check rows, and let them be learned: ``learn`` takes X, codes of classes, weights, and callbacks."""
-        self._check_parameters()
-        with self._fitting(callbacks) as again:
-            X, y = validation.labelled(self, X, y, not again)
-            validation.class_labels(y)
-            weight = validation.weights(sample_weight, len(y), may_vanish=False)
-            closed = closed_set(classes, self, again)
-            check_closed(y, closed)
-            labels = np.unique(y)
-            known = labels if closed is None else closed
-            known = union(self.classes_, known) if again else known
-            check_several(known)
-            weight = self._weighted(y, weight, labels, known)
-            if not again:
-                self._begin(tables.n_features(self), known.tolist())
-            self._know(known, closed)
-            self._watched(callbacks, learn, X, np.searchsorted(known, y), weight)
-        if closed is None:
-            warn_of_rare(y, weight)
-        return self
+        return self._learn(X, y, sample_weight, callbacks, self._passes, classes=classes)
 
     @WholeOnly
     @documented
@@ -153,37 +128,38 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, classes, sample_weight, callbacks)
+        return self._learn(X, y, sample_weight, callbacks, classes=classes)
 
-    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, callbacks: Any, groups: Any = None) -> Self:
-        """Check rows of a stream, and learn them."""
-        self._check_parameters()
-        if isinstance(self.class_weight, str):
+    def _learnable(
+        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if is_stream and isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
-        with self._learning(callbacks):
-            again = self._started()
-            X, y = validation.labelled(self, X, y, not again, stream=True)
-            validation.class_labels(y)
-            weight = validation.weights(sample_weight, len(y), may_vanish=True)
-            group = validation.group_digests(groups, len(y), may_be_one=True)
-            tables.name_columns(self, not again, group=groups)
-            closed = closed_set(classes, self, again)
-            check_closed(y[weight > 0], closed, np.flatnonzero(weight > 0))
-            named = y[:0] if closed is None else closed
-            known = union(self.classes_, named) if again else named
-            if not again:
-                self._begin(tables.n_features(self), known.tolist())
-            self._know(known, closed)
-            labels, codes = np.unique(y, return_inverse=True)
-            weight = weight * self._class_weight(y, weight, labels, closed)
+        validation.class_labels(y)
+        closed = closed_set(roles["classes"], self, again)
+        rows = np.flatnonzero((weight > 0) | (not is_stream))
+        check_closed(y[rows], closed, rows)
+        labels, codes = np.unique(y, return_inverse=True)
+        known = closed if closed is not None else labels[:0] if is_stream else labels
+        known = union(self.classes_, known) if again else known
+        if not is_stream:
+            check_several(known)
+        weight = self._weighted(y, weight, labels, closed if is_stream else known, is_stream)
+        if not is_stream and closed is None:
+            warn_of_rare(y, weight)
+        if not again:
+            self._begin(known.tolist())
+        self._know(known, closed)
+        if is_stream:
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
-            self.n_iter_, codes = 1, np.searchsorted(self.classes_, y)
-            try:
-                self._watched(callbacks, self._pass, X, codes, validation.rounds_in_order(weight, group))
-            finally:  # a pass that a signal ends has not met all classes
-                met = set(self._learned.model.classes)
-                self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
-            return self
+        return np.searchsorted(self.classes_, y), weight
+
+    def _watched(self, *learning: Any) -> None:
+        try:
+            super()._watched(*learning)
+        finally:  # a pass that a signal ends has not met all classes
+            met = set(self._learned.model.classes)
+            self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
@@ -248,11 +224,7 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
-    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class.
-
-    ``again``: whether it goes on with what it has learned.
-    Raises a ValueError if there are none, one has no name, or two are the same.
-    """
+    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class."""
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:
         return before

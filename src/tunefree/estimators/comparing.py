@@ -111,7 +111,9 @@ def compare(
         raise ModelError(f"{fitted[0]} is fitted, and nothing says which rows {unfitted} should learn; {remedy}")
     if train is None and in_order and fitted:
         raise ModelError("`in_order` is for cross-validation, and the models are fitted; leave it out")
-    plan = Plan(target=_target_name(y), task="classification" if is_class else "regression", **_options_of(model))
+    name = getattr(y, "name", None)
+    target = name if isinstance(name, str) and name else "the target"
+    plan = Plan(target=target, task="classification" if is_class else "regression", **_options_of(model))
     parts = [_data(one, plan) for one in rows]
     for one in parts[1:]:
         if one.table.column_names != parts[0].table.column_names:
@@ -161,11 +163,6 @@ def _is_fitted(estimator: Any) -> bool:
     except NotFittedError:
         return False
     return True
-
-
-def _target_name(y: Any) -> str:
-    name = getattr(y, "name", None)
-    return name if isinstance(name, str) and name else "the target"
 
 
 def _options_of(model: Any) -> dict[str, Any]:

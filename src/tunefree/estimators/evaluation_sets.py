@@ -43,9 +43,7 @@ def evaluation_sets(
     sets = []
     for k, (X, y) in enumerate(pairs):
         try:
-            rows, y = validation.labelled(
-                estimator, X, y, reset=False, y_numeric=estimator._task == "regression", learning=False
-            )
+            rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
             weight = validation.weights(weights[k], len(y), may_vanish=False)
             y, weight = estimator._evaluated(y, weight, exposures[k])
         except ValueError as error:

@@ -19,17 +19,17 @@ from tunefree.pool.options import POOL, check_settings
 from tunefree.theory.bounds import Bound
 from tunefree.workflows.certification import theorem_of
 
-PASSES = (
-    "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data sets."
-)
-LEARNER = Parameter(f"A linear learner by its name: {', '.join(ALL)}.")
-
 
 @estimator
 class SingleLearner(OnlineEstimator):
     """Estimators that pass several times over the rows."""
 
-    passes: int = parameter(1, PASSES, low=1)
+    passes: int = parameter(
+        1,
+        "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data "
+        "sets.",
+        low=1,
+    )
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
@@ -41,19 +41,32 @@ class SingleLearner(OnlineEstimator):
         False, "Whether to predict with the average of the weights over the rounds instead of the last weights."
     )
 
+    def _column_weights(self) -> np.ndarray:
+        """Weights (d, K), the constant first, where each column is one feature."""
+        check_is_fitted(self)
+        try:
+            weights: np.ndarray = self.feature_weights().weights
+        except ModelError as error:
+            raise AttributeError(str(error)) from None
+        if len(weights) != self.n_features_in_ + 1:
+            raise AttributeError(
+                "columns of the table are several features each; see feature_weights(), or feature_importances_"
+            )
+        return weights
 
-def _column_weights(estimator: Any) -> np.ndarray:
-    """Weights (d, K), the constant first, where each column is one feature."""
-    check_is_fitted(estimator)
-    try:
-        weights: np.ndarray = estimator.feature_weights().weights
-    except ModelError as error:
-        raise AttributeError(str(error)) from None
-    if len(weights) != estimator.n_features_in_ + 1:
-        raise AttributeError(
-            "columns of the table are several features each; see feature_weights(), or feature_importances_"
-        )
-    return weights
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, in their units, of a single linear learner on raw rows.
+
+        (n_features,) in regression, (1, n_features) with two classes, else (n_classes, n_features).
+        """
+        weights = self._column_weights()[1:]
+        return weights[:, 0].copy() if self._task == "regression" else weights.T.copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Prediction, or margins, of a row of zeros: (1,), or with more than two classes (n_classes,)."""
+        return self._column_weights()[0].copy()
 
 
 @estimator
@@ -89,19 +102,6 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
         weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
         return theorem_of(self._learned, weights)
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows.
-
-        (1, n_features) with two classes, else (n_classes, n_features).
-        """
-        return _column_weights(self)[1:].T.copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
-        return _column_weights(self)[0].copy()
-
 
 @estimator
 class LinearRegressor(SingleLearner, OnlineRegressorBase):
@@ -109,22 +109,12 @@ class LinearRegressor(SingleLearner, OnlineRegressorBase):
 
     loss: str = loss_of_task("regression", "square")
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows, (n_features,)."""
-        return _column_weights(self)[1:, 0].copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Prediction of a row of zeros by a single linear learner, (1,)."""
-        return _column_weights(self)[0].copy()
-
 
 @estimator
 class Named(SingleLearner):
     """A learner that is named, with its settings."""
 
-    learner: str = field_of(LEARNER, "scinol2", kw_only=False)
+    learner: str = field_of(Parameter(f"A linear learner by its name: {', '.join(ALL)}."), "scinol2", kw_only=False)
     settings: dict[str, Any] | None = parameter(
         None,
         "Parameters of the learner by their names, such as ``{'eta': 0.1}``; the others have their default values. In "

@@ -68,10 +68,7 @@ def check_whole(estimator: Any, name: str) -> None:
 
 
 class Saving:
-    """Estimators that can be written to a model file.
-
-    They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
-    """
+    """Estimators that can be written to a model file."""
 
     _encoder: Any = None  # of tables or lines of text; None of arrays
     _is_sparse = False  # whether a matrix was fitted
@@ -82,6 +79,7 @@ class Saving:
     _exposure_name: str | None = None
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
+    n_features_in_: int
     classes_: np.ndarray  # of classifiers
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tunefree.compiled import notices
 from tunefree.core.errors import warn
@@ -113,19 +113,13 @@ class Pooled(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _pass_of(self, groups: Any, y: Any, *sets: Any) -> Any:
-        """The function that learns the rows of a ``fit``, which are of these groups, and evaluates sets."""
-        group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
-        tables.name_columns(self, True, group=groups)
-        return partial(self._one_pass, group, sets)
-
     def _one_pass(
-        self, group: np.ndarray | None, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback
+        self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
-        """A pass over the rows, and its end."""
+        """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
         evaluated = evaluation_sets(self, *sets)
         if self.shuffle:
-            rounds = validation.ordered(self._digests(X), y, weight, group)
+            rounds = validation.ordered(validation.digests(X, tables.keys_of(self)), y, weight, group)
             rounds = validation.drawn(rounds, validation.generator(self.random_state))
         else:
             rounds = validation.rounds_in_order(weight, group)
@@ -138,21 +132,16 @@ class Pooled(OnlineEstimator):
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         for line in self._learned.model.pool.unseen:
             warn(line)
-        self._warn_of_leaks()
-
-    def _warn_of_leaks(self) -> None:
-        """Warn of each column of a table or an array that alone predicts nearly all rows."""
         kind, encoder = source_of(self, self._learned)
         trained = replace(self._learned, encoder=encoder)
         if kind == TABLE and (sample := kept_rows(trained)) is not None:
             for finding in leaks_of(trained, sample):
                 warn(str(finding._replace(remedy="leave it out of X")))
 
-    def _at(self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> Any:
-        """Results of a function of the model, rows, predictions and levels (c,), and of exposures: (n, c, ...).
-
-        For one level, which is a number, it is (n, ...).
-        """
+    def _at(
+        self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
+    ) -> np.ndarray:
+        """Results (n, c, ...) of a function of the model, rows, predictions and levels (c,); (n, ...) for one level."""
         checked = checked_parts(name, levels)
 
         def block_results(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
@@ -246,8 +235,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
         value. A row of weight 2 is two copies of it.
         """
-        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight)
-        return self._fit(X, y, sample_weight, classes, learn, callbacks)
+        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
+        return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Targets and weights of rows that are evaluated, as the model takes them."""
@@ -265,7 +254,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Where the first call names the classes, the model does not depend on how rows are divided into calls. The calls
         around the learning of one row take longer than that: pass some hundred rows at a time where rows come fast.
         """
-        return self._update(X, y, classes, sample_weight, callbacks, groups)
+        return self._learn(X, y, sample_weight, callbacks, groups=groups, classes=classes)
 
     @documented
     def predict_set(
@@ -355,12 +344,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
-        learn = self._pass_of(groups, y, eval_set, eval_names, eval_sample_weight, eval_exposure)
-        return self._fit(X, y, sample_weight, learn, callbacks, exposure)
+        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight, eval_exposure))
+        return self._learn(X, y, sample_weight, callbacks, learn, groups, exposure=exposure)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Targets and weights of rows that are evaluated, as the model takes them."""
-        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
+        y, weight = self._rates(y, weight, exposure, may_be_zero=True)
         return y.astype(np.float64), weight
 
     @WholeOnly
@@ -373,7 +362,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, callbacks, exposure, groups)
+        return self._learn(X, y, sample_weight, callbacks, groups=groups, exposure=exposure)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
@@ -406,11 +395,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         True
         """
         if quantiles is None:
-            predictions: np.ndarray = super().predict(X, exposure=exposure)
-            return predictions
-        exposures_of = partial(self._checked_exposures, exposure)
-        row_quantiles: np.ndarray = self._at("quantiles", quantiles, X, target_quantiles, exposures_of)
-        return row_quantiles
+            return super().predict(X, exposure=exposure)
+        return self._at("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -440,6 +426,4 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        exposures_of = partial(self._checked_exposures, exposure)
-        intervals: np.ndarray = self._at("coverage", coverage, X, target_intervals, exposures_of)
-        return intervals
+        return self._at("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array
 
 from tunefree.core.numbers import MOST
-from tunefree.estimators import tables, validation
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
@@ -20,22 +19,8 @@ from tunefree.losses.contract import has_log_link
 from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exposures, fault_of_targets
 
 
-class Regressing(RegressorMixin):
-    """Regressors: they have ``_predictions(X)`` (n, 1)."""
-
-    @documented
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self._predictions(X)[:, 0])
-
-
 @estimator
-class OnlineRegressorBase(Regressing, OnlineEstimator):
+class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     """Targets are numbers."""
 
     _task = "regression"
@@ -43,22 +28,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None) -> Self:
         """Fit the model (with ``warm_start``, go on with the present model)."""
-        return self._fit(X, y, sample_weight, self._passes, callbacks, exposure)
-
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], callbacks: Any, exposure: Any
-    ) -> Self:
-        """Check rows, and let them be learned: ``learn`` takes X, y, weights, and callbacks."""
-        self._check_parameters()
-        with self._fitting(callbacks) as again:
-            X, y = validation.labelled(self, X, y, not again, y_numeric=True)
-            weight = validation.weights(sample_weight, len(y), may_vanish=False)
-            y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
-            tables.name_columns(self, not again, exposure=exposure)
-            if not again:
-                self._begin(tables.n_features(self), [])
-            self._watched(callbacks, learn, X, y, weight)
-        return self
+        return self._learn(X, y, sample_weight, callbacks, self._passes, exposure=exposure)
 
     @WholeOnly
     @documented
@@ -70,23 +40,15 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, callbacks, exposure)
+        return self._learn(X, y, sample_weight, callbacks, exposure=exposure)
 
-    def _update(self, X: Any, y: Any, sample_weight: Any, callbacks: Any, exposure: Any, groups: Any = None) -> Self:
-        """Check rows of a stream, and learn them."""
-        self._check_parameters()
-        with self._learning(callbacks):
-            again = self._started()
-            X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
-            weight = validation.weights(sample_weight, len(y), may_vanish=True)
-            y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
-            group = validation.group_digests(groups, len(y), may_be_one=True)
-            tables.name_columns(self, not again, group=groups, exposure=exposure)
-            if not again:
-                self._begin(tables.n_features(self), [])
-            self.n_iter_ = 1
-            self._watched(callbacks, self._pass, X, y, validation.rounds_in_order(weight, group))
-        return self
+    def _learnable(
+        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        y, weight = self._rates(y, weight, roles["exposure"], may_be_zero=again or is_stream)
+        if not again:
+            self._begin([])
+        return y, weight
 
     def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:
         """Exposures (n,), float64, finite and above 0; None if there are none. A loss without them is a ModelError."""
@@ -97,13 +59,10 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         _refuse(fault_of_exposures(array), "exposure")
         return array
 
-    def _learnable(
+    def _rates(
         self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights of rows with these exposures, as the model learns them.
-
-        ``may_be_zero`` says that all targets may be 0, since further rows are to come.
-        """
+        """Targets and weights of rows with exposures, as the model learns them; all may be 0 if more are to come."""
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")
@@ -146,7 +105,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             return float(r2_score(y, predicted, sample_weight=sample_weight))
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         weight = validation.weights(sample_weight, len(targets), may_vanish=False)
-        rates, weight = self._learnable(targets, weight, exposure, may_be_zero=True)
+        rates, weight = self._rates(targets, weight, exposure, may_be_zero=True)
         return float(d2_tweedie_score(rates, predicted, sample_weight=weight, power=objective.power))
 
 

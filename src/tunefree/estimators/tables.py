@@ -65,10 +65,7 @@ def _has_only_sparse_columns(X: Any) -> bool:
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns.
-
-    Raises a DataError if X is an array, and the estimator was fitted on a table with more than numbers.
-    """
+    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns."""
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):  # of lines of text
         return True
@@ -100,11 +97,7 @@ def form(estimator: Any) -> dict[str, Any]:
 
 
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Let an estimator take rows in a form that :func:`form` wrote down, read by the encoder of a file.
-
-    The form of a training by a plan is empty: its rows are those of the encoder. Raises a ModelError if such rows are
-    not those of the encoder.
-    """
+    """Let an estimator take rows in a form that :func:`form` wrote down; that of a training by a plan is empty."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:
@@ -176,13 +169,10 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 @naming("tunefree.train", ROLES)
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
-    """Rows of a table.
+    """Rows of a table, of which new categories and words become features if rows are learned (``learning``).
 
-    ``learning``: whether categories and words that are new become features.
-    ``reset``: whether there is to be a new encoder, and ``n_features_in_`` and ``feature_names_in_`` are set.
-    ``as_array``: whether this estimator, which begins anew, learns an array where there are only numbers.
-    Raises a DataError if a column is missing or of a type that has no features, or a value cannot be used. Warns in one
-    warning, with a line for each oddity, if rows that are not learned differ from those that were.
+    ``as_array``: whether an estimator that begins anew (``reset``) learns an array where there are only numbers.
+    There is one warning, with a line for each oddity, if rows that are not learned differ from those that were.
     """
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):
@@ -219,7 +209,9 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     if not learning and is_table:
-        _note_unknown(estimator, encoder, first, bad)
+        roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
+        if strange := unknown(encoder, first.data.schema.names, roles):
+            bad.note(f"the model does not know {listed(strange)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
@@ -235,8 +227,6 @@ def feature_names(estimator: Any) -> list[str]:
 
 def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
     """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
-
-    Unless ``reset``, those that are None now keep their names.
 
     >>> from types import SimpleNamespace
     >>> import pandas as pd
@@ -255,8 +245,7 @@ def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
-    """The places of columns that are given by their names, by numbers from 0, or as a mask; a DataError if there is no
-    such column.
+    """The places of columns that are given by their names, by numbers from 0, or as a mask.
 
     >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
     ([1], [0])
@@ -314,16 +303,15 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out, or convert it")
-    numeric = [field.name for field in first.data.schema if _is_empty_number(first.data, field)]
-    numeric = [name for name in numeric if name not in categories]
+    numeric = [
+        field.name
+        for field in first.data.schema
+        if (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
+        and first.data.column(field.name).null_count == first.data.num_rows
+        and field.name not in categories
+    ]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
-
-
-def _is_empty_number(table: Any, field: Any) -> bool:
-    """Whether a column has no values, and its type says that these are numbers."""
-    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
-    return is_number and table.column(field.name).null_count == table.num_rows
 
 
 def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
@@ -342,32 +330,20 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
     return rows
 
 
-def _note_unknown(estimator: Any, encoder: TableEncoder, first: Chunk, bad: BadRows) -> None:
-    """Note the columns of a table that are neither known nor those of targets, groups or exposures."""
-    roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
-    if names := unknown(encoder, first.data.schema.names, roles):
-        bad.note(f"the model does not know {listed(names)}: left out", NAME, 0, "", 0)
-
-
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
     """Warn of what is odd about rows, in one warning with a line for each."""
     bad.compare()
     oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
-    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
-    if lines:
-        warn("\n".join(lines))
-
-
-def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -> list[str]:
-    """A line on numbers that are missing in columns where none was in the rows learned, but for columns with a line."""
+    lines, named = [*map(str, oddities)], {oddity.column for oddity in oddities}
     known = set(encoder.names()) if any(gaps.values()) else set()
     new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in named}
-    if not new:
-        return []
-    columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
-    others = f" and {len(new) - 6} others" if len(new) > 6 else ""
-    problem = f"numbers are missing in {columns}{others}, and none was in the rows that were learned"
-    return [f"{problem}; fill them, or learn rows with gaps"]
+    if new:
+        columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
+        others = f" and {len(new) - 6} others" if len(new) > 6 else ""
+        problem = f"numbers are missing in {columns}{others}, and none was in the rows that were learned"
+        lines.append(f"{problem}; fill them, or learn rows with gaps")
+    if lines:
+        warn("\n".join(lines))
 
 
 def _is_numbers(encoder: TableEncoder) -> bool:
@@ -380,7 +356,12 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
     if not is_table and np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X):
-        block = _text_block(encoder, X, learning)
+        lines = [line.rstrip("\r\n") for line in X]
+        for row, line in enumerate(lines, 1):
+            if not line.strip() or "\n" in line:
+                raise DataError("each string must be one line of text, and not empty", NAME, row)
+        text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+        block = encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
     elif isinstance(encoder, SvmlightEncoder):
         block = _indexed_block(encoder, X, learning)
     else:
@@ -388,15 +369,6 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     if learning:
         _name_columns(estimator, [], encoder.n_features - 1, False)
     return block
-
-
-def _text_block(encoder: Any, X: Any, learning: bool) -> Block:
-    lines = [line.rstrip("\r\n") for line in X]
-    for row, line in enumerate(lines, 1):
-        if not line.strip() or "\n" in line:
-            raise DataError("each string must be one line of text, and not empty", NAME, row)
-    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
-    return encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
 
 
 def _indexed_block(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:

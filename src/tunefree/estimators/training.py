@@ -111,14 +111,10 @@ def train(
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
-    plan = plan or plan_of(_with_order(options, source), on_the_way)
+    if not source.files and source.rewindable and options.get("groups") is None:  # in memory: their order is drawn
+        options = {"shuffle": True, **options}
+    plan = plan or plan_of(options, on_the_way)
     trained = training.train(source, plan, **on_the_way)
     for finding in findings(trained):
         warn(str(finding))
     return estimator_of(trained)
-
-
-def _with_order(options: dict[str, Any], source: Source) -> dict[str, Any]:
-    """Options, with which an order is drawn for the rows of a table in memory where they do not say it."""
-    is_in_memory = not source.files and source.rewindable
-    return {"shuffle": True, **options} if is_in_memory and options.get("groups") is None else options

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
@@ -69,11 +70,7 @@ def class_labels(y: np.ndarray) -> None:
 
 
 def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Block:
-    """The rows of X, checked against what the estimator was fitted with.
-
-    Categories and words of a table that are new become features if rows are learned (``learning``). With ``reset`` the
-    estimator's ``n_features_in_`` and ``feature_names_in_`` are set. ``stream`` says that more rows are to come.
-    """
+    """The rows of X, checked against what the estimator was fitted with, or with ``reset`` is to be fitted with."""
     if not reset and (row := tables.one_row_block(estimator, X, learning)) is not None:
         return row
     check_has_columns(X, tables.NAME)
@@ -129,7 +126,6 @@ def labelled(
     X: Any,
     y: Any,
     reset: bool,
-    y_numeric: bool = False,
     stream: bool = False,
     learning: bool = True,
 ) -> tuple[Block, np.ndarray]:
@@ -138,7 +134,7 @@ def labelled(
         tables.name_columns(estimator, True, target=y)
     if isinstance(y, str):
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
-    y = plain(unmasked(y))
+    y, y_numeric = plain(unmasked(y)), isinstance(estimator, RegressorMixin)
     _check_known(y, y_numeric)
     X = features(estimator, X, learning, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
@@ -241,10 +237,7 @@ def generator(random_state: Any) -> np.random.RandomState:
 
 
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
-    """Digests (n,) of the groups of rows; None where rows have no groups.
-
-    ``may_be_one``: whether all rows may be of one group.
-    """
+    """Digests (n,) of the groups of rows; None where rows have no groups."""
     if groups is None:
         return None
     labels = np.asarray(groups)
@@ -267,11 +260,7 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
 
 
 def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[Any, float]:
-    """The weight of each class named in a dict; none for None.
-
-    A label that is none of the ``classes``, where they are known, is an error if a class has no weight: it may be
-    misspelt. Else it may be of a class that a part of the rows lacks.
-    """
+    """The weight of each class named in a dict; none for None."""
     if class_weight is None:
         return {}
     if not isinstance(class_weight, dict):
@@ -311,12 +300,10 @@ def rounds_in_order(weight: np.ndarray, group: np.ndarray | None = None) -> Roun
 
 
 def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
-    """Rounds in an order that depends on the weighted set of rows alone, not on how it is written down.
+    """Rounds in an order that depends on the weighted set of rows alone, by digests (n,) of rows with their targets.
 
-    A row of weight 3 makes three rounds, as three copies of it do, and rows are sorted by a digest of their contents,
-    so that any two tables of the same weighted rows give the same rounds. A row makes one round where its weight is at
-    most 1, and heavy rows make fewer rounds where there would be more than four a row and many in all.
-    ``keys``: digests (n,) of rows with their targets.
+    A row of weight 3 makes three rounds, as three copies of it do. A row makes one round where its weight is at most 1,
+    and heavy rows make fewer rounds where there would be more than four a row and many in all.
     """
     row = np.flatnonzero(weight)
     unit = max(1.0, weight.sum() / max(FEW_ROUNDS, 4 * len(row)))
@@ -328,11 +315,7 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
 
 
 def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
-    """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down.
-
-    A row and its copies, in columns and target, have the total of their weights as mass.
-    ``observation``: digests (n,) of rows.
-    """
+    """One round a row, in an order that depends on the weighted set of rows alone; copies share their total as mass."""
     rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
@@ -361,10 +344,9 @@ def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
 def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """Times (n,) between 0 and 1 of rows, whose observations have these digests, by their places in a random order.
 
-    In an order that is drawn, the first copy of a row that has many copies comes early, so that new rows which come
-    late are those without copies. Where most observations come once, rows to come are new, and such an order would
-    mislead their mixture. So with a probability, the part of the observations that come once, the time of the first
-    copy of a row is uniform, and later copies come after it.
+    The first of many copies of a row comes early in a random order, so that new rows which come late are those without
+    copies, and would mislead the mixture where most rows to come are new. So with a probability, the part of the
+    observations that come once, the time of the first copy is uniform, and later copies come after it.
     """
     _, first, number, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
     times = (place + 0.5) / max(len(observation), 1)
@@ -384,8 +366,7 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
 
 
 def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
-    """A 64-bit digest (n,) of each row, the same for dense and sparse rows; keys of features are by default their
-    numbers."""
+    """A 64-bit digest (n,) of each row, dense or sparse; keys of features are by default their numbers."""
 
     def key(features: np.ndarray) -> np.ndarray:
         return features if keys is None else keys[features] + np.uint64(1)
@@ -413,11 +394,7 @@ def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple[slice, Block]]:
-    """The rounds' rows, some thousand at a time, and where they stand among the rounds.
-
-    A block ends after as many rounds as one of ``cuts``, in ascending order, and where a run of rounds of one group
-    does.
-    """
+    """The rounds' rows, some thousand at a time and cut where asked for, and where they stand among the rounds."""
     n = len(rounds.row)
     in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
     ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)

@@ -38,13 +38,7 @@ class Bins(NamedTuple):
 
 
 def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray) -> Bins:
-    """Bins of some rows (n, c), where NaN is missing; categories are ordered by their mean scores (n,).
-
-    >>> bins = bins_of(np.array([[1.0, 7.0], [2.0, 8.0]]), np.array([False, True]), np.array([1.0, 0.0]))
-    >>> codes_of(bins, np.array([[1.2, 7.0], [9.0, 5.0]]))
-    array([[  0,   1],
-           [  1, 255]], dtype=uint8)
-    """
+    """Bins of some rows (n, c), where NaN is missing; categories are ordered by their mean scores (n,)."""
     points, ranks = [], []
     for column, has_categories in zip(map(np.ascontiguousarray, columns.T), is_categorical, strict=True):
         if has_categories:

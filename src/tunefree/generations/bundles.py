@@ -34,13 +34,7 @@ class Exclusive(NamedTuple):
 
 
 def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndarray) -> Exclusive:
-    """The bundles of columns by the codes (c, n) of their rows.
-
-    >>> indicators = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], np.uint8)
-    >>> exclusive = exclusive_of(indicators, np.full(3, 2), np.zeros(3, bool))
-    >>> exclusive.bundles.tolist(), exclusive.codes.tolist()
-    ([0, 0, -1], [[1, 2, 0, 0]])
-    """
+    """The bundles of columns by the codes (c, n) of their rows."""
     n_columns, n = codes.shape
     runs, taken = list[list[int]](), np.zeros(n, np.uint8)
     for j in np.flatnonzero((n_codes == 2) & ~is_categorical).tolist():

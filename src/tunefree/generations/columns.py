@@ -81,11 +81,6 @@ class Columns(Part):
         self._index()
         self._together = {}  # places of columns that came together, by their keys
 
-    @property
-    def is_for_trees(self) -> bool:
-        """Whether rows have columns."""
-        return len(self.keys) > 0
-
     def forget(self, features: np.ndarray) -> None:
         """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
@@ -189,10 +184,9 @@ class Columns(Part):
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None for texts.
 
-        Features of sparse rows are columns, as numbers of dense ones are. Few rows that have more features than there
-        are rows may be those of texts, so that trees wait. Of many features, bundles that many rows have are one column
-        each where their categories have rows enough; of the others those are columns that have rows enough, as long as
-        there are not too many.
+        Few rows that have more features than there are rows may be those of texts, so that trees wait. Of many
+        features, bundles that many rows have are one column each where their categories have rows enough; of the
+        others those are columns that have rows enough, as long as there are not too many.
         """
         bundles = self.bundles
         features = np.flatnonzero(bundles.counts)
@@ -261,10 +255,7 @@ class Columns(Part):
         return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
-        """Know columns, the first ones where there is little room; rows that do not name them have the fill.
-
-        Without one it is that of sparse rows. Of more columns than trees see some are known, from all over.
-        """
+        """Know columns, of too many some from all over; rows that lack them have the fill, or that of sparse rows."""
         new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
         room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:

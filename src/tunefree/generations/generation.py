@@ -57,11 +57,7 @@ class Birth:
 
 
 class Generation(Part):
-    """A batch model that goes on learning; its :class:`Birth` has the rows on which it was grown.
-
-    The ``model`` is what the kind's grower made of them. What is ``inherited`` are the settings that it was grown with,
-    and what the next one inherits.
-    """
+    """A batch model that goes on learning, grown on the rows of a :class:`Birth` with settings that it inherited."""
 
     loss = argument()
     kind = number(FIXED, Text())
@@ -114,15 +110,13 @@ class Generation(Part):
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
-        """A generation of a birth, which tries other settings than the one before if ``has_trials``; None if there is
-        nothing to learn.
-        """
+        """A generation of a birth, which tries other settings if ``has_trials``; None if there is nothing to learn."""
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
         with birth.lock:
             problem = birth.problem
-        if has_trials and KINDS[kind].grower is not None:
-            before = inherited(KINDS[kind].grower, problem, birth.rows, before)
+        if has_trials and KINDS[kind].begin_trial is not None:
+            before = inherited(KINDS[kind], problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
         model = grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
@@ -136,8 +130,7 @@ class Generation(Part):
         """Predict rows (n, c) under the generation's keys, and learn each of a weight above 0 after that.
 
         The predictions, margins or numbers (n, K), are as the generation was born (of each strength), and as each of
-        its learners has them. Classes that came after the birth begin with what
-        :func:`tunefree.generations.leaves.log_probabilities` gives them.
+        its learners has them.
         """
         leaves, born = self.predict_as_born(self.model.entries(columns))
         if self.n_classes:

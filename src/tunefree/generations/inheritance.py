@@ -12,14 +12,13 @@ takes, times BUDGET, and a trial is made where there is enough of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.generations.kinds import Kind
 from tunefree.generations.leaves import finite_sum, log_probabilities
 from tunefree.generations.problem import Problem, Settings, prepared
-from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import Objective, measured
 
 EARLIER = 0.75  # of the rows, on which trees are grown
@@ -31,21 +30,6 @@ MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 PRICE = 0.02  # part of the loss that has to be gained for twice the work of growing
 BUDGET = 1.0  # of trials, in the work of growing
 MORE = 2.0**0.5  # times as many trees are grown as before, in a step
-
-
-class Grower(NamedTuple):
-    """How a kind of trees is grown with settings that are inherited."""
-
-    # What grows trees beyond those grown before, up to a multiple of their usual number, to be judged.
-    begin_trial: Callable[[Problem, int, Settings], Callable[[float], Trees]]
-    judged: Callable[[Problem], float]  # part of the trees, which comes as far in a trial as all of them
-    most_trees: Callable[[Settings, Problem], float]  # a multiple; 1 where rows do not choose their number
-    neighbours: Callable[[Settings, Problem], list[Settings]]
-    work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
-
-    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
-        """The work of growing the trees of a trial."""
-        return self.judged(problem) * self.work(settings, problem, n)
 
 
 class Inherited(NamedTuple):
@@ -90,14 +74,14 @@ class Trial:
     copies would choose trees that remember more. Rows that are alike, or of one group, count as one observation.
     """
 
-    def __init__(self, grower: Grower, problem: Problem, seed: int) -> None:
+    def __init__(self, kind: Kind, problem: Problem, seed: int) -> None:
         n = len(problem.targets)
         earlier, later = np.split(np.arange(n), [int(EARLIER * n)])
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
         later = later[is_new]
         random = np.random.default_rng([seed, 3])
         earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
-        self.grower, self.seed, self.later = grower, seed, problem.part(later)
+        self.kind, self.seed, self.later = kind, seed, problem.part(later)
         self.units = np.unique(self.later.digests, return_inverse=True)[1]
         has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
         self.is_possible = len(later) >= FEWEST and has_two
@@ -106,7 +90,7 @@ class Trial:
 
     def work(self, settings: Settings) -> float:
         """The work of growing trees on the earlier rows to judge settings."""
-        return self.grower.work_of_trial(settings, self.earlier, len(self.earlier.targets))
+        return self.kind.work_of_trial(settings, self.earlier, len(self.earlier.targets))
 
     def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
         """The losses of the later rows at margins (n, K)."""
@@ -125,10 +109,7 @@ class Trial:
         )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another, and less by what more work has to gain.
-
-        One of less work may lose more, but surely by no more than that.
-        """
+        """Whether one surely loses less than another, by what more work has to gain; less work may cost as much."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * old.total
         error = SURE * math.sqrt(len(gains)) * gains.std()
@@ -136,13 +117,11 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them, and judged after
-    each step.
-    """
+    """Trees that are grown on the earlier rows of a trial, more and more of them, and judged after each step."""
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
         self.trial, self.settings, self.sums = trial, settings, np.zeros(1)
-        self.grow = trial.grower.begin_trial(trial.earlier, trial.seed, settings)
+        self.grow = trial.kind.begin_trial(trial.earlier, trial.seed, settings)
         self.trees = settings.fewest_trees
         self.judged = [self._judged()]
 
@@ -155,7 +134,7 @@ class Course:
     def work_of_step(self) -> float:
         """The work of one more step; infinite where there is no room for more trees."""
         more = self.settings._replace(trees=MORE * self.trees)
-        has_room = more.trees <= self.trial.grower.most_trees(more, self.trial.earlier)
+        has_room = more.trees <= self.trial.kind.most_trees(more, self.trial.earlier)
         return self.trial.work(more) - self.work if has_room else math.inf
 
     def go_on(self) -> None:
@@ -165,7 +144,7 @@ class Course:
 
     def _judged(self) -> Judged:
         later = self.trial.later
-        grown = self.grow(self.trial.grower.judged(self.trial.earlier) * self.trees)
+        grown = self.grow(self.trial.kind.judged(self.trial.earlier) * self.trees)
         margins = finite_sum(grown.apply(later.columns)[1][0], self.sums)
         self.sums = finite_sum(margins, -grown.start)
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)
@@ -175,7 +154,7 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
     return np.sort(random.choice(rows, most, replace=False)) if len(rows) > most else rows
 
 
-def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
+def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inherited:
     """The settings inherited from the generation before, after changes that later rows decided.
 
     Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
@@ -183,23 +162,23 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
     n, saved, turn = len(problem.targets), before.saved, before.turn
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     settings = before.for_rows(n_earlier).settings
-    saved += BUDGET * grower.work(before.for_rows(n).settings, problem, n)
+    saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
 
     def next_of(settings: Settings) -> tuple[Settings, float]:
-        neighbours = grower.neighbours(settings, problem)
+        neighbours = kind.neighbours(settings, problem)
         neighbour = neighbours[turn % len(neighbours)] if neighbours else settings
         few = neighbour._replace(trees=neighbour.fewest_trees)
-        return neighbour, grower.work_of_trial(few, problem, n_earlier)
+        return neighbour, kind.work_of_trial(few, problem, n_earlier)
 
     few = settings._replace(trees=settings.fewest_trees)
-    if saved < grower.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
+    if saved < kind.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
         return before._replace(saved=saved)
-    trial = Trial(grower, problem, seed)
+    trial = Trial(kind, problem, seed)
     if not trial.is_possible:
         return before._replace(saved=saved)
     course = Course(trial, settings)
     saved, in_vain = saved - course.work, 0
-    while in_vain < len(grower.neighbours(course.settings, problem)):
+    while in_vain < len(kind.neighbours(course.settings, problem)):
         neighbour, work = next_of(course.settings)
         if work > saved:
             break

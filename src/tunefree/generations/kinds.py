@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tunefree.core.registry import Registry
-from tunefree.generations.inheritance import Grower
 from tunefree.generations.problem import USUAL, Problem, Settings, prepared
 
 LINEAR = "linear"
@@ -23,13 +22,23 @@ TREES = tuple(name for name in KINDS if name != LINEAR)  # of this package
 
 
 class Kind(NamedTuple):
-    """A kind of generations."""
+    """A kind of generations, and how later rows choose its settings; without that they are the usual ones."""
 
     # Of a problem, a seed and settings: trees; None where the kind is not for such rows. The kind LINEAR alone has
     # linear models.
     grow: Callable[[Problem, int, Settings], Any]
     wealth: float = 0.0  # initial one of a leaf, per unit of margin, where leaves learn (tunefree.generations.leaves)
-    grower: Grower | None = None  # by which later rows choose settings; without it they are the usual ones
+    # Of a problem, a seed and settings: what grows trees beyond those before, up to a multiple of their usual number.
+    begin_trial: Any = None
+    judged: Callable[[Problem], float] = lambda problem: 1.0  # part of the trees, which comes as far in a trial as all
+    neighbours: Callable[[Settings, Problem], list[Settings]] = lambda settings, problem: []
+    work: Callable[[Settings, Problem, int], float] = lambda settings, problem, n: 0.0  # of growing: additions, about
+    # A multiple of the usual number of trees; 1 where rows do not choose their number.
+    most_trees: Callable[[Settings, Problem], float] = lambda settings, problem: 1.0
+
+    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
+        """The work of growing the trees of a trial on so many rows."""
+        return self.judged(problem) * self.work(settings, problem, n)
 
 
 def registered() -> tuple[str, ...]:
@@ -38,8 +47,5 @@ def registered() -> tuple[str, ...]:
 
 
 def grow(kind: str, problem: Problem, seed: int, settings: Settings = USUAL) -> Any:
-    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows.
-
-    The same model comes of the same problem and seed, whatever the number of threads.
-    """
+    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows."""
     return KINDS[kind].grow(problem if problem.binned else prepared(problem), seed, settings)

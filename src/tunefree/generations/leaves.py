@@ -123,10 +123,9 @@ class LivingLeaves(Part):
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows by their leaves (n, trees), and learn each of a weight above 0 after that.
+        """Predictions (n, K) of rows by their leaves (n, trees), each learned after that if its weight is above 0.
 
         ``margins`` (n, K) are what the trees themselves predict, and ``y`` (n,) targets as the objective takes them.
-        The predictions (n, K) are margins, or numbers.
         """
         predictions = np.empty(margins.shape)
         offsets, targets = margins, y
@@ -140,10 +139,7 @@ class LivingLeaves(Part):
         return finite_sum(predictions, margins) if self.predicts_rest else predictions
 
     def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
-        """The call that predicts and learns rows, right until there is one more class.
-
-        ``rows`` are offsets (n, K), targets (n,) and weights (n,), and the predictions (n, K), which are written.
-        """
+        """The call that predicts and learns rows: offsets (n, K), targets and weights (n,), and predictions (n, K)."""
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)
         is_large = self.state.nbytes > LARGE
@@ -178,11 +174,7 @@ def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 class FrozenLeaves(Part):
-    """The weights of leaves that no longer learn.
-
-    ``levels`` (n_leaves, K) are relative to the largest absolute value of a weight, in half precision in files; there
-    are none where all are 0.
-    """
+    """The weights of leaves that no longer learn: levels (n_leaves, K) relative to the largest, none if all are 0."""
 
     objective = child(Objective, FIXED)
     levels = array("float32|float16", ("leaves", "outputs"), FIXED)

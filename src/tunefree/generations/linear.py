@@ -63,10 +63,7 @@ class Linear(NamedTuple):
         return np.asarray(self.weights[:, 1:].any(axis=(0, 2)))
 
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """No leaves (n, 0), and the margins (strengths, n, K) of rows.
-
-        Sums are taken in an order that does not depend on the block.
-        """
+        """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
@@ -135,14 +132,7 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
     """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
 
-    Weights of monotone columns have their signs, or are 0.
-
-    Neither seed nor settings have an effect.
-
-    >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
-    >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None))
-    >>> (model.apply(np.array([[0.9]]))[1][:, 0, 0] > 0.0).tolist()
-    [True, True, True]
+    Weights of monotone columns have their signs, or are 0. Neither seed nor settings have an effect.
     """
     n_outputs = problem.n_outputs
     if problem.n_classes == 0 and not (isinstance(problem.loss, Square) or problem.has_log_link):

@@ -56,10 +56,7 @@ def _add_paths(
 
 
 def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The means (nodes, k) of values (leaves, k) below each node over the rows (r, c) of a reference.
-
-    Where none of these comes, both children count alike.
-    """
+    """The means (nodes, k) of values (leaves, k) below each node over the rows (r, c) of a reference."""
     leaves, _ = trees.apply(reference)
     rows = np.bincount(leaves.reshape(-1), minlength=trees.n_leaves).astype(np.float64)
     means, at_leaf = np.zeros((len(trees.nodes), values.shape[1])), trees.nodes[:, 0] == LEAF

@@ -125,9 +125,7 @@ def scores_of(problem: Problem) -> np.ndarray:
         return np.argsort(order)[classes].astype(np.float64)
     if problem.has_log_link:
         return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
-    centre = centre_of(problem) if problem.n_classes == 0 else 0.0
-    spread = spread_of(problem.targets, problem.weights, centre) if problem.n_classes == 0 else 1.0
-    return np.clip(problem.targets / spread - centre / spread, -FAR, FAR)
+    return np.clip(scaled_targets(problem).targets, -FAR, FAR)
 
 
 def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
@@ -142,12 +140,7 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
 
 
 def centre_of(problem: Problem) -> float:
-    """The weighted mean of the targets for the square loss, for other losses the median.
-
-    >>> none = np.empty((3, 0)), np.empty(0, bool)
-    >>> centre_of(Problem(*none, np.array([1.0, 2.0, 9.0]), np.ones(3), 0, Square()))
-    4.0
-    """
+    """The weighted mean of the targets for the square loss, for other losses the median."""
     if isinstance(problem.loss, Square):
         return float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
     return median_of(problem.targets, problem.weights)
@@ -178,10 +171,7 @@ class ScaledTargets(NamedTuple):
 
 
 def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The targets of a problem; numbers of classes as they are.
-
-    Where the loss asks for a middle, which outliers do not change, these are cut at FAR spreads.
-    """
+    """The targets of a problem; numbers of classes as they are, and those of robust losses cut at FAR spreads."""
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:

@@ -15,7 +15,6 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import scaled
 from tunefree.generations.derivatives import Rows, minimising
-from tunefree.generations.inheritance import Grower
 from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
     BITS,
@@ -72,11 +71,7 @@ def fields_of_rows(n, has_classes):
 
 
 def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, random: Any) -> np.ndarray:
-    """Whole numbers (n,) that have the target by weight, the weight and 1 side by side.
-
-    Their sums are as in :mod:`tunefree.generations.nodes`. Where there are several classes, the number of a
-    row's class is in front, which is not summed.
-    """
+    """Whole numbers (n,): the number of several classes, or the target by weight, then the weight, then 1."""
     n, draws = len(targets), random.random(len(targets))
     low, high = fields_of_rows(n, has_classes)
     rounded_weights = (weights / unit_of(weights.sum(), high - low, n) + (1.0 - draws)).astype(np.int64)
@@ -323,14 +318,7 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
 def grow_randomised(
     problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int | None = None, fewest: int = 2
 ) -> Trees:
-    """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
-
-    >>> from tunefree.generations.problem import binned
-    >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
-    >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
-    >>> (grow_randomised(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
-    [False, True]
-    """
+    """Randomised trees of a problem, whose nodes of fewer than so many rows are not split."""
     n, n_outputs = len(problem.targets), problem.n_outputs
     bins, codes, _ = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
@@ -371,5 +359,4 @@ def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[fl
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 
-GROWER = Grower(begin_trial, lambda problem: JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
-KIND = Kind(grow_randomised, 0.1, GROWER)
+KIND = Kind(grow_randomised, 0.1, begin_trial, lambda problem: JUDGED, neighbours_of, work_of)

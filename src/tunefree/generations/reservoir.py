@@ -44,14 +44,7 @@ def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 class Reservoir(Part):
-    """Some rows of a stream, with their targets, weights and digests: the latest, or without a number of these a
-    uniform sample of at most so many, if they have up to 64 columns.
-
-    >>> reservoir = Reservoir(latest=2)
-    >>> reservoir.add(np.arange(3.0)[:, None], np.arange(3.0), np.ones(3), np.arange(3, dtype=np.uint64), [np.nan])
-    >>> reservoir.kept(2)["targets"]
-    array([1., 2.])
-    """
+    """Some rows of a stream, with their targets, weights and digests: the latest, or a uniform sample."""
 
     latest = argument()
     most = number(LEARNED, Number(1, MOST_ROWS, whole=True))
@@ -106,10 +99,7 @@ class Reservoir(Part):
         self.rows += len(targets)
 
     def kept(self, latest: int = 0, columns: list[int] | None = None) -> dict[str, Any]:
-        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays.
-
-        ``columns`` are the places of those that are wanted, of all without them.
-        """
+        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays."""
         n = self.n_kept
         order: Any = np.arange(self.rows - min(n, latest), self.rows) % self.capacity if latest else slice(n)
         arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}

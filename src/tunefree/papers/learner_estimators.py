@@ -249,10 +249,10 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, *callbacks: Callback) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
         check_memory(self._learned.model.bank, some, n_rows(X))
-        super()._passes(X, y, weight, *callbacks)
+        super()._passes(X, y, weight, group, *callbacks)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -173,7 +173,7 @@ class Growth(Part):
 
     def observe(self, rows: LearnedRows) -> None:
         """Keep rows of a weight above 0 for generations to come."""
-        if self.keeps_rows and self.columns.is_for_trees:
+        if self.keeps_rows and self.columns.keys:
             learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # all: no copy
             matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):

@@ -109,7 +109,7 @@ class Copies(Part):
         if self.copy is None:
             return
         growth = self.members.growth
-        has_trees = growth is not None and growth.columns.is_for_trees
+        has_trees = growth is not None and bool(growth.columns.keys)
         thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
         some = np.flatnonzero((rows.judging > 0.0) & (rows.numbers % thinning == 0))
         if len(some):

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +21,6 @@ from tunefree.estimators import classifier, tables, validation
 from tunefree.estimators.classifier import Classifying
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
-from tunefree.estimators.regressor import Regressing
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -148,7 +147,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         A row of weight 2 is equivalent to two copies of it.
         """
         self._check()
-        X, y = validation.labelled(self, X, y, reset=True, y_numeric=not is_classifier(self))
+        X, y = validation.labelled(self, X, y, reset=True)
         self._is_dense: bool | None = None  # whether features of a table are an array; None before they are known
         X = self._matrix(X)
         self._is_dense = not sparse.issparse(X)
@@ -452,7 +451,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
 
 
 @estimator
-class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
+class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
     """A regressor regularised by early stopping of the subgradient method; one run gives the regularization path.
 
     The target is centred by its mean and divided by the power of two below its standard deviation. Losses, errors and
@@ -476,6 +475,16 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
 
     def predictions_of(self, X: Any) -> np.ndarray:
         return self._numbers(super().predictions_of(X))
+
+    @documented
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._predictions(X)[:, 0])
 
     def _numbers(self, margins: np.ndarray) -> np.ndarray:
         """Margins in the units of the target."""

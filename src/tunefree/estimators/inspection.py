@@ -1,17 +1,21 @@
-"""Contributions of columns to the predictions of an online estimator, importances, and weights."""
+"""What estimators that learn row by row tell of their model: contributions of columns, weights, losses and reports."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
+from tunefree.core.registry import Registry
 from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.estimators import tables, validation
+from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
 from tunefree.explanation.importance import importance
@@ -19,19 +23,20 @@ from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.columns import family
 from tunefree.stream.frames import read_frame
 from tunefree.stream.layout import Layout
+from tunefree.training.rises import drifts_of
 
+# Reports stand above the estimators, and are imported when they are asked for.
+REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
+MOST_MEMBERS = 5  # that a notebook names
 MOST_NUMBERS = 2**28  # that are returned
 
 
-class Explaining:
-    """Estimators that tell what columns contribute, and the weights of single linear learners.
+class Inspected(Saving):
+    """Estimators that tell what they learned; to be inherited before scikit-learn's classes.
 
-    They have a model, ``_learned.model``, and blocks of rows, as :class:`tunefree.estimators.base.OnlineEstimator`.
+    Notebooks show scikit-learn's diagram of the parameters, and what was learned: the rows, the progressive loss, and
+    the members with the largest weights.
     """
-
-    _encoder: Any
-    _learned: Any
-    n_features_in_: int
 
     @documented
     def explain(self, X: Any, as_shap: bool = False) -> Any:
@@ -76,7 +81,7 @@ class Explaining:
         True
         """
         check_is_fitted(self)
-        with self._alone():  # type: ignore[attr-defined]
+        with self._alone():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
@@ -92,14 +97,11 @@ class Explaining:
         by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
         if n_outputs == 1:
             return pa.table(by_term, names)
-        labels = np.tile(self.classes_, len(contributions))  # type: ignore[attr-defined]
+        labels = np.tile(self.classes_, len(contributions))
         return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
-
-        ``input_features`` is not used.
-        """
+        """Names of the features that have weights; ``input_features`` is not used."""
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)
 
@@ -161,6 +163,106 @@ class Explaining:
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 
+    def report(self, test: Any = None) -> Any:
+        """The report of the model as a page of HTML, as `tunefree report` writes it.
+
+        Parameters
+        ----------
+        test : path, sequence of paths, table or Source, optional
+            Data with known targets, on which it is judged.
+
+        Returns
+        -------
+        tunefree.report.page.Page
+            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+
+        Examples
+        --------
+        >>> from tunefree import ScInOLClassifier
+        >>> page = ScInOLClassifier().fit({"age": [20.0, 60.0] * 100}, ["no", "yes"] * 100).report()
+        >>> "scinol2" in page.html
+        True
+        """
+        return REPORTS["page"](self.trained_, test)
+
+    @property
+    def drifts_(self) -> list[dict[str, Any]]:
+        """Where the loss rose along the stream, and which columns changed most there.
+
+        These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
+
+        A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
+        known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.
+
+        Returns
+        -------
+        list of dict
+            Each has ``row``, ``file``, ``row_in_file``, ``time`` (by the first column of dates, or None), ``loss`` on
+            ``rows`` rows from there, ``loss_before`` on ``rows_before`` rows before, ``rows_compared``,
+            ``columns_compared`` and ``changed``: columns whose values, or whose relation to the target, differ most.
+
+        Raises
+        ------
+        AttributeError
+            If the losses were not followed in the order of the rows.
+
+        Examples
+        --------
+        >>> import tunefree
+        >>> model = tunefree.train({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}, target="rich")
+        >>> model.drifts_
+        []
+        """
+        check_is_fitted(self)
+        trained = self._learned
+        if trained.rises is None:
+            raise AttributeError(
+                "there is no drifts_: only `tunefree.train` follows losses in the order of the rows, as in"
+                " `tunefree.train(table, target=..., shuffle=False)`; fit() may learn them in an order of its own"
+            )
+        return drifts_of(trained)
+
+    def history(self) -> Any:
+        """Progressive losses of the first pass along the stream, as a table whose ``to_pandas()`` is a data frame.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Of each
+            ``eval_set`` of ``fit`` ``valid_0_loss`` and ``valid_0_error``: means over the set of the model at that
+            point, and in the last row of the finished one.
+
+        Examples
+        --------
+        >>> from tunefree import ScInOLRegressor
+        >>> ScInOLRegressor(passes=1).fit([[0.0], [1.0]] * 50, [0.0, 1.0] * 50).history()["rows"].to_pylist()
+        [64, 70, 76, 83, 91, 99, 100]
+        """
+        check_is_fitted(self)
+        return self._learned.progress.history()
+
+    def _html_repr(self) -> str:
+        return f"{estimator_html_repr(self)}{self._learned_html()}"
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
+
+    def _learned_html(self) -> str:
+        if not hasattr(self, "_learned"):
+            return ""
+        model, seen = self._learned.model, self._learned.progress.progressive[0]
+        shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
+        facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
+        of = "the mean that is corrected" if model.pool is not None else "predictions"
+        facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
+        facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
+        rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
+        return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"
+
 
 def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:
     """Contributions (n, 1 + d, K) to predictions of rows as shap has them, with the values of these columns."""
@@ -186,12 +288,8 @@ def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) 
 
 
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
-    """The terms of a fitted estimator.
-
-    ``X``: to whose means contributions are relative; by default the rows that the estimator keeps.
-    Raises a ModelError if the estimator has kernels alone, or does not learn online.
-    """
-    if not isinstance(estimator, Explaining):
+    """The terms of a fitted estimator, relative to means over X, by default over the rows that the estimator keeps."""
+    if not isinstance(estimator, Inspected):
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model
