@@ -51,7 +51,7 @@ warnings.filterwarnings("error", "compiling |.* runs as Python")
 import numpy as np
 from tunefree import TuneFreeClassifier
 X = np.random.default_rng(0).normal(size=(200, 3))
-print(TuneFreeClassifier().fit(X, X[:, 0] > 0).predict_proba(X).tobytes().hex())
+print(TuneFreeClassifier().fit(X, X[:, 0] + X[:, 1] > 0).predict_proba(X).tobytes().hex())
 print(getattr(sys.modules.get("numba"), "__version__", None))
 """
 
