@@ -231,6 +231,7 @@ def test_the_command_writes_the_same_file(run, tmp_path):
     assert (status, "name another output" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_files_do_not_depend_on_the_seed_of_hashes(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 2))
     TuneFreeClassifier().fit(X, X[:, 0] > 0.0).save(tmp_path / "a.model")
