@@ -116,6 +116,46 @@ def test_exposures_and_texts_of_a_file(tmp_path):
     assert (load(tmp_path / "text.model").predict_proba(plain(new)) == model.predict_proba(new)).all()
 
 
+VALUES = {  # that are read alike, or refused
+    "x": [1.5, "1.5", " 1e3 ", "", "NA", "1_000", "\uff11", "nan", "NAN", None, True, np.float32(0.1), "0x10"],
+    "price": [1234.5, "1.234", "1.234,50", None, "", 7, 10**400],
+    "code": [1, "1", 1.0, np.float64(2.0), 2.5, 1e10, 1e-7, -0.0, np.int8(3), "01", True, None, b"1", pd.NA],
+    "word": ["a", " a", "A", 1, 1.0, True, None, float("nan"), "NA", "new", b"a"],
+}
+
+
+def test_values_are_read_as_by_arrow_or_refused(tmp_path):
+    random = np.random.default_rng(0)
+    prices = [f"{k // 1000}.{k % 1000:03d},{k % 97:02d}" for k in random.integers(1000, 9999, 300)]
+    columns = {"x": random.normal(size=300), "price": prices, "code": random.integers(0, 5, 300)}
+    rows = pd.DataFrame(columns | {"word": random.choice(list("abc"), 300)})
+    rows["y"] = rows["x"] + rows["code"] + (rows["price"] > "5") > 2
+    rows.to_csv(tmp_path / "rows.csv", index=False, sep=";")
+    tunefree.train(tmp_path / "rows.csv", target="y", categorical=["code"]).save(tmp_path / "a.model")
+    expected, predictor = tunefree.load(tmp_path / "a.model"), load(tmp_path / "a.model")
+    usual, refused = {"x": 0.5, "price": 2000.0, "code": 1, "word": "b"}, list[tuple[str, str]]()
+    for name, values in VALUES.items():
+        for value in values:
+            row = usual | {name: value}
+            try:
+                probabilities = predictor.predict_proba([row])
+            except DataError as error:
+                refused.append((f"row 1, column {name!r}", str(error)))
+                continue
+            frame = {column: [one] for column, one in row.items()}
+            assert (probabilities == expected.predict_proba(frame)).all(), (name, value)
+    assert 10 <= len(refused) <= 20 and all(place in error for place, error in refused)
+
+
+@pytest.mark.parametrize(
+    "rows", [None, "abc", [[1.0, 2.0]], pd.DataFrame({"x": [1.0]}), {"x": 1.0, "z": 2}, {"x": "1"}]
+)
+def test_rows_of_another_form_are_one_clear_error(rows, tmp_path):
+    TuneFreeClassifier().fit(X[["x", "z"]], SCORE > 0).save(tmp_path / "a.model")
+    with pytest.raises(DataError, match=r"pass a (dict of columns|list, also of one value)"):
+        load(tmp_path / "a.model").predict(rows)
+
+
 def test_arrays(tmp_path):
     array, new = X[["x", "z"]].to_numpy(float), NEW[["x", "z"]].to_numpy(float)
     model = TuneFreeClassifier().fit(array, SCORE > 0)

@@ -23,6 +23,7 @@ KINDS = "number", "category", "boolean"
 TEXTS = Sequence(Text())
 _ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
+SHORTEST, MOST_DIGITS = 1e-4, 1e10  # between these Python and Arrow write numbers alike
 
 
 class Column(NamedTuple):
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     kind: str
     may_be_numbers: bool  # of categories
     may_be_others: bool  # of booleans: values beside true and false are categories
+    has_notation: bool  # whether the texts of training were numbers in a notation, such as 1.234,5
     is_late: bool  # whether nothing is known where it is missing
     gone: frozenset[str]  # texts that stand for a missing value
 
@@ -47,16 +49,27 @@ class Column(NamedTuple):
         if np.isinf(array).any():
             row = int(np.isinf(array).argmax())
             remedy = "pass a number, or NaN or None for a missing one"
-            raise DataError(f"{values[row]!r} is no finite number", row=row + 1, column=self.name, remedy=remedy)
+            problem = f"{values[row]!r} is no finite number"
+            if self.has_notation and isinstance(values[row], str):
+                problem, remedy = f"{values[row]!r} is in a notation that needs Arrow", f"{remedy}; or {BY_ARROW}"
+            raise DataError(problem, row=row + 1, column=self.name, remedy=remedy)
         return array.astype(np.float64)
 
     def _number(self, value: Any) -> float:
-        """A value as a number, NaN if it is missing, infinite if it is none."""
+        """A value as a number, NaN if it is missing, infinite if it is none.
+
+        Texts are numbers as :func:`tunefree.load` reads them: Python takes more for numbers, such as 1_000.
+        """
+        if value is None or (isinstance(value, str) and value.strip() in self.gone):
+            return math.nan
         try:
-            is_missing = value is None or (isinstance(value, str) and value.strip() in self.gone)
-            return math.nan if is_missing else float(value)
+            number = float(value)
         except (TypeError, ValueError, OverflowError):
             return math.inf
+        if not isinstance(value, str):
+            return number
+        is_plain = value.isascii() and "_" not in value and not (self.has_notation or math.isnan(number))
+        return number if is_plain else math.inf
 
     def text(self, value: Any, row: int) -> str | None:
         """A value as the text of a category; None where it is missing."""
@@ -68,7 +81,11 @@ class Column(NamedTuple):
         if is_number and not self.may_be_numbers:
             problem = f"{value!r} is a number, but the column was learned as {self.kind}"
             raise DataError(problem, row=row + 1, column=self.name, remedy="pass it as text")
-        text = str(value).strip()
+        if is_number:
+            value = _written(value)
+        if not isinstance(value, str):
+            raise DataError(f"{value!r} is no category", row=row + 1, column=self.name, remedy="pass it as text")
+        text = value.strip()
         if text in self.gone:
             return None
         if self.kind == "boolean" and text.lower() in TRUTHS:
@@ -166,7 +183,13 @@ class PlainEncoder:
                 raise DataError(f"an array of shape {rows.shape}", remedy=f"pass rows of {len(names)} columns")
             return [*rows.T]
         if not isinstance(rows, abc.Mapping):
+            if not isinstance(rows, (list, tuple)) or not all(isinstance(row, abc.Mapping) for row in rows):
+                remedy = "pass a dict of columns, a list of dicts, or a two-dimensional array"
+                raise DataError(f"rows cannot be a {type(rows).__name__} of these values", remedy=remedy)
             rows = {name: [row.get(name, _ABSENT) for row in rows] for name in names}
+        for name in [name for name in names if name in rows]:
+            if isinstance(rows[name], str) or not hasattr(rows[name], "__len__"):
+                raise DataError(f"{rows[name]!r} is no column", column=name, remedy="pass a list, also of one value")
         n = max((len(rows[name]) for name in names if name in rows), default=0)
         values = [rows.get(name, [_ABSENT] * n) for name in names]
         for column, column_values in zip(self.columns, values, strict=True):
@@ -186,12 +209,23 @@ class PlainEncoder:
         return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
 
+def _written(number: Any) -> Any:
+    """A number as Arrow writes it; as it is where Python may write it otherwise."""
+    if not isinstance(number, (float, np.floating)):
+        return str(number)
+    size = abs(float(number))
+    if size != 0.0 and not SHORTEST <= size < MOST_DIGITS:
+        return number
+    return f"{number:.0f}" if size.is_integer() else str(number)
+
+
 def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **options: Any) -> Column:
     if kind not in KINDS or (kind == "number" and since):
         raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
     gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
-    return Column(name, kind, options.get("numbers", False), options.get("words", False), bool(since), frozenset(gone))
+    kinds = options.get("numbers", False), options.get("words", False), "decimal" in options
+    return Column(name, kind, *kinds, bool(since), frozenset(gone))
 
 
 def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
