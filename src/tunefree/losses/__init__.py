@@ -117,6 +117,15 @@ def usage(task: str) -> list[str]:
     return [":".join([name, *_USAGES[name].parameters]) for name in names(task)]
 
 
+def kind_of(name: str | None, task: str = "regression") -> str:
+    """The name of a loss without its parameters, and for None the task's default.
+
+    >>> kind_of("quantile:0.9"), kind_of(None)
+    ('quantile', 'square')
+    """
+    return (name or names(task)[0]).partition(":")[0]
+
+
 @lru_cache(64)
 def loss_of(task: str, name: str | None) -> Any:
     """The loss called ``name``, its parameters behind colons: ``logistic``, ``huber:1.5``, ``quantile:0.9``.

@@ -12,6 +12,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST, MOST
+from tunefree.losses import kind_of
 from tunefree.losses.contract import has_log_link
 
 NAMES = ("poisson", "gamma", "tweedie")
@@ -32,7 +33,7 @@ def has_rates(name: str | None) -> bool:
     >>> has_rates("tweedie:1.2"), has_rates("square"), has_rates(None)
     (True, False, False)
     """
-    return (name or "").partition(":")[0] in NAMES
+    return kind_of(name) in NAMES
 
 
 def logarithm_of_few(events: Any, total: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.losses import loss_of, names
+from tunefree.losses import kind_of, loss_of, names
 
 
 class OneMargin:
@@ -72,7 +72,7 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
         raise ValueError(f"the targets have shape {y.shape}; pass one target for each row")
     if not isinstance(loss, str):
         return OneMargin(loss, type(loss).__name__), y.astype(np.float64)
-    name = loss.partition(":")[0]
+    name = kind_of(loss)
     of_classes = name in names("classification")
     if not of_classes and name not in names("regression"):
         known = ", ".join(dict.fromkeys(names("classification") + names("regression")))

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
-from tunefree.losses import loss_of
+from tunefree.losses import kind_of, loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.workflows.calibration import Calibration, calibration
@@ -44,7 +44,7 @@ def linear_name(task: str, loss: str | None) -> str:
         return "logistic regression"
     names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
     names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
-    return names.get((loss or "").partition(":")[0], "ridge regression")
+    return names.get(kind_of(loss), "ridge regression")
 
 
 class Truth(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.losses import loss_of
+from tunefree.losses import kind_of, loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.model_files.plan import Plan
 from tunefree.stream.columns import Faults
@@ -99,7 +99,7 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
         targets, predictions = scored.codes, scored.scores
         predictions = predictions if predictions.shape[1] > 1 else np.column_stack([1.0 - predictions, predictions])
         known = known & (targets < scored.n_classes)
-    elif (plan.loss or "square").partition(":")[0] not in OF_CONSTANTS:
+    elif kind_of(plan.loss) not in OF_CONSTANTS:
         return None
     if targets is None or predictions is None or not known.any():
         return None
@@ -135,7 +135,7 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     """The peers that learn the task with its loss, and what holds of others."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
-    name, linear = (truth.loss or "").partition(":")[0], linear_name(truth.task, truth.loss)
+    kind, linear = kind_of(truth.loss, truth.task), linear_name(truth.task, truth.loss)
     peers: dict[str, Any] = {
         CONSTANT: _constant,
         linear: _linear,
@@ -143,13 +143,13 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
         BOOSTING: _boosting,
     }
     left_out = {}
-    if truth.task == "regression" and name not in ("", "square"):
+    if truth.task == "regression" and kind != "square":
         without = f"it has no {truth.loss} loss"
-        if name not in ("absolute", "quantile", "poisson", "gamma", "tweedie"):
+        if kind not in OF_CONSTANTS:
             left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
         else:
-            left_out[FOREST] = without if name != "poisson" else "it predicts rates of 0"
-        if name == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
+            left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"
+        if kind == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
             left_out[BOOSTING] = without
     if not (features.numbers.shape[1] + features.categories.shape[1]):
         left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
@@ -173,8 +173,7 @@ def _level(truth: Truth) -> float | None:
     """The level of a quantile that is to be predicted; None of a mean."""
     if truth.task == "classification":
         return None
-    name, _, level = (truth.loss or "").partition(":")
-    return {"quantile": float(level or 0.5), "absolute": 0.5}.get(name)
+    return 0.5 if kind_of(truth.loss) == "absolute" else getattr(loss_of("regression", truth.loss), "tau", None)
 
 
 def constant_of(truth: Truth) -> np.ndarray:
