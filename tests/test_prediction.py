@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import tunefree
+from tests.frames import mixed_frame
 from tunefree import DataError, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.prediction import load
 
@@ -48,19 +49,7 @@ print(json.dumps([model.predict_proba(rows).tolist(), model.predict(columns).tol
 
 
 def frame(n, seed):
-    rng = np.random.default_rng(seed)
-    rows = pd.DataFrame(
-        {
-            "x": rng.normal(size=n),
-            "z": rng.integers(0, 50, n),
-            "letter": rng.choice(list("abcde"), n),
-            "town": [f"t{k % 500}" for k in rng.zipf(1.3, n)],
-            "flag": rng.random(n) < 0.4,
-        }
-    )
-    rows.loc[rng.random(n) < 0.1, "x"] = np.nan
-    rows.loc[rng.random(n) < 0.1, "letter"] = None
-    return rows
+    return mixed_frame(n, seed, lambda rng, n: rng.zipf(1.3, n) % 500)
 
 
 def strange(n):

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import tunefree
+from tests.frames import mixed_frame
 from tunefree import ModelError, OnlineClassifier, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.stream.batch import BadRows, Chunk, Position
 
@@ -26,21 +27,8 @@ NEAR = 1e-5
 
 
 def frame(n, seed):
-    """A table with numbers, categories few and many, booleans, and missing values."""
-    rng = np.random.default_rng(seed)
-    rows = pd.DataFrame(
-        {
-            "x": rng.normal(size=n),
-            "z": rng.integers(0, 50, n),
-            "letter": rng.choice(list("abcde"), n),
-            "town": [f"t{k}" for k in rng.integers(0, 900, n)],
-            "flag": rng.random(n) < 0.4,
-            "same": 1.0,
-        }
-    )
-    rows.loc[rng.random(n) < 0.1, "x"] = np.nan
-    rows.loc[rng.random(n) < 0.1, "letter"] = None
-    return rows
+    rows = mixed_frame(n, seed, lambda rng, n: rng.integers(0, 900, n))
+    return rows.assign(same=1.0)
 
 
 def strange(n):

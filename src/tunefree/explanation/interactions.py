@@ -62,7 +62,7 @@ def _rises(new: NewRows, places: list[np.ndarray], pairs: list[tuple[int, int]])
     joint = np.zeros((len(pairs), *margins.shape))
     for _ in range(DRAWS):
         order = new.order(draws)
-        single = [_centred(new, permuted.margins(own, order)) for own in places]
+        single = [_centred(new, permuted.margins(columns, order)) for columns in places]
         for effect, (first, second) in zip(joint, pairs, strict=True):
             both = _centred(new, permuted.margins(np.concatenate([places[first], places[second]]), order))
             effect += ((margins - single[first]) - (single[second] - both)) / DRAWS

@@ -21,7 +21,7 @@ from tunefree.stream.keys import MOST_CODES
 from tunefree.stream.kinds import Boolean, Category, Number
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
-HELD = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}
+REFUSED = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}
 
 
 class Coded(NamedTuple):
@@ -61,7 +61,7 @@ def check_columns(encoder: Any) -> None:
     """Raise a ModelError, which names the first column that is none of numbers or categories."""
     for column in encoder.columns:
         if not isinstance(column, (Number, Category)):
-            problem = f"column {column.name!r} holds {HELD.get(column.kind, column.kind)}, which are not exported"
+            problem = f"column {column.name!r} holds {REFUSED.get(column.kind, column.kind)}, which are not exported"
             raise ModelError(f"{problem}; ignore it, or train on numbers and categories made of it")
         if isinstance(column, Number) and column.since:
             problem = f"column {column.name!r} has no number before row {column.since:,}, which is not exported"

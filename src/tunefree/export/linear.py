@@ -95,8 +95,8 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
         if feature:
             return by_feature[feature]
         words = range(block.pointers[row], block.pointers[row + 1])
-        own = [word for word in words if MOST_CODES * states.places[block.features[word]] == source]
-        return sum((block.values[word] * by_feature[int(block.features[word])] for word in own), nothing)
+        averaged = [word for word in words if MOST_CODES * states.places[block.features[word]] == source]
+        return sum((block.values[word] * by_feature[int(block.features[word])] for word in averaged), nothing)
 
     def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
         """Likewise of the code of a column in some rows."""
@@ -140,9 +140,9 @@ def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) 
         if member.setting.view == name:
             read, objective = present.reads[m], present.objectives[m]
             weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
-            own = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
+            outputs = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
             sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
-            sums.add(str(shown) if is_clipped else _bounded(graph, str(shown), read, n), weights, own)
+            sums.add(str(shown) if is_clipped else _bounded(graph, str(shown), read, n), weights, outputs)
 
 
 def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
@@ -172,8 +172,8 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
     sources = generation.keys[model.sources]
 
     def parts(source: int) -> np.ndarray:
-        own = 1 + np.flatnonzero(sources == -1 - source)
-        return features[:, own] @ weights[own]
+        coded = 1 + np.flatnonzero(sources == -1 - source)
+        return features[:, coded] @ weights[coded]
 
     constant, if_missing = weights[0].copy(), np.zeros((states.n_numbers, weights.shape[1]))
     for j, source in enumerate(states.sources.tolist()):
@@ -182,9 +182,9 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
         if_missing[j] = missing - there
     by_state = [parts(column.source)[: column.n_states] for column in states.categories]
     places = sums.begin(constant, by_state, if_missing)
-    own = np.flatnonzero(sources > 0)
-    if len(own):
-        numbers = graph.add("Gather", states.numbers, sources[own] - 1, axis=1)
-        away = graph.add("Div", graph.add("Sub", numbers, model.means[own][None]), model.scales[own][None])
+    dense = np.flatnonzero(sources > 0)
+    if len(dense):
+        numbers = graph.add("Gather", states.numbers, sources[dense] - 1, axis=1)
+        away = graph.add("Div", graph.add("Sub", numbers, model.means[dense][None]), model.scales[dense][None])
         shown = graph.add("Clip", away, np.float64(-FARTHEST), np.float64(FARTHEST))
-        sums.add(shown, weights[1 + own], places)
+        sums.add(shown, weights[1 + dense], places)

@@ -46,8 +46,8 @@ class Tests:
         pairs = np.stack([test, np.where(test & SET == SET, left >> 1, -1)], axis=1)
         different, inverse = np.unique(pairs, axis=0, return_inverse=True)
         keys = [int(key) for key in generation.keys]
-        found = [self._number_of(number, trees, keys, codes, int(test), int(place)) for test, place in different]
-        tests[inner] = np.array(found, np.int64)[inverse.reshape(-1)]
+        numbers = [self._number_of(number, trees, keys, codes, int(test), int(place)) for test, place in different]
+        tests[inner] = np.array(numbers, np.int64)[inverse.reshape(-1)]
         return tests
 
     def _number_of(self, number: int, trees: Trees, keys: list[int], codes: np.ndarray, test: int, place: int) -> int:
