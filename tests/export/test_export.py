@@ -181,6 +181,7 @@ def test_rows_that_were_learned_are_told(tmp_path):
     model = TuneFreeClassifier(shuffle=False).fit(many, np.tile(YES, 2))
     with pytest.warns(tunefree.DataWarning, match="predicts all rows as known ones") as told:
         model.export(tmp_path / "known.onnx")
+    assert "without white space around them" in onnx.load(tmp_path / "known.onnx").doc_string
     properties = {entry.key: entry.value for entry in onnx.load(tmp_path / "known.onnx").metadata_props}
     assert properties == {"tunefree": tunefree.__version__, "note 1": str(told[0].message)}
 

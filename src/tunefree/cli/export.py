@@ -16,7 +16,8 @@ def export(
 ) -> None:
     """Write what predicts as a file of ONNX, which other runtimes such as ONNX Runtime read.
 
-    An input is a column: numbers, NaN where one is missing, or texts, empty where one is missing. For instance:
+    An input is a column: numbers, NaN where one is missing, or texts without white space around them, empty where one
+    is missing. For instance:
 
     tunefree export people.model -o people.onnx
     """

@@ -83,11 +83,12 @@ class Graph:
         """Tensors beside each other."""
         return tensors[0] if len(tensors) == 1 else self.add("Concat", *tensors, axis=axis)
 
-    def model(self, outputs: list[ValueInfoProto], metadata: dict[str, str]) -> Any:
+    def model(self, outputs: list[ValueInfoProto], metadata: dict[str, str], description: str) -> Any:
         """The whole, with lines about it."""
         graph = helper.make_graph(self.nodes, "tunefree", self.inputs, outputs, [*self.constants.values()])
         versions = [helper.make_opsetid("", OPERATORS), helper.make_opsetid(ML, ML_OPERATORS)]
         model = helper.make_model(graph, opset_imports=versions, ir_version=FILE_VERSION, producer_name="tunefree")
+        model.doc_string = description
         helper.set_model_props(model, metadata)
         return model
 

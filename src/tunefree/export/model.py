@@ -34,6 +34,7 @@ from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.slots import Slot
 from tunefree.stream.formats import TABLE
 
+INPUTS = "Inputs: numbers, NaN where missing, or texts without white space around them, empty where missing"
 LABEL, PROBABILITIES, PREDICTION = "label", "probabilities", "prediction"
 
 
@@ -69,9 +70,12 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
     else:
         infos = [_add_numbers(graph, model, encoder, predicted, names)]
     notes = [] if model.pool is None else _notes(model.pool)
-    about = {"tunefree": tunefree.__version__, **{f"note {k}": note for k, note in enumerate(notes, 1)}}
+    about = {
+        "tunefree": tunefree.__version__,
+        **{f"note {k}": note for k, note in enumerate(notes, 1)},
+    }
     with whole_file(Path(path)) as file:
-        file.write(graph.model(infos, about).SerializeToString())
+        file.write(graph.model(infos, about, INPUTS).SerializeToString())
     return notes
 
 
