@@ -10,11 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.serving.model import N, rows
+from tests.serving.model import N, plan, rows, table
 from tests.serving.undisturbed import check_store
 from tests.waiting import NEVER, until
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
 
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
@@ -218,10 +220,9 @@ def test_what_cannot_be_answered(file, serve):
         assert sent[0] == status and message in sent[1]["error"], (body[:20], sent)
     assert server.ask("POST", "/labels", {"id": 1})[0] == 422
     for method, path, status in (("GET", "/predict", 405), ("GET", "/nothing", 404), ("POST", "/predict/", 404)):
-        assert server.ask(method, path) == (
-            status,
-            {"error": f"{method} {path}: there is no such; GET /openapi.json tells what there is"},
-        )
+        problem = "this path answers to POST" if status == 405 else "there is no such path"
+        described = f"{method} {path}: {problem}; GET /openapi.json describes all paths"
+        assert server.ask(method, path) == (status, {"error": described})
     assert "is empty" in server.ask("POST", "/learn", rows(N, N + 1), Idempotency_Key="")[1]["error"]
     assert server.ask("POST", "/predict", b"{}", Content_Type="text/plain")[0] == 415
     connection = connected(server, b"\x16\x03\x01 no HTTP\r\n\r\n")
@@ -273,6 +274,15 @@ def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path
     assert server.end() == 0
     [learned] = check_store(tmp_path / "s", tmp_path / "u")
     assert learned == {**own, "rich": "no"}
+
+
+def test_columns_that_a_new_version_takes_otherwise_are_told(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s")
+    data = table(0, 500)
+    data["place"] = data.pop("job")
+    train(open_source(data), plan()).save(tmp_path / "s" / "incoming" / "new.model")
+    columns = {"columns_added": ["place"], "columns_left_out": ["job"]}
+    assert server.ask("POST", "/versions", {"take": "new.model"}) == (200, {"version": 2} | columns)
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ class Model(ScoredModel):
 
     def _check_learns(self, again: bool = False) -> None:
         if self.only_predicts:
-            raise ModelError("what learning needs was left out of this model; go on from the one before")
+            raise ModelError("this model only predicts; go on from the model that it was made of")
         if again and self.options.is_pool:
             raise ModelError("the pool makes one pass; name a learner to make several")
 
@@ -368,7 +368,7 @@ class Model(ScoredModel):
     def certificate(self) -> Certificate:
         """What is known of every linear model on the rows of the first pass."""
         if self.only_predicts:
-            raise ModelError("what certificates are made of was left out of this model; certify the one before")
+            raise ModelError("this model only predicts; certify the model that it was made of")
         return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
 
     def mean_weights(self) -> np.ndarray:

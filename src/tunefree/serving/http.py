@@ -177,7 +177,8 @@ class Application:
 
     def _unknown(self, method: str, path: str) -> _RequestError:
         allowed = ", ".join(name for name, endpoint_path in self._endpoints if endpoint_path == path)
-        problem = f"{method} {path}: there is no such; GET /openapi.json tells what there is"
+        problem = f"this path answers to {allowed}" if allowed else "there is no such path"
+        problem = f"{method} {path}: {problem}; GET /openapi.json describes all paths"
         return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
 
     def _admit(self, request: Request, method: str, path: str) -> None:
@@ -244,8 +245,11 @@ class Application:
         if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
             known = ", ".join(f'{{"{name}": {value}}}' for name, (_, value, _) in changes.items())
             raise _RequestError(400, f"send an object, which is one of {known}")
+        before = service.columns
         await run_in_threadpool(change, value)
-        return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
+        version, after = await run_in_threadpool(lambda: service.store.versions[-1].number), service.columns
+        changed = {"columns_added": [*after - before], "columns_left_out": [*before - after]}
+        return 200, {"version": version} | {name: sorted(columns) for name, columns in changed.items() if columns}
 
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}
@@ -403,4 +407,5 @@ def serve(service: Service, limits: Limits) -> None:
             limit_concurrency=limits.max_connections,
         )
         _Server(config).run([listening])
-    tell("ended", version_saved=service.learner.failure is None, problem=service.learner.failure)
+    is_saved = service.store.folder is not None and service.learner.failure is None
+    tell("ended", version_saved=is_saved, problem=service.learner.failure)

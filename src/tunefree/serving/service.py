@@ -184,6 +184,11 @@ class Service:
         self.odd.comparison = None
         return number
 
+    @property
+    def columns(self) -> set[str]:
+        """The columns that rows have."""
+        return {column.name for column in self.learner.published.encoder.columns}
+
     def state(self) -> Row:
         """The state of the model, the rows learned, and the losses of these rows before they were learned."""
         learner, published, counts = self.learner, self.learner.published, self.counts
@@ -268,7 +273,7 @@ def check_serves(trained: Trained) -> None:
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
     if trained.model.only_predicts:
-        raise ModelError("what learning needs was left out of this model; serve the one before")
+        raise ModelError("this model only predicts; serve the model that it was made of")
     continued(trained)
 
 
