@@ -186,6 +186,20 @@ def test_rows_that_were_learned_are_told(tmp_path):
     assert properties == {"tunefree": tunefree.__version__, "note 1": str(told[0].message)}
 
 
+def test_rows_that_were_learned_are_told_where_none_came_twice(session_of, tmp_path):
+    model = MODELS["two classes"]()
+    with pytest.warns(
+        tunefree.DataWarning, match="as new ones; rows that were learned, 0.0% of the latest, may differ"
+    ):
+        model.export(tmp_path / "new.onnx")
+    session = session_of(model)
+    _, probabilities = session.run(None, inputs_of(session, X[:50]))
+    assert np.abs(probabilities - model.predict_proba(X[:50])).max() > NEAR
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TuneFreeClassifier(monotone={"x": 1}).fit(X, YES).export(tmp_path / "monotone.onnx")
+
+
 def late():
     return TuneFreeClassifier().partial_fit(X, YES).partial_fit(X[:9], ["perhaps"] * 9)
 

@@ -95,10 +95,11 @@ def _check(trained: Any) -> None:
 
 
 def _notes(pool: Any) -> list[str]:
-    """A line on rows that were learned, where the model tells them from new ones."""
-    if len(pool.contexts) == 1 or pool.members.signs:  # monotone models do not tell them
+    """A line on rows that were learned, where the model tells them from new ones: monotone models do not."""
+    if pool.members.growth is None or pool.members.has_groups or pool.members.signs:
         return []
-    rows, others = ("new", "that were learned") if pool.context is not pool.contexts[KNOWN] else ("known", "never seen")
+    has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
+    rows, others = ("known", "never seen") if has_known else ("new", "that were learned")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
     return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ"]
 
