@@ -281,27 +281,31 @@ def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.n
 
 def joined(
     bins: Bins,
-    structures: list[tuple[np.ndarray, np.ndarray]],
-    values: list[np.ndarray],
+    grown: list[np.ndarray],
+    sets: list[np.ndarray],
+    values: np.ndarray,
     start: np.ndarray,
     n_classes: int,
     is_averaged: bool = False,
     least: float = 0.0,
 ) -> Trees:
-    """Trees behind each other, whose nodes, sets and leaves were numbered tree by tree."""
-    lengths = [len(tree_nodes) for tree_nodes, _ in structures]
-    n_sets = [len(tree_sets) for _, tree_sets in structures]
-    roots, first_leaves, first_sets = (np.cumsum([0, *counts])[:-1] for counts in (lengths, map(len, values), n_sets))
-    nodes = np.concatenate([np.empty((0, 2), np.int32), *(tree_nodes for tree_nodes, _ in structures)])
-    trees_of_nodes = np.repeat(np.arange(len(lengths)), lengths)
-    is_leaf, before = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
-    nodes[:, 1] += np.where(is_leaf, first_leaves[trees_of_nodes], roots[trees_of_nodes]).astype(np.int32)
+    """Trees behind each other, whose nodes and leaves were numbered tree by tree.
+
+    ``grown`` are their nodes, and ``sets`` those of their left children, at half their numbers; none if no tree has
+    any. ``values`` are of the leaves of all trees.
+    """
+    lengths = [len(of_tree) for of_tree in grown]
+    starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
+    before = np.repeat(starts[:-1], lengths)  # nodes of the trees before; half of them, rounded up, are leaves
+    trees = np.repeat(np.arange(len(lengths)), lengths)
+    is_leaf, places = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
+    nodes[:, 1] += np.where(is_leaf, (before + trees) // 2, before).astype(np.int32)
+    all_sets = np.zeros((0, WORDS), np.uint64)
     has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
-    sets = np.zeros((len(nodes) // 2 + 1 if has_set.any() else 0, WORDS), np.uint64)
-    if len(sets):
-        all_sets = np.concatenate([tree_sets for _, tree_sets in structures])
-        sets[nodes[has_set, 1] >> 1] = all_sets[first_sets[trees_of_nodes[has_set]] + before[has_set]]
-    leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    sets = sets if sets.any() else sets[:0]
+    if has_set.any():
+        all_sets = np.zeros((len(nodes) // 2 + 1, WORDS), np.uint64)
+        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], places[has_set]]
+    all_sets = all_sets if all_sets.any() else all_sets[:0]
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
-    return Trees(bins, roots.astype(np.int32), nodes, sets, leaves, np.asarray(start, np.float64), *scalars)
+    roots = starts[:-1].astype(np.int32)
+    return Trees(bins, roots, nodes, all_sets, values, np.asarray(start, np.float64), *scalars)
