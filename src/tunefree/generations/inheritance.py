@@ -160,9 +160,11 @@ def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inh
     Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
+    saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
+    if n - int(EARLIER * n) < FEWEST:
+        return before._replace(saved=saved)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     settings = before.for_rows(n_earlier).settings
-    saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
 
     def next_of(settings: Settings) -> tuple[Settings, float]:
         neighbours = kind.neighbours(settings, problem)
