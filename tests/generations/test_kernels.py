@@ -5,7 +5,7 @@ import pytest
 
 from tests.generations.problems import KINDS, TASKS, arrays_in_file, columns, problem
 from tunefree.compiled import functions
-from tunefree.generations import kinds, paths
+from tunefree.generations import kinds, trees
 from tunefree.generations.columns import digests_of
 from tunefree.generations.seen import Seen
 
@@ -17,9 +17,9 @@ def grown(kind, task):
     fresh = columns(7, seed=3)
     arrays = [*arrays_in_file(model).values(), *model.apply(fresh)]
     if kind != "linear":
-        means = paths.node_means(model, rows.columns, model.values.astype(float))
+        means = trees.node_means(model, rows.columns, model.values.astype(float))
         terms = np.zeros((7, 5, means.shape[1]))
-        paths.add_paths(model, means, fresh, np.arange(5), terms)
+        trees.add_paths(model, means, fresh, np.arange(5), terms)
         arrays += [means, terms]
     return arrays
 

@@ -24,9 +24,8 @@ from tunefree.generations.derivatives import (
     write_powers,
     write_residuals,
 )
-from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
+from tunefree.generations.gradient_trees import RIDGE, Work, bound_leaves, draw, grow_tree
 from tunefree.generations.kinds import Kind
-from tunefree.generations.monotone import bound_leaves
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tunefree.compiled.functions import Program, compiled
 from tunefree.core.numbers import scaled
+from tunefree.core.part import zeros
 from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
@@ -24,7 +25,6 @@ from tunefree.generations.nodes import (
     next_random,
     partition,
     unit_of,
-    zeros,
 )
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined
