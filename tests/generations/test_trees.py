@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, problem
+from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, grow, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import kinds, trees
+from tunefree.generations import trees
 from tunefree.generations.bins import MISSING, codes_of
 
 
 @pytest.fixture(scope="module", params=[(kind, task) for kind in TREES for task in TASKS], ids="-".join)
 def grown(request):
-    return kinds.grow(request.param[0], problem(request.param[1]), 3)
+    return grow(request.param[0], problem(request.param[1]), 3)
 
 
 def walked(model, X):

@@ -18,7 +18,7 @@ from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, chi
 from tunefree.core.schema import COUNT, FINITE, Number, Text
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
-from tunefree.generations.kinds import KINDS, LINEAR, grow
+from tunefree.generations.kinds import KINDS, LINEAR
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
@@ -128,7 +128,7 @@ class Generation(Part):
         if has_trials and KINDS[kind].begin_trial is not None:
             before = inherited(KINDS[kind], problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
-        model = grow(kind, problem, birth.rows, before.settings)
+        model = KINDS[kind].grow(problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
