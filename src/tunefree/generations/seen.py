@@ -51,14 +51,10 @@ class Seen(Part):
     """
 
     table = array("uint64", (None,), LEARNED, read=lambda seen: seen.digests, write=lambda seen, of: seen.put(of))
-    _room = scratch()
+    _room = scratch(lambda seen: 0)  # rows that can be added at least, before digests are counted
 
     def __init__(self) -> None:
         self.put(np.zeros(0, np.uint64))
-
-    def complete(self) -> None:
-        """Count before the next rows are added."""
-        self._room = 0  # rows that can be added at least
 
     def add(self, digests: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """A mask (n,) of the rows whose observation was learned before; rows of weight above 0 are added."""
