@@ -5,7 +5,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, Part, argument, child, declared_arrays
 from tunefree.core.schema import check_arrays
-from tunefree.generations.problem import Problem
+from tunefree.generations import kinds
+from tunefree.generations.problem import USUAL, Problem, prepared
 from tunefree.losses import Square
 
 N, COLUMNS = 400, 5
@@ -74,3 +75,8 @@ def from_file(kind, arrays, n_columns):
     check_arrays(arrays, declared, {})
     holder.take_over(arrays, {"model": {}})
     return holder.model
+
+
+def grow(kind, rows, seed):
+    """A model of a problem; None where the kind is not for such rows."""
+    return kinds.KINDS[kind].grow(rows if rows.binned else prepared(rows), seed, USUAL)

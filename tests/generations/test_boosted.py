@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
+from tests.generations.problems import IS_CATEGORICAL, columns, grow, numbers, problem
 from tunefree.compiled.exporting import jitted
-from tunefree.generations import gradient_trees, kinds
+from tunefree.generations import gradient_trees
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of
 from tunefree.generations.problem import Problem
@@ -173,7 +173,7 @@ def mean_loss(loss, y, predictions):
 def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
     X, fresh = columns(), columns(200, seed=8)
     y, truth = numbers(X), numbers(fresh, seed=9)
-    predict = lambda y: kinds.grow(kind, problem(X=X, y=y, loss=loss), 0).apply(fresh)[1][0, :, 0]  # noqa: E731
+    predict = lambda y: grow(kind, problem(X=X, y=y, loss=loss), 0).apply(fresh)[1][0, :, 0]  # noqa: E731
     predictions = predict(y)
     constants = [mean_loss(loss, truth, np.full(200, c)) for c in np.quantile(y, np.linspace(0.02, 0.98, 25))]
     assert mean_loss(loss, truth, predictions) < 0.92 * min(constants)
@@ -191,7 +191,7 @@ LIGHTGBM = {"20 slopes": 0.5449, "50 slopes": 0.5157, "pairs": 0.6788, "classes"
 def error_of(X, y, n):
     """The error on the rows from n on of trees grown on those before; the first column has categories."""
     is_categorical = np.arange(X.shape[1]) == 0
-    model = kinds.grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
+    model = grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
     return math.sqrt(np.mean((model.apply(X[n:])[1][0][:, 0] - y[n:]) ** 2))
 
 

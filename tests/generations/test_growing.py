@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.extending import as_before, run_page
-from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, numbers, problem
+from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, grow, numbers, problem
 from tunefree.generations import kinds
 from tunefree.generations.linear import STRENGTHS
 from tunefree.generations.problem import Problem
@@ -29,7 +29,7 @@ def _outside():
 
 
 def margins(kind, rows, X=None):
-    return kinds.grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
+    return grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
 
 
 @any_kind
@@ -66,7 +66,7 @@ def test_the_seed_and_nothing_else_decides(kind):
     assert all((result == results[0]).all() for result in results)
     assert (np.random.get_state()[1] == before).all()
     if kind in TREES:
-        of_seeds = [kinds.grow(kind, rows, seed).apply(columns(seed=15))[1] for seed in (3, 4)]
+        of_seeds = [grow(kind, rows, seed).apply(columns(seed=15))[1] for seed in (3, 4)]
         assert (of_seeds[0] != of_seeds[1]).any()
 
 
@@ -96,7 +96,7 @@ def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
 @any_kind
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
-    model, X = kinds.grow(kind, problem(task), 0), columns(30, seed=14)
+    model, X = grow(kind, problem(task), 0), columns(30, seed=14)
     again = from_file(type(model), arrays_in_file(model), 5)
     assert (again.apply(X)[1] == model.apply(X)[1]).all()
     assert again.n_outputs == model.n_outputs and again.n_leaves == model.n_leaves
@@ -108,11 +108,11 @@ def test_linear_models_are_those_of_their_penalty(strength):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X @ [1.0, -2.0, 0.5] + np.random.default_rng(7).normal(size=80)
     place = STRENGTHS.index(strength)
-    model = kinds.grow("linear", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
+    model = grow("linear", Problem(X, np.zeros(3, bool), y, np.ones(80), 0, Square()), 0)
     expected = np.linalg.solve(X.T @ X + np.eye(3) / strength, X.T @ (y - y.mean()))
     assert np.allclose(model.weights[place, 1:, 0], expected) and np.allclose(model.weights[place, 0, 0], y.mean())
     classes = Problem(X, np.zeros(3, bool), (y > 0) * 1.0, np.ones(80), 2, None)
-    model = kinds.grow("linear", classes, 0)
+    model = grow("linear", classes, 0)
     shares = 1.0 / (1.0 + np.exp(-model.apply(X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
@@ -125,7 +125,7 @@ def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind)
     shares = 0.05 + 0.7 * (categories / 11.0) ** 2
     y = (random.random(3000) < shares) * 1.0
     rows = Problem(np.column_stack([x, categories]), np.array([False, True]), y, np.ones(3000), 2, None)
-    models = [kinds.grow(kind, rows, seed) for seed in range(6)]
+    models = [grow(kind, rows, seed) for seed in range(6)]
     probability = lambda category: np.mean(  # noqa: E731
         [1.0 / (1.0 + np.exp(-model.apply(np.column_stack([x, np.full(3000, category)]))[1][0])) for model in models]
     )

@@ -61,7 +61,7 @@ def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
         rows = of_rows(uniform(n), numbers(uniform(n)))
         growth += grower.work(before.settings, rows, n)
         before = inherited(grower, rows, n, before)
-        trials = sum(course.work for course in courses)
+        trials = sum(course.judged[-1].work for course in courses)
         assert math.isclose(before.saved, inheritance.BUDGET * growth - trials, abs_tol=1e-6 * growth)
         assert before.saved >= 0.0
     assert len(courses) > 1 and before.turn > 0
@@ -70,7 +70,7 @@ def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
 def test_whole_groups_judge():
     digests = np.arange(N, dtype=np.uint64) // 7
     digests[-9:] = 3  # of a group that begins earlier
-    trial = Trial(KINDS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1)
+    trial = Trial(KINDS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1, 0.0)
     assert not set(trial.earlier.digests.tolist()) & set(trial.later.digests.tolist())
     assert 0.2 * N < len(trial.later.digests) <= 0.25 * N
     assert trial.units.max() + 1 == len(set(trial.later.digests.tolist())) < 0.2 * len(trial.later.digests)
@@ -84,9 +84,11 @@ def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
     rows = problem(task) if is_class else problem(y=np.abs(numbers(problem().columns)), loss=task)
     rows = prepared(rows._replace(digests=np.arange(400, dtype=np.uint64)))
     for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
-        trial = Trial(grower, rows, 1)
+        trial = Trial(grower, rows, 1, 0.0)
         course = Course(trial, settings)
-        assert np.isfinite(course.judged[0].losses).all() and course.judged[0].losses.std() > 0.0 < course.work
+        assert (
+            np.isfinite(course.judged[0].losses).all() and course.judged[0].losses.std() > 0.0 < course.judged[0].work
+        )
         assert (course.judged[0].imagined > 0.0) == is_class
     assert inherited(grower, rows, 1, RICH).turn > 0
 

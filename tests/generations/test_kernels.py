@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.generations.problems import KINDS, TASKS, arrays_in_file, columns, problem
+from tests.generations.problems import KINDS, TASKS, arrays_in_file, columns, grow, problem
 from tunefree.compiled import functions
-from tunefree.generations import kinds, paths
+from tunefree.generations import trees
 from tunefree.generations.columns import digests_of
 from tunefree.generations.seen import Seen
 
@@ -13,13 +13,13 @@ from tunefree.generations.seen import Seen
 def grown(kind, task):
     """All arrays of a model, and what it says of rows."""
     rows = problem(task, X=columns(40, seed=2))
-    model = kinds.grow(kind, rows._replace(weights=np.linspace(0.5, 1.5, 40)), 1)
+    model = grow(kind, rows._replace(weights=np.linspace(0.5, 1.5, 40)), 1)
     fresh = columns(7, seed=3)
     arrays = [*arrays_in_file(model).values(), *model.apply(fresh)]
     if kind != "linear":
-        means = paths.node_means(model, rows.columns, model.values.astype(float))
+        means = trees.node_means(model, rows.columns, model.values.astype(float))
         terms = np.zeros((7, 5, means.shape[1]))
-        paths.add_paths(model, means, fresh, np.arange(5), terms)
+        trees.add_paths(model, means, fresh, np.arange(5), terms)
         arrays += [means, terms]
     return arrays
 

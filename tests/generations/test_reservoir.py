@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tunefree.generations.reservoir import MOST_ROWS, Reservoir
+from tunefree.generations.seen import PLACES, Seen
 
 
 def added(reservoir, start, stop, width=1, block=1000):
@@ -57,3 +58,29 @@ def test_it_does_not_depend_on_how_rows_come_in_blocks():
     one, other = (added(Reservoir(most=500), 0, 3000, block=block).kept() for block in (7, 1000))
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
+
+
+@pytest.mark.parametrize("target", [1.0, 0.1])
+def test_numbers_are_in_single_precision_while_it_has_all_digits(target):
+    reservoir = Reservoir()
+    for number in (2.0, target):
+        reservoir.add(np.zeros((1, 1)), np.array([number]), np.ones(1), np.ones(1, np.uint64), [np.nan])
+    assert reservoir.weights.dtype == np.float32
+    assert reservoir.targets.dtype == (np.float32 if target == 1.0 else np.float64)
+    assert reservoir.kept()["targets"].tolist() == [2.0, target]
+
+
+def test_a_table_that_grows_knows_the_same_observations():
+    random, seen, latest = np.random.default_rng(0), Seen(), {}
+    for n in (1, 1, 64, 500, 3000):
+        digests = random.integers(1, 2**62, n).astype(np.uint64)
+        digests[1::5] &= np.uint64(PLACES * 8 - 1)
+        digests[2::5] = digests[1::5][: len(digests[2::5])] + np.uint64(PLACES)  # of the same place
+        expected = []
+        for digest in digests.tolist():
+            expected.append(latest.get(digest % PLACES) == digest)
+            latest[digest % PLACES] = digest
+        assert seen.add(digests, np.ones(n)).tolist() == expected
+        assert seen.digests.tolist() == [latest[place] for place in sorted(latest)]
+        assert 2 * len(latest) <= len(seen.table) < PLACES
+        assert seen.copied().knows(digests[-1:]).all()

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, problem
+from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, grow, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import kinds, paths, trees
+from tunefree.generations import trees
 from tunefree.generations.bins import MISSING, codes_of
 
 
 @pytest.fixture(scope="module", params=[(kind, task) for kind in TREES for task in TASKS], ids="-".join)
 def grown(request):
-    return kinds.grow(request.param[0], problem(request.param[1]), 3)
+    return grow(request.param[0], problem(request.param[1]), 3)
 
 
 def walked(model, X):
@@ -107,8 +107,8 @@ def test_damaged_files_are_refused(grown):
 
 def test_what_columns_add_along_paths_sums_up_to_the_values(grown):
     X, values = columns(30, seed=8), grown.values.astype(float)
-    means, terms = paths.node_means(grown, columns(40), values), np.zeros((30, 5, grown.n_outputs))
-    paths.add_paths(grown, means, X, np.arange(5), terms)
+    means, terms = trees.node_means(grown, columns(40), values), np.zeros((30, 5, grown.n_outputs))
+    trees.add_paths(grown, means, X, np.arange(5), terms)
     leaves = grown.apply(X)[0]
     assert np.allclose(means[grown.roots].sum(axis=0) + terms.sum(axis=1), values[leaves].sum(axis=1))
     assert terms[:, 4].any()

@@ -7,9 +7,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.metrics import log_loss
 
 import tunefree
+from tests.generations.problems import grow
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataError, ModelError
-from tunefree.generations.kinds import grow
 from tunefree.generations.problem import Problem
 from tunefree.losses import Square
 from tunefree.mixing.mixture import Mixture

@@ -455,6 +455,18 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
     return arrays
 
 
+def zeros(kind: Any, **lengths: int) -> Any:
+    """A record of arrays of zeros, of a NamedTuple whose axes have these lengths."""
+    shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
+    return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
+
+
+@cache
+def _arrays_of(kind: Any) -> list[Any]:
+    """The arrays that a class of records declares; to read annotations takes as long as to grow a small tree."""
+    return [*arrays_of("", kind, {}).values()]
+
+
 @cache
 def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
     """For each field of a NamedTuple its class, its dtype and axes if it is an array, and the limits of its numbers."""

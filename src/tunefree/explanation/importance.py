@@ -27,7 +27,6 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
-from tunefree.pool.growth import signs_of
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # whose contributions are looked at
@@ -256,9 +255,8 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
             continue
         learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
         columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
-        weights = kept["weights"][learned]
-        rows = columns, kept["targets"][learned], weights / weights.max(), kept["digests"][learned]
-        birth = Birth(len(learned), WHOLE, keys, *rows, growth.n_classes, growth.loss, signs_of(growth.signs, keys))
+        rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
+        birth = Birth.of(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []

@@ -1,6 +1,6 @@
 """The margins of a pool's members as parts that are sums over columns.
 
-A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.paths`); what learners
+A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.trees`); what learners
 added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
 that are logarithms of these: what a column adds to a share is multiplied by the slope of the line between the margin of
 the reference and that of the row. The reference has the rows to which predictions are compared: a contribution is
@@ -16,12 +16,11 @@ import numpy as np
 
 from tunefree.core.numbers import LARGEST, power_below, scaled
 from tunefree.core.rows import Block, dense, entries_of, n_rows, rows_at, table
-from tunefree.generations import paths
 from tunefree.generations.columns import TURN, Columns, features_of, is_bundle
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.linear import Linear, design
-from tunefree.generations.trees import Trees
+from tunefree.generations.trees import Trees, add_paths, node_means
 from tunefree.losses.objectives import Objective
 from tunefree.pool.model import Model
 from tunefree.pool.passes import add_terms
@@ -240,14 +239,14 @@ class TreeTerms:
             values.append(living.follow(leaves, nothing, zeros, zeros) - unit * centre)
             offsets.append(np.full(values[-1].shape[1], unit * centre))
         self.ends = np.cumsum([part_values.shape[1] for part_values in values])[:-1]
-        self.means = paths.node_means(trees, reference, np.concatenate(values, axis=1))
+        self.means = node_means(trees, reference, np.concatenate(values, axis=1))
         roots = self.means[trees.roots].sum(axis=0)
         self.starts = [start + offset for start, offset in zip(np.split(roots, self.ends), offsets, strict=True)]
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
         terms = np.zeros((len(columns), self.n_terms + len(self.bundles), self.means.shape[1]))
-        paths.add_paths(self.trees, self.means, columns, self.term_of, terms)
+        add_paths(self.trees, self.means, columns, self.term_of, terms)
         terms, bundle_terms = terms[:, : self.n_terms], terms[:, self.n_terms :]
         for number, (place, first, term_of) in enumerate(self.bundles):
             _share_out(bundle_terms[:, number], columns[:, place] % TURN - first, term_of, terms)

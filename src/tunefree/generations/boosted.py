@@ -24,9 +24,8 @@ from tunefree.generations.derivatives import (
     write_powers,
     write_residuals,
 )
-from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
+from tunefree.generations.gradient_trees import RIDGE, Work, bound_leaves, draw, grow_tree
 from tunefree.generations.kinds import Kind
-from tunefree.generations.monotone import bound_leaves
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
@@ -194,22 +193,21 @@ class Boosting:
 
     def grow(self, until: float) -> Trees:
         """The trees from those grown before up to a multiple of TREES."""
-        structures, values = [], []
+        nodes, sets, leaves = [], [], [np.empty((0, len(self.start)))]
         numbers = range(self.n_grown, round(TREES * until))
         for _ in numbers if len(self.work.columns) else ():
             self.program.run()
             n_nodes = int(self.work.sizes[1])
             if n_nodes > 1:
-                structures.append((self.work.nodes[:n_nodes].copy(), self.work.sets.copy()))
-                values.append(self.values[: (n_nodes + 1) // 2].copy())
-        self.n_grown, start = numbers.stop, self.start
+                nodes.append(self.work.nodes[:n_nodes].copy())
+                sets.append(self.work.sets.copy())
+                leaves.append(self.values[: (n_nodes + 1) // 2].copy())
+        self.n_grown, start, values = numbers.stop, self.start, np.concatenate(leaves)
         if self.problem.n_classes:
-            return joined(
-                self.bins, structures, [leaves.astype(np.float32) for leaves in values], start, self.problem.n_classes
-            )
+            return joined(self.bins, nodes, sets, values.astype(np.float32), start, self.problem.n_classes)
         start = start * self.spread + self.centre
         start = start + (balance_of(*self.rows) if self.problem.has_log_link else 0.0)
-        return joined(self.bins, structures, [leaves * self.spread for leaves in values], start, 0)
+        return joined(self.bins, nodes, sets, values * self.spread, start, 0)
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:

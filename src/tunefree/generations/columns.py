@@ -200,7 +200,8 @@ class Columns(Part):
         if not are_many:
             return features.tolist()
         is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
-        runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
+        spans = zip(starts.tolist(), stops.tolist(), strict=True)
+        runs = [start if stop == start + 1 else -(start * BUNDLE + stop) for start, stop in spans]
         self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
         features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
@@ -279,10 +280,6 @@ class Columns(Part):
 def is_categorical(keys: np.ndarray) -> np.ndarray:
     """Which columns hold ids of categories."""
     return keys < 0
-
-
-def _key_of(start: int, stop: int) -> int:
-    return start if stop == start + 1 else -(start * BUNDLE + stop)
 
 
 def is_bundle(key: int) -> bool:

@@ -18,7 +18,7 @@ from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, chi
 from tunefree.core.schema import COUNT, FINITE, Number, Text
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
-from tunefree.generations.kinds import KINDS, LINEAR, grow
+from tunefree.generations.kinds import KINDS, LINEAR
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
@@ -30,30 +30,40 @@ REST = 0.25  # of a target's distance from the median, which is expected to be l
 
 @dataclass(frozen=True, eq=False)
 class Birth:
-    """The rows, targets and settings on which generations of some kinds are grown."""
+    """The rows on which generations of some kinds are grown."""
 
     rows: int  # learned before, which is also the seed
     clock: int  # see tunefree.pool.slots.Slot
     keys: np.ndarray  # (c,) int64 of the columns, ascending
-    columns: np.ndarray  # (n, c) float64, NaN where nothing is known
-    targets: np.ndarray  # (n,) numbers of classes, or numbers
-    weights: np.ndarray  # (n,) above 0, at most 1
-    digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
-    n_classes: int  # 0 for numbers
-    loss: Any  # of numbers; None for classes
-    signs: np.ndarray | None = None  # (c,) int8 of monotone columns, see tunefree.generations.problem.Problem
+    sample: Problem  # as the rows were kept, with weights of at most 1
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
+
+    @classmethod
+    def of(
+        cls,
+        rows: int,
+        clock: int,
+        keys: np.ndarray,
+        kept: dict[str, Any],
+        n_classes: int,
+        loss: Any,
+        signs: dict[int, int],
+    ) -> Birth:
+        """A birth on rows kept, by the names of their arrays; ``signs`` are those of monotone columns, by features."""
+        column_signs = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
+        kept = kept | {"weights": kept["weights"] / kept["weights"].max()}
+        settled = {"n_classes": n_classes, "loss": loss, "signs": column_signs}
+        return cls(rows, clock, keys, Problem(is_categorical=is_categorical(keys), **settled, **kept))
 
     @cached_property
     def observations(self) -> np.ndarray:
         """The observations (m,) uint64, or groups, that a generation may know, ascending."""
-        return np.unique(self.digests)
+        return np.unique(self.sample.digests)
 
     @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
-        rows = self.columns, is_categorical(self.keys), self.targets, self.weights
-        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests, signs=self.signs))
+        return prepared(self.sample)
 
 
 class Generation(Part):
@@ -92,33 +102,33 @@ class Generation(Part):
     )
 
     def __init__(self, birth: Birth, kind: str, model: Any, inherited: Inherited) -> None:
-        self.inherited = inherited
+        self.inherited, sample = inherited, birth.sample
         self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
-        self.n_classes, loss = birth.n_classes, birth.loss
+        self.n_classes, loss = sample.n_classes, sample.loss
         self.observations, self.model, self.loss = birth.observations, model, loss
         self.n_late = 0  # classes that came after the birth
         n_leaves, n_outputs = model.n_leaves, model.n_outputs
-        learners = learners_of(KINDS[kind].wealth if birth.signs is None else 0.0)
-        objective = objective_of(birth.n_classes, loss)
-        if has_log_link(loss) and len(birth.targets):
-            rates = Rates.of(birth.targets, relative(birth.weights))
+        learners = learners_of(KINDS[kind].wealth if sample.signs is None else 0.0)
+        objective = objective_of(sample.n_classes, loss)
+        if has_log_link(loss) and len(sample.targets):
+            rates = Rates.of(sample.targets, relative(sample.weights))
             objective.grain = power_below(rates.dispersion * rates.mean ** (2.0 - loss.power))
-        elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
-            spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
+        elif is_robust(loss) and len(sample.targets):  # or else the first row, if it is an outlier, is the unit
+            spread = spread_of(sample.targets, sample.weights, median_of(sample.targets, sample.weights))
             objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0
         self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
         """A generation of a birth, which tries other settings if ``has_trials``; None if there is nothing to learn."""
-        if birth.n_classes and len(np.unique(birth.targets)) < 2:
+        if birth.sample.n_classes and len(np.unique(birth.sample.targets)) < 2:
             return None
         with birth.lock:
             problem = birth.problem
         if has_trials and KINDS[kind].begin_trial is not None:
             before = inherited(KINDS[kind], problem, birth.rows, before)
         before = before.for_rows(len(problem.targets))
-        model = grow(kind, problem, birth.rows, before.settings)
+        model = KINDS[kind].grow(problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:

@@ -74,14 +74,14 @@ class Trial:
     copies would choose trees that remember more. Rows that are alike, or of one group, count as one observation.
     """
 
-    def __init__(self, kind: Kind, problem: Problem, seed: int) -> None:
+    def __init__(self, kind: Kind, problem: Problem, seed: int, saved: float) -> None:
         n = len(problem.targets)
         earlier, later = np.split(np.arange(n), [int(EARLIER * n)])
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
         later = later[is_new]
         random = np.random.default_rng([seed, 3])
         earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
-        self.kind, self.seed, self.later = kind, seed, problem.part(later)
+        self.kind, self.seed, self.later, self.saved = kind, seed, problem.part(later), saved
         self.units = np.unique(self.later.digests, return_inverse=True)[1]
         has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
         self.is_possible = len(later) >= FEWEST and has_two
@@ -117,30 +117,41 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial, more and more of them, and judged after each step."""
+    """Trees that are grown on the earlier rows of a trial, more and more of them, and judged after each step.
+
+    Their work is taken off what the trial has saved.
+    """
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
         self.trial, self.settings, self.sums = trial, settings, np.zeros(1)
         self.grow = trial.kind.begin_trial(trial.earlier, trial.seed, settings)
         self.trees = settings.fewest_trees
         self.judged = [self._judged()]
+        trial.saved -= self.judged[0].work
 
-    @property
-    def work(self) -> float:
-        """The work so far."""
-        return self.trial.work(self.settings._replace(trees=self.trees))
-
-    @property
-    def work_of_step(self) -> float:
-        """The work of one more step; infinite where there is no room for more trees."""
+    def go_on(self) -> bool:
+        """Grow the trees of one more step; False where there is no room for more, or not enough work is saved."""
         more = self.settings._replace(trees=MORE * self.trees)
-        has_room = more.trees <= self.trial.kind.most_trees(more, self.trial.earlier)
-        return self.trial.work(more) - self.work if has_room else math.inf
-
-    def go_on(self) -> None:
-        """Grow the trees of one more step."""
+        work = self.trial.work(more) - self.judged[-1].work
+        if more.trees > self.trial.kind.most_trees(more, self.trial.earlier) or work > self.trial.saved:
+            return False
+        self.trial.saved -= work
         self.trees *= MORE
         self.judged.append(self._judged())
+        return True
+
+    def number_of_trees(self) -> float:
+        """The multiple of the usual number that later rows choose."""
+        before, is_better = self.settings.trees, self.trial.is_better
+        while self.trees * MORE**0.5 < before:
+            if not self.go_on():
+                return before
+        best = self.judged[-1]
+        for fewer in reversed(self.judged[:-1]):
+            best = fewer if is_better(fewer, best) else best
+        while best is self.judged[-1] and self.go_on():
+            best = self.judged[-1] if is_better(self.judged[-1], best) else best
+        return best.settings.trees
 
     def _judged(self) -> Judged:
         later = self.trial.later
@@ -160,9 +171,11 @@ def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inh
     Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
+    saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
+    if n - int(EARLIER * n) < FEWEST:
+        return before._replace(saved=saved)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     settings = before.for_rows(n_earlier).settings
-    saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
 
     def next_of(settings: Settings) -> tuple[Settings, float]:
         neighbours = kind.neighbours(settings, problem)
@@ -173,43 +186,17 @@ def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inh
     few = settings._replace(trees=settings.fewest_trees)
     if saved < kind.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
         return before._replace(saved=saved)
-    trial = Trial(kind, problem, seed)
+    trial = Trial(kind, problem, seed, saved)
     if not trial.is_possible:
         return before._replace(saved=saved)
-    course = Course(trial, settings)
-    saved, in_vain = saved - course.work, 0
+    course, in_vain = Course(trial, settings), 0
     while in_vain < len(kind.neighbours(course.settings, problem)):
         neighbour, work = next_of(course.settings)
-        if work > saved:
+        if work > trial.saved:
             break
         candidate = Course(trial, neighbour)
-        saved -= candidate.work
         has_gained = trial.is_better(candidate.judged[0], course.judged[0])
         course, in_vain = (candidate, 0) if has_gained else (course, in_vain + 1)
         turn += not has_gained
-    number, saved = _number_of_trees(course, saved)
-    return Inherited(course.settings._replace(trees=number), len(trial.earlier.targets), saved, turn)
-
-
-def _number_of_trees(course: Course, saved: float) -> tuple[float, float]:
-    """The multiple of the usual number that later rows choose, and the work that is left."""
-
-    def go_on() -> bool:
-        nonlocal saved
-        work = course.work_of_step
-        if work > saved:
-            return False
-        saved -= work
-        course.go_on()
-        return True
-
-    before, is_better = course.settings.trees, course.trial.is_better
-    while course.trees * MORE**0.5 < before:
-        if not go_on():
-            return before, saved
-    best = course.judged[-1]
-    for fewer in reversed(course.judged[:-1]):
-        best = fewer if is_better(fewer, best) else best
-    while best is course.judged[-1] and go_on():
-        best = course.judged[-1] if is_better(course.judged[-1], best) else best
-    return best.settings.trees, saved
+    settings = course.settings._replace(trees=course.number_of_trees())
+    return Inherited(settings, len(trial.earlier.targets), trial.saved, turn)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tunefree.core.registry import Registry
-from tunefree.generations.problem import USUAL, Problem, Settings, prepared
+from tunefree.generations.problem import Problem, Settings
 
 LINEAR = "linear"
 KINDS = Registry(
@@ -44,8 +44,3 @@ class Kind(NamedTuple):
 def registered() -> tuple[str, ...]:
     """The kinds registered in this process beside those of this package; new pools have them."""
     return tuple(name for name in KINDS if name not in (*TREES, LINEAR))
-
-
-def grow(kind: str, problem: Problem, seed: int, settings: Settings = USUAL) -> Any:
-    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows."""
-    return KINDS[kind].grow(problem if problem.binned else prepared(problem), seed, settings)

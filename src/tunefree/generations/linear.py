@@ -20,7 +20,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.kinds import Kind
-from tunefree.generations.problem import USUAL, Problem, Settings, centre_of, spread_of
+from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
@@ -169,9 +169,7 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
 
 
 def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
-    centre = centre_of(problem)
-    spread = spread_of(problem.targets, problem.weights, centre)
-    y = np.clip(problem.targets / spread - centre / spread, -1e100, 1e100)
+    centre, spread, y, *_ = scaled_targets(problem)
     weighted = X * problem.weights[:, None]
     weights = scaled(np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None], spread)
     weights[0] = scaled(weights[0], 1.0, centre)

@@ -7,29 +7,13 @@ that the sizes of all rows together fill the bits of a field. Rounding is random
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from tunefree.core.part import arrays_of
 from tunefree.generations.bins import MISSING
 
 GOLDEN, ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 HALF = np.uint64(32)
 BITS = 64
-
-
-def zeros(kind: Any, **lengths: int) -> Any:
-    """A record of arrays of zeros, whose axes have these lengths."""
-    shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
-    return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
-
-
-@cache
-def _arrays_of(kind: Any) -> list[Any]:
-    """The arrays that a class of records declares; to read annotations takes as long as to grow a small tree."""
-    return [*arrays_of("", kind, {}).values()]
 
 
 def next_random(state):

@@ -139,13 +139,6 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
     return float(numbers[order[np.searchsorted(sums, (0.5 - 1e-12) * sums[-1])]])
 
 
-def centre_of(problem: Problem) -> float:
-    """The weighted mean of the targets for the square loss, for other losses the median."""
-    if isinstance(problem.loss, Square):
-        return float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
-    return median_of(problem.targets, problem.weights)
-
-
 def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
     """The power of two next below the median distance of targets from a centre, of those that differ; 1 if none does.
 
@@ -163,7 +156,7 @@ def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
 class ScaledTargets(NamedTuple):
     """Targets as trees are grown on them: in spreads from a centre, or relative to their mean."""
 
-    centre: float
+    centre: float  # their weighted mean for the square loss, for other losses the median
     spread: float
     targets: np.ndarray  # (n,)
     loss: Any = None  # whose minimiser a leaf has; None where that is the mean
@@ -177,7 +170,10 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
     if problem.has_log_link:
         mean, dispersion = problem.rates
         return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
-    centre = centre_of(problem)
+    if isinstance(problem.loss, Square):
+        centre = float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
+    else:
+        centre = median_of(problem.targets, problem.weights)
     spread = spread_of(problem.targets, problem.weights, centre)
     loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
     # A leaf of few rows may have more outliers than others, or an outlier may decide where rows are split.

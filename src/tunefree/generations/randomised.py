@@ -12,8 +12,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
+from tunefree.compiled.functions import Program, compiled
 from tunefree.core.numbers import scaled
+from tunefree.core.part import zeros
 from tunefree.generations.derivatives import Rows, minimising
 from tunefree.generations.kinds import Kind
 from tunefree.generations.nodes import (
@@ -24,10 +25,9 @@ from tunefree.generations.nodes import (
     next_random,
     partition,
     unit_of,
-    zeros,
 )
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
-from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, joined
+from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined
 
 TREES = 60
 JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
@@ -60,6 +60,7 @@ class Work(NamedTuple):
     totals: Annotated[np.ndarray, "int64[nodes, outputs]"]
     sides: Annotated[np.ndarray, "int64[outputs, 2]"]  # sums of the rows of a node beyond a cut, and up to it
     best_left: Annotated[np.ndarray, "int64[outputs]"]  # the latter for its best cut so far
+    size: Annotated[np.ndarray, "int64[1]"]  # nodes of the tree, one less than twice its leaves
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K of the classes or targets by weight, and the weight
 
@@ -230,11 +231,8 @@ def grow_tree(
     tries: int,
     order: Annotated[np.ndarray, "int64[varying]"],
     state: Annotated[np.ndarray, "uint64[1]"],
-) -> int:
-    """Grow a tree on about a share of the rows; writes its nodes, and the sums of its leaves.
-
-    Returns how many nodes there are: one less than twice the leaves.
-    """
+) -> None:
+    """Grow a tree on about a share of the rows; writes its nodes, how many they are, and the sums of its leaves."""
     next_random(state)
     nodes, total = work.nodes, work.totals[0]
     has_classes = len(total) > 1
@@ -261,7 +259,7 @@ def grow_tree(
             gather(work, v)
             n_nodes += 2
         v += 1
-    return n_nodes
+    work.size[0] = n_nodes
 
 
 class Room(NamedTuple):
@@ -327,7 +325,7 @@ def grow_randomised(
     if problem.has_log_link:
         least_rows = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
         room = room._replace(least=max(room.least, least_rows))
-    random, structures, values = np.random.default_rng([seed, 2]), [], []
+    random, grown, leaves = np.random.default_rng([seed, 2]), [], [np.empty((0, n_outputs))]
     tries = n_tried(len(varying), problem.n_classes, settings.columns)
     lengths = {"rows": n, "columns": len(codes), "nodes": 2 * room.leaves - 1, "leaves": room.leaves}
     work = zeros(Work, **lengths, outputs=n_outputs, sums=n_outputs + 1)
@@ -335,23 +333,28 @@ def grow_randomised(
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
     n_trees = TREES if n_trees is None else n_trees
+    settled = room.least, tries, varying, state
+    program = Program([(grow_tree, work, targets, problem.weights, packed, codes, share, *settled)])
     for _ in range(n_trees if len(varying) else 0):
-        n_nodes = grow_tree(work, targets, problem.weights, packed, codes, share, room.least, tries, varying, state)
-        nodes, sums = work.nodes[:n_nodes], work.sums[: (n_nodes + 1) // 2]
+        program.run()
+        nodes = work.nodes[: work.size[0]].copy()
+        sums = work.sums[: (len(nodes) + 1) // 2]
         if problem.has_log_link:
             sums = sums / dispersion + PRIOR_EVENTS
         means = sums[:, :-1] / sums[:, -1:]
         if loss is not None:
             minimise, *arguments = minimising(work, loss, nodes, rows, 1.0, means[:, 0])
             minimise(*arguments)
-        structures.append((nodes.copy(), np.empty((0, WORDS), np.uint64)))
-        values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
-    if not structures:
+        grown.append(nodes)
+        leaves.append(means)
+    values = np.concatenate(leaves)
+    values = values.astype(np.float32) if problem.n_classes else scaled(values, spread, centre)
+    if not grown:
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
-        return joined(bins, [], [], start, problem.n_classes)
+        return joined(bins, [], [], values, start, problem.n_classes)
     least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
-    return joined(bins, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
+    return joined(bins, grown, [], values, np.zeros(n_outputs), problem.n_classes, True, least)
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:

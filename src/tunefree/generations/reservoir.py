@@ -43,6 +43,18 @@ def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))
 
 
+def _number_of_row(name: str) -> Any:
+    """A number of each row, in single precision as long as it has all digits; in files in double precision."""
+
+    def read(reservoir: Any) -> np.ndarray:
+        numbers: np.ndarray = getattr(reservoir, name).astype(np.float64)
+        return numbers
+
+    return array(
+        "float64", ("n",), LEARNED, read=read, write=lambda part, numbers: setattr(part, name, packed(numbers, SINGLE))
+    )
+
+
 class Reservoir(Part):
     """Some rows of a stream, with their targets, weights and digests: the latest, or a uniform sample."""
 
@@ -57,15 +69,14 @@ class Reservoir(Part):
         may_be_missing=True,
         write=lambda reservoir, columns: setattr(reservoir, "columns", packed(columns, SINGLE)),
     )
-    targets = array("float64", ("n",), LEARNED)
-    weights = array("float64", ("n",), LEARNED)
+    targets, weights = _number_of_row("targets"), _number_of_row("weights")
     digests = array("uint64", ("n",), LEARNED)
 
     def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:
         self.latest, self.most, self.rows = latest, most, 0
         # (capacity, c), NaN where nothing is known; in single precision as long as it has all digits
         self.columns = np.empty((0, 0), np.float32)
-        self.targets, self.weights = np.empty(0), np.empty(0)  # (capacity,)
+        self.targets, self.weights = np.empty((2, 0), np.float32)  # (capacity,)
         self.digests = np.empty(0, np.uint64)  # (capacity,)
 
     @property
@@ -92,10 +103,11 @@ class Reservoir(Part):
             self.widen(wider)
         places, rows = self._places(self.rows + np.arange(len(targets)))
         self._reserve(int(places.max(initial=-1)) + 1)
-        added = packed(columns[rows], SINGLE)
-        self.columns = self.columns.astype(np.promote_types(self.columns.dtype, added.dtype), copy=False)
-        self.columns[places] = added
-        self.targets[places], self.weights[places], self.digests[places] = targets[rows], weights[rows], digests[rows]
+        for name, values in zip(ARRAYS, (columns, targets, weights, digests), strict=True):
+            added, before = packed(values[rows], SINGLE if values is not digests else []), getattr(self, name)
+            kept = before.astype(np.promote_types(before.dtype, added.dtype), copy=False)
+            kept[places] = added
+            setattr(self, name, kept)
         self.rows += len(targets)
 
     def kept(self, latest: int = 0, columns: list[int] | None = None) -> dict[str, Any]:
@@ -105,7 +117,7 @@ class Reservoir(Part):
         arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}
         if columns is not None:
             arrays["columns"] = arrays["columns"].take(columns, axis=1)
-        arrays["columns"] = arrays["columns"].astype(np.float64, copy=False)
+        arrays |= {name: arrays[name].astype(np.float64, copy=False) for name in ARRAYS if name != "digests"}
         return {name: array if array.flags.owndata else array.copy() for name, array in arrays.items()}
 
     def widen(self, columns: np.ndarray) -> None:

@@ -11,28 +11,39 @@ from typing import Annotated
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.core.part import LEARNED, Part, array
+from tunefree.core.part import LEARNED, Part, array, scratch
 
 PLACES = 2**18  # of digests; the place of one is its last bits
+FEWEST = 2**6  # entries of a table
+
+
+def entry_of(digest, table):
+    """Where a table has the digest of the same place, or room for it: as long as it is small, behind its entry."""
+    entry = digest & np.uint64(len(table) - 1)
+    while table[entry] != np.uint64(0) and (table[entry] ^ digest) & np.uint64(PLACES - 1) != np.uint64(0):
+        entry = (entry + np.uint64(1)) & np.uint64(len(table) - 1)
+    return entry
 
 
 @compiled
 def _add(
     digests: Annotated[np.ndarray, "uint64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],
-    table: Annotated[np.ndarray, "uint64[places]"],
+    table: Annotated[np.ndarray, "uint64[entries]"],
     is_known: Annotated[np.ndarray, "bool[rows]"],
 ) -> None:
     """Mark the rows whose observation is in the table, and add rows of weight above 0, one after the other."""
     for i in range(len(digests)):
-        place = digests[i] & np.uint64(len(table) - 1)
-        is_known[i] = table[place] == digests[i]
+        entry = entry_of(digests[i], table)
+        is_known[i] = table[entry] == digests[i]
         if weight[i] > 0.0:
-            table[place] = digests[i]
+            table[entry] = digests[i]
 
 
 class Seen(Part):
     """The latest observations that were learned: a table of digests, 0 where there is none.
+
+    It grows with them, so that at most half of it is taken, until each place has an entry.
 
     >>> seen = Seen()
     >>> seen.add(np.array([5, 6, 5], np.uint64), np.ones(3)), seen.knows(np.array([6, 7], np.uint64))
@@ -40,35 +51,35 @@ class Seen(Part):
     """
 
     table = array("uint64", (None,), LEARNED, read=lambda seen: seen.digests, write=lambda seen, of: seen.put(of))
+    _room = scratch(lambda seen: 0)  # rows that can be added at least, before digests are counted
 
     def __init__(self) -> None:
-        self.table = np.zeros(0, np.uint64)
+        self.put(np.zeros(0, np.uint64))
 
     def add(self, digests: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """A mask (n,) of the rows whose observation was learned before; rows of weight above 0 are added."""
-        if not len(self.table):
-            self.table = np.zeros(PLACES, np.uint64)
+        if len(digests) > self._room and len(self.table) < PLACES:
+            self.put(self.digests, len(digests))
+        self._room -= len(digests)
         is_known = np.empty(len(digests), bool)
         _add(digests, weight, self.table, is_known)
         return is_known
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) to come have an observation that was learned."""
-        if not len(self.table):
-            return np.zeros(len(digests), bool)
-        is_known: np.ndarray = self.table[_places(digests)] == digests
+        is_known = np.empty(len(digests), bool)
+        _add(digests, np.zeros(len(digests)), self.table, is_known)
         return is_known
 
     @property
     def digests(self) -> np.ndarray:
-        """All observations in the table."""
-        return self.table[np.flatnonzero(self.table)]
+        """All observations in the table, in the order of their places."""
+        digests = self.table[np.flatnonzero(self.table)]
+        return digests[np.argsort(digests & np.uint64(PLACES - 1))]
 
-    def put(self, digests: np.ndarray) -> None:
-        """Begin with a table of these."""
-        self.table = np.zeros(PLACES if len(digests) else 0, np.uint64)
-        self.table[_places(digests)] = digests
-
-
-def _places(digests: np.ndarray) -> np.ndarray:
-    return (digests & np.uint64(PLACES - 1)).astype(np.int64)
+    def put(self, digests: np.ndarray, n_more: int = 0) -> None:
+        """Begin with a table of these, and room for more."""
+        half = max(len(digests) + n_more, FEWEST // 2)
+        self.table = np.zeros(min(2 ** (2 * half - 1).bit_length(), PLACES), np.uint64)
+        self._room = len(self.table) // 2 - len(digests)
+        _add(digests, np.ones(len(digests)), self.table, np.empty(len(digests), bool))

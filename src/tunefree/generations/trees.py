@@ -1,4 +1,9 @@
-"""Trees as plain arrays, and the walk of rows through them."""
+"""Trees as plain arrays, the walk of rows through them, and what the columns on its way contribute.
+
+The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
+those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that
+is tested.
+"""
 
 from __future__ import annotations
 
@@ -281,27 +286,85 @@ def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.n
 
 def joined(
     bins: Bins,
-    structures: list[tuple[np.ndarray, np.ndarray]],
-    values: list[np.ndarray],
+    grown: list[np.ndarray],
+    sets: list[np.ndarray],
+    values: np.ndarray,
     start: np.ndarray,
     n_classes: int,
     is_averaged: bool = False,
     least: float = 0.0,
 ) -> Trees:
-    """Trees behind each other, whose nodes, sets and leaves were numbered tree by tree."""
-    lengths = [len(tree_nodes) for tree_nodes, _ in structures]
-    n_sets = [len(tree_sets) for _, tree_sets in structures]
-    roots, first_leaves, first_sets = (np.cumsum([0, *counts])[:-1] for counts in (lengths, map(len, values), n_sets))
-    nodes = np.concatenate([np.empty((0, 2), np.int32), *(tree_nodes for tree_nodes, _ in structures)])
-    trees_of_nodes = np.repeat(np.arange(len(lengths)), lengths)
-    is_leaf, before = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
-    nodes[:, 1] += np.where(is_leaf, first_leaves[trees_of_nodes], roots[trees_of_nodes]).astype(np.int32)
+    """Trees behind each other, whose nodes and leaves were numbered tree by tree.
+
+    ``grown`` are their nodes, and ``sets`` those of their left children, at half their numbers; none if no tree has
+    any. ``values`` are of the leaves of all trees.
+    """
+    lengths = [len(of_tree) for of_tree in grown]
+    starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
+    before = np.repeat(starts[:-1], lengths)  # nodes of the trees before; half of them, rounded up, are leaves
+    trees = np.repeat(np.arange(len(lengths)), lengths)
+    is_leaf, places = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
+    nodes[:, 1] += np.where(is_leaf, (before + trees) // 2, before).astype(np.int32)
+    all_sets = np.zeros((0, WORDS), np.uint64)
     has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
-    sets = np.zeros((len(nodes) // 2 + 1 if has_set.any() else 0, WORDS), np.uint64)
-    if len(sets):
-        all_sets = np.concatenate([tree_sets for _, tree_sets in structures])
-        sets[nodes[has_set, 1] >> 1] = all_sets[first_sets[trees_of_nodes[has_set]] + before[has_set]]
-    leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    sets = sets if sets.any() else sets[:0]
+    if has_set.any():
+        all_sets = np.zeros((len(nodes) // 2 + 1, WORDS), np.uint64)
+        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], places[has_set]]
+    all_sets = all_sets if all_sets.any() else all_sets[:0]
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
-    return Trees(bins, roots.astype(np.int32), nodes, sets, leaves, np.asarray(start, np.float64), *scalars)
+    roots = starts[:-1].astype(np.int32)
+    return Trees(bins, roots, nodes, all_sets, values, np.asarray(start, np.float64), *scalars)
+
+
+@compiled
+def _write_means(
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    rows: Annotated[np.ndarray, "float64[leaves]"],
+    counts: Annotated[np.ndarray, "float64[nodes]"],
+    means: Annotated[np.ndarray, "float64[nodes, outputs]"],
+) -> None:
+    for v in range(len(nodes) - 1, -1, -1):  # children come after their parent
+        if nodes[v, 0] == LEAF:
+            counts[v] = rows[nodes[v, 1]]
+        else:
+            left = nodes[v, 1]
+            counts[v] = counts[left] + counts[left + 1]
+            share = counts[left] / counts[v] if counts[v] > 0.0 else 0.5
+            for k in range(means.shape[1]):
+                means[v, k] = share * means[left, k] + (1.0 - share) * means[left + 1, k]
+
+
+@compiled
+def _add_paths(
+    codes: Annotated[np.ndarray, "uint8[rows, columns]"],
+    roots: Annotated[np.ndarray, "int32[trees]"],
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
+    means: Annotated[np.ndarray, "float64[nodes, outputs]"],
+    term_of: Annotated[np.ndarray, "int64[columns]"],
+    terms: Annotated[np.ndarray, "float64[rows, terms, outputs]"],
+) -> None:
+    for t in range(len(roots)):
+        for i in range(len(codes)):
+            v = np.uint32(roots[t])
+            while nodes[v, 0] >= 0:
+                test = nodes[v, 0]
+                child = child_of(nodes, sets, v, test, codes[i, test >> COLUMN])
+                for k in range(means.shape[1]):
+                    terms[i, term_of[test >> COLUMN], k] += means[child, k] - means[v, k]
+                v = child
+
+
+def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The means (nodes, k) of values (leaves, k) below each node over the rows (r, c) of a reference."""
+    leaves, _ = trees.apply(reference)
+    rows = np.bincount(leaves.reshape(-1), minlength=trees.n_leaves).astype(np.float64)
+    means, at_leaf = np.zeros((len(trees.nodes), values.shape[1])), trees.nodes[:, 0] == LEAF
+    means[at_leaf] = values[trees.nodes[at_leaf, 1]]
+    _write_means(trees.nodes, rows, np.zeros(len(means)), means)
+    return means
+
+
+def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
+    """Add to ``terms`` (n, t, k) what rows (n, c) have beyond the roots, by the term (c,) of each column."""
+    _add_paths(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.sets, means, term_of, terms)

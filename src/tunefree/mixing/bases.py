@@ -154,11 +154,6 @@ class Account(NamedTuple):
     units: Annotated[np.ndarray, "float64[3]", INFINITE]  # of losses in its first round, sum of the rises since, latest
     gap: Sum  # by how much losses of the mixture exceeded mix losses in it
 
-    @classmethod
-    def create(cls) -> Self:
-        """Of no round."""
-        return cls(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(3), np.zeros(1))
-
 
 def enter(account, top, losses, loss, weight, unit):
     """Let the weights of the candidates learn their losses (3,) at the rate weight / unit, and enter the round.

@@ -69,13 +69,6 @@ class Scratch(NamedTuple):
     curvature: Annotated[np.ndarray, "float64[1]"]
     steps: Annotated[np.ndarray, "float64[2]"]  # what the corrections of numbers predict, wherever it is
 
-    @classmethod
-    def create(cls, n_features: int) -> Self:
-        """Memory whose content does not matter."""
-        indices, weights = np.arange(n_features, dtype=np.uint32), np.empty((2, n_features))
-        ranges, gradient, margin, slope, curvature = *np.empty((2, n_features)), *np.empty((3, 1))
-        return cls(indices, ranges, weights, gradient, margin, slope, curvature, np.empty(2))
-
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
     """The function that writes the weights of a correction before a round."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from tunefree.compiled.functions import Call, Compiled
 from tunefree.core.fields import OUTPUT
-from tunefree.core.part import LEARNED, Part, argument, child
+from tunefree.core.part import LEARNED, Part, argument, child, zeros
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.numbers import LOSS
 from tunefree.losses.objectives import Objective
@@ -49,7 +49,7 @@ class Mixture(Part):
     def __init__(self, n_members: int, n_classes: int, loss: Any = None, keeps_order: bool = False) -> None:
         self.n_members, self.n_classes, self.loss, self.keeps_order = n_members, n_classes, loss, keeps_order
         self.base, self.top = Weights.create(n_members), CandidateWeights.create()
-        self.account, self.range = Account.create(), numbers.Range.create()
+        self.account, self.range = zeros(Account), numbers.Range.create()
         self.corrections = Corrections.create(self.n_features)
 
     @property
@@ -93,7 +93,8 @@ class Mixture(Part):
         rows = members, *arrays, is_over, self.keeps_order, mixed
         rule = self.base, *self.corrections, BASE_ONLY if is_base else self.top, self.account
         n_members, n_classes = members.shape[1:]
-        scratch = Scratch.create(self.n_features)
+        indices = np.arange(self.n_features, dtype=np.uint32)
+        scratch = zeros(Scratch, features=self.n_features)._replace(indices=indices)
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the candidates, the mixture and the members
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)

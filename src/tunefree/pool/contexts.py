@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.part import LEARNED, Part, child
+from tunefree.core.part import LEARNED, Part, child, zeros
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
@@ -92,7 +92,7 @@ class Context(Part):
         """A context that begins with the weights of this one's members, and without its corrections."""
         other = copy.copy(self)
         other.mixture = self.mixture.copied()
-        other.mixture.account, other.mixture.top = Account.create(), CandidateWeights.create()
+        other.mixture.account, other.mixture.top = zeros(Account), CandidateWeights.create()
         for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
             weights[:] = base_alone
         other.frozen, other.conformal = self.frozen.copied(), self.conformal.copied()

@@ -67,11 +67,6 @@ def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int
         yield *key, counts[key], generation
 
 
-def signs_of(signs: dict[int, int], keys: np.ndarray) -> np.ndarray | None:
-    """The signs (c,) of columns with these keys, from those by features; None where no column is monotone."""
-    return np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
-
-
 class Observed(NamedTuple):
     """Rows as generations see them."""
 
@@ -271,13 +266,12 @@ class Growth(Part):
         for reservoir in (self.whole, self.recent):
             reservoir.widen(self.columns.completed(reservoir.columns))
         keys = np.sort(np.array(seen, np.int64))
-        rows = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
-        row_arrays = rows["columns"], rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
+        kept = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, clock, keys, *row_arrays, self.n_classes, self.loss, signs_of(self.signs, keys))
+        birth = Birth.of(event.birth, clock, keys, kept, self.n_classes, self.loss, self.signs)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))
