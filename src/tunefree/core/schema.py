@@ -111,7 +111,7 @@ COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 Size = Annotated[float, SIZE]  # of a record
 Length = Annotated[int, Number(0, 2**31 - 1, whole=True)]
 HashBits = Annotated[int, Number(0, 30, whole=True)]
-DecimalMark = Annotated[str | None, Text((".", ","), may_be_none=True)]
+DecimalMark = Annotated[str, Text((".", ","))]
 Moment = Annotated[int | None, Number(-(2**62), 2**62, whole=True, may_be_none=True)]
 _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(), Any: Anything()}
 

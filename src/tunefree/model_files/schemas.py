@@ -350,7 +350,7 @@ def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
         from tunefree.stream.encoder import COLUMN_KINDS
 
         where = f"encoder.columns.{number}"
-        check_header(column, {"kind": Text(tuple(COLUMN_KINDS)), "since": Optional(COUNT)}, where)
+        check_header(column, {"kind": Text(tuple(COLUMN_KINDS))}, where)
         check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
 
 

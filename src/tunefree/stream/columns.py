@@ -8,8 +8,9 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -207,12 +208,21 @@ class Faults(dict[int, Fault]):
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
+@dataclass(eq=False)
 class Column:
-    """A column of a table; subclasses are its kinds."""
+    """A column of a table; subclasses are its kinds, whose fields are what model files have of it."""
 
+    kind: ClassVar[str]
+    arrow_type: ClassVar[Any] = pa.string()  # as which to read the column from a text
     name: str
-    arrow_type: Any = pa.string()  # as which to read the column from a text
-    since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
+    # Number of the row that has its first value, from 1, of one that came later in a stream.
+    since: int = field(default=0, kw_only=True)
+
+    def state(self) -> dict[str, Any]:
+        """The kind and those fields that are not as they are by default."""
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        changed = {name: value for name, (value, usual) in values.items() if value != usual}
+        return {"kind": self.kind} | {k: [*v] if isinstance(v, tuple) else v for k, v in changed.items()}
 
     def dense_names(self) -> list[str]:
         """Names of the numbers that are columns of dense rows; numbers of columns that came later are not."""
@@ -225,10 +235,6 @@ class Column:
     def code_names(self) -> list[str]:
         """Names of the codes that the column adds to a row."""
         return [missing_name(self.name)]
-
-    def options(self) -> dict[str, Any]:
-        """What, besides kind and name, makes the column again."""
-        return {}
 
     def description(self) -> str:
         """How the values are written, where it is worth a word."""
@@ -312,11 +318,6 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
     gone = missing_strings(trimmed, words)
     return nulled(trimmed, boolean_array(gone)) if gone.any() else trimmed
-
-
-def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
-    """Words of a column that stand for a missing value, among its options."""
-    return {"na_values": [*na_values]} if na_values else {}
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:

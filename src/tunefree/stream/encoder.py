@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
-from tunefree.core.schema import HashBits
+from tunefree.core.schema import HashBits, fields_of, restored
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
@@ -297,12 +297,12 @@ class TableEncoder:
             name = described["name"]
             if name not in places:
                 places[name] = len(self.columns)
-                self.columns.append(_restored(**{**described, "since": rows + described["since"]}))
+                self.columns.append(_restored(described | {"since": rows + described["since"]}))
             elif self.columns[places[name]].kind != described["kind"]:
                 problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
                 raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
             elif getattr(self.columns[places[name]], "origin", 0) is None:
-                self.columns[places[name]].origin = described["origin"]
+                self.columns[places[name]].origin = described.get("origin")
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
@@ -416,10 +416,7 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        described = [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns]
-        for column, description in zip(self.columns, described, strict=True):
-            description |= {"since": column.since} if column.since else {}
-        header: dict[str, Any] = {"columns": described}
+        header: dict[str, Any] = {"columns": [column.state() for column in self.columns]}
         header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
         header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
         header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
@@ -440,7 +437,7 @@ class TableEncoder:
         names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
         further = Further(**header["further"]) if "further" in header else None
         options = {name: header[name] for name in names if name in header}
-        encoder = cls([_restored(**column) for column in header["columns"]], **options, further=further)
+        encoder = cls([*map(_restored, header["columns"])], **options, further=further)
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
         encoder.ids.load(arrays, header)
         encoder.profile = Profile.restore(arrays, len(encoder.columns))
@@ -545,8 +542,8 @@ class TableEncoder:
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _restored(kind: str, since: int = 0, **options: Any) -> Any:
-    """A column, as its state was saved."""
-    column = COLUMN_KINDS[kind](**options)
-    column.since = since
-    return column
+def _restored(state: dict[str, Any]) -> Any:
+    """The column whose state was taken."""
+    kind = COLUMN_KINDS[state["kind"]]
+    declared = fields_of(kind)
+    return kind(**{name: restored(declared[name], value) for name, value in state.items() if name != "kind"})

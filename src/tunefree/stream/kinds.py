@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.core.schema import DecimalMark, Length, Moment
+from tunefree.core.schema import Length, Moment
 from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, text_at, to_booleans, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
@@ -36,7 +37,6 @@ from tunefree.stream.columns import (
     to_dictionary,
     to_numbers,
     without_words,
-    words_of,
 )
 from tunefree.stream.keys import category_seed, hash_name, missing_key
 from tunefree.stream.notation import Notation, as_iso, dates_in
@@ -58,17 +58,14 @@ _FEWEST, LONG, DISTINCT = 20, 40.0, 0.8
 _WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
+@dataclass(eq=False)
 class Number(Column):
-    """Integers, floats, decimals; durations in days; texts in a notation, or plain numbers if ``decimal`` is None."""
+    """Integers, floats, decimals; durations in days; texts in a notation, or plain numbers without one."""
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
-
-    def __init__(
-        self, name: str, decimal: DecimalMark = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
-    ) -> None:
-        self.name, self.na_values = name, tuple(na_values)
-        self.notation = None if decimal is None else Notation(decimal, thousands, unit)
+    notation: Notation | None = None
+    na_values: Sequence[str] = ()
 
     def names(self) -> list[str]:
         return [self.name]
@@ -76,9 +73,6 @@ class Number(Column):
     @property
     def arrow_type(self) -> Any:
         return pa.string() if self.notation or self.na_values else pa.float64()
-
-    def options(self) -> dict[str, Any]:
-        return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
 
     def description(self) -> str:
         return self.notation.description() if self.notation else ""
@@ -97,23 +91,21 @@ class Number(Column):
         return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
 
 
+@dataclass(eq=False)
 class Category(Column):
     """Strings, categories: one-hot; if ``numbers``, also numbers and dates. ``doubt`` has why they seem others."""
 
     kind: ClassVar[str] = "category"
-    families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
+    numbers: bool = False
+    doubt: Sequence[str] = ()
 
-    def __init__(self, name: str, numbers: bool = False, doubt: Sequence[str] = ()) -> None:
-        self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
-        if numbers:
-            self.families = self.families | {"number", "moment", "time", "duration"}
-        self.seed = category_seed(name)
+    @property
+    def families(self) -> frozenset[str]:
+        others = {"number", "moment", "time", "duration"} if self.numbers else set()
+        return frozenset({"string", "category", "boolean", "null", *others})
 
     def code_names(self) -> list[str]:
         return [self.name]
-
-    def options(self) -> dict[str, Any]:
-        return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
@@ -133,22 +125,21 @@ class Category(Column):
         def feature(k: int) -> str:
             return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
-        keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
+        keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
         codes = Codes(index, keys, one_by_one(feature))
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
+@dataclass(eq=False)
 class Boolean(Category):
     """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
 
     kind: ClassVar[str] = "boolean"
+    words: bool = False
 
-    def __init__(self, name: str, words: bool = False) -> None:
-        super().__init__(name)
-        self.words, self.arrow_type = words, pa.string() if words else pa.bool_()
-
-    def options(self) -> dict[str, Any]:
-        return {"words": True} if self.words else {}
+    @property
+    def arrow_type(self) -> Any:
+        return pa.string() if self.words else pa.bool_()
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
@@ -203,6 +194,7 @@ class Instants(NamedTuple):
     missing: np.ndarray  # (n,) bool
 
 
+@dataclass(eq=False)
 class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
@@ -211,18 +203,11 @@ class Timestamp(Column):
     """
 
     kind: ClassVar[str] = "moment"
-
-    def __init__(
-        self,
-        name: str,
-        zone: str | None = None,
-        hours: bool = True,
-        origin: Moment = None,
-        format: str | None = None,
-        na_values: Sequence[str] = (),
-    ) -> None:
-        self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
-        self.na_values = tuple(na_values)
+    zone: str | None = None
+    hours: bool = True
+    origin: Moment = None
+    format: str | None = None
+    na_values: Sequence[str] = ()
 
     @property
     def families(self) -> frozenset[str]:
@@ -234,10 +219,6 @@ class Timestamp(Column):
 
     def code_names(self) -> list[str]:
         return [*(f"{self.name}[{field}]" for field in self._field_names()), missing_name(self.name)]
-
-    def options(self) -> dict[str, Any]:
-        options = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
-        return options | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
 
     def description(self) -> str:
         return self.format or ""
@@ -269,7 +250,7 @@ class Timestamp(Column):
             self.origin = int(moments.absolute[here.argmax()])
         since = moments.absolute - (self.origin or 0)
         days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
-        codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
+        codes = [calendar_codes(self.name, part, values, here) for part, values in self._calendar(moments.local)]
         # Later rows have later dates: a range of them says something, a comparison of distributions does not.
         observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
         return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
@@ -277,30 +258,26 @@ class Timestamp(Column):
     def _field_names(self) -> list[str]:
         return ["year", "month", "weekday", *(["hour"] if self.hours else [])]
 
-    def _fields(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    def _calendar(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
         months = local.view("M8[us]").astype("M8[M]").view(np.int64)  # since January 1970
         weekdays = (local // MICROSECONDS_A_DAY + 3) % 7 + 1  # 1 is Monday
         fields = [months // 12 + 1970, months % 12 + 1, weekdays, hour_of(local)]
         return list(zip(self._field_names(), fields, strict=False))
 
 
+@dataclass(eq=False)
 class TimeOfDay(Column):
     """Times of day: the hour one-hot, and hours since midnight as a number."""
 
     kind: ClassVar[str] = "time"
     families: ClassVar[frozenset[str]] = frozenset({"time", "string", "null"})
-
-    def __init__(self, name: str, na_values: Sequence[str] = ()) -> None:
-        self.name, self.na_values = name, tuple(na_values)
+    na_values: Sequence[str] = ()
 
     def names(self) -> list[str]:
         return [f"{self.name}[hours]"]
 
     def code_names(self) -> list[str]:
         return [f"{self.name}[hour]", missing_name(self.name)]
-
-    def options(self) -> dict[str, Any]:
-        return words_of(self.na_values)
 
     def convert(self, array: Array, faults: Faults) -> Instants:
         strings = decoded(array)
@@ -406,9 +383,6 @@ class Text(Column):
     kind: ClassVar[str] = "text"
     families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})
 
-    def __init__(self, name: str) -> None:
-        self.name, self.seed = name, hash_name("#", hash_name(name))
-
     def convert(self, array: Array, faults: Faults) -> Array:
         return blank_to_null(decoded(array).cast(pa.string()))
 
@@ -420,7 +394,7 @@ class Text(Column):
         return Parts([], self.missing_codes(missing), [bags], Observed(missing))
 
     def _words(self, texts: Array) -> Words:
-        counted = count_words(*bytes_of(texts), self.seed)
+        counted = count_words(*bytes_of(texts), hash_name("#", hash_name(self.name)))
         starts, stops = counted.places.T
         return Words(
             np.diff(counted.ends, prepend=0),
@@ -462,10 +436,7 @@ class Bag(Column):
 
     kind: ClassVar[str] = "bag"
     families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})
-    arrow_type = pa.list_(pa.string())
-
-    def __init__(self, name: str) -> None:
-        self.name, self.seed = name, hash_name("[]", hash_name(name))
+    arrow_type: ClassVar[Any] = pa.list_(pa.string())
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -479,27 +450,23 @@ class Bag(Column):
         _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
         order = np.argsort(first)  # as the lists have them: the order of the dictionary depends on the chunk
         at, n = first[order], len(items.missing)
-        keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
+        keys, values = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]], np.log2(1.0 + counts[order])
         in_rows = np.bincount(items.rows[at], minlength=n)
         words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 
+@dataclass(eq=False)
 class Vector(Column):
     """Lists of numbers: the first ``width`` places are dense columns, numbers at later ones entries of sparse rows."""
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
-    arrow_type = pa.list_(pa.float64())
-
-    def __init__(self, name: str, width: Length = 0) -> None:
-        self.name, self.width, self.seed = name, width, hash_name("[number]", hash_name(name))
+    arrow_type: ClassVar[Any] = pa.list_(pa.float64())
+    width: Length = 0
 
     def names(self) -> list[str]:
         return [self._at(place) for place in range(self.width)]
-
-    def options(self) -> dict[str, Any]:
-        return {"width": self.width}
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -512,8 +479,8 @@ class Vector(Column):
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
         further = ~dense & (items.values != 0.0)
-        places = items.places[further]
-        keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
+        places, seed = items.places[further], hash_name("[number]", hash_name(self.name))
+        keys = np.array([hash_name(str(place), seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
         words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
         bags = [Bags.of(words)] if len(places) else []

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import boolean_array, is_missing, nulled, string_array, text_at, to_booleans, to_numpy
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
@@ -61,7 +62,7 @@ def is_plain_number(text: str) -> bool:
 class Notation(NamedTuple):
     """How numbers are written."""
 
-    decimal: str = "."
+    decimal: DecimalMark = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
     unit: str = ""  # behind each number
 

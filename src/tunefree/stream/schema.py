@@ -205,7 +205,7 @@ class Inference:
         is_pointed = notation is not None and notation.decimal == "."
         if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
             return Number(name)
-        return None if notation is None else Number(name, *notation)
+        return None if notation is None else Number(name, notation)
 
     def _category(self, name: str) -> Category:
         """A category, and the doubt about it, if there is one."""
@@ -228,7 +228,7 @@ class Inference:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
         if name not in self.strings:
             return Number(name)
-        return Number(name, *(self.column_types.notation or likeliest_notation(self.strings[name], self.continental)))
+        return Number(name, self.column_types.notation or likeliest_notation(self.strings[name], self.continental))
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
