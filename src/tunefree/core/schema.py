@@ -200,6 +200,8 @@ def restored(kind: Any, value: Any) -> Any:
     """
     if value is not None and isinstance(kind, Sequence):
         return [restored(kind.of, entry) for entry in value]
+    if isinstance(kind, Mapping):
+        return {name: restored(kind.of, entry) for name, entry in value.items()}
     if value is None or not isinstance(kind, Record):
         return value
     kinds = fields_of(kind.of)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import fields_of, restored
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -219,10 +220,8 @@ class Column:
     since: int = field(default=0, kw_only=True)
 
     def state(self) -> dict[str, Any]:
-        """The kind and those fields that are not as they are by default."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
-        changed = {name: value for name, (value, usual) in values.items() if value != usual}
-        return {"kind": self.kind} | {k: [*v] if isinstance(v, tuple) else v for k, v in changed.items()}
+        """The kind, and the fields as the header of a file has them."""
+        return {"kind": self.kind} | written_fields(self)
 
     def dense_names(self) -> list[str]:
         """Names of the numbers that are columns of dense rows; numbers of columns that came later are not."""
@@ -265,6 +264,18 @@ class Column:
         keys = np.array([missing_key(self.name)], np.uint64)
         places = np.where(missing, np.int32(0), np.int32(-1))
         return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
+
+
+def written_fields(record: Any) -> dict[str, Any]:
+    """Those fields of a dataclass that are not as they are by default, for the header of a file."""
+    values = {field.name: (getattr(record, field.name), field.default) for field in fields(record)}
+    changed = {name: value for name, (value, usual) in values.items() if value != usual}
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}
+
+
+def restored_fields(record: Any, written: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass from the header of a file, which may have more."""
+    return {name: restored(kind, written[name]) for name, kind in fields_of(record).items() if name in written}
 
 
 def number_key(name: str) -> int:

@@ -7,7 +7,7 @@ order of their first appearance, row by row, so that nothing depends on where a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
-from tunefree.core.schema import HashBits, fields_of, restored
+from tunefree.core.schema import HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
@@ -28,11 +28,13 @@ from tunefree.stream.columns import (
     family,
     not_a_number,
     number_key,
+    restored_fields,
     to_dictionary,
     to_numbers,
     valid_utf8,
     without_nulls,
     without_words,
+    written_fields,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES, ids_of
@@ -193,39 +195,34 @@ def _numbers_of(
     return numbers
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder:
     """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
 
     ``columns`` become features: those of the first chunk, then those that came later. ``notations`` are those of
     targets, weights and exposures that are written as texts. If not ``typed``, words such as NA are missing values, but
     for columns that are ``kept`` and targets among ``labels``. Without ``further``, later columns are left out.
+    ``notes`` are to be made of the rows of each chunk.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[Any],
-        target: str | None = None,
-        target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None,
-        weight: str | None = None,
-        hash_bits: HashBits = 0,
-        na_values: Sequence[str] = (),
-        notations: Mapping[str, Sequence[str]] | None = None,
-        further: Further | None = None,
-        group: str | None = None,
-        exposure: str | None = None,
-        typed: bool = True,
-        kept: Sequence[str] = (),
-        labels: Sequence[str] = (),
-    ) -> None:
-        self.columns, self.further, self.typed = list(columns), further, typed
-        self.kept, self.labels = tuple(kept), tuple(labels)
-        self.na_values = tuple(na_values)
-        self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
-        self.notes: list[Note] = []  # what is to be said of the rows
-        self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
-        self.target_family, self.exposure = target_family, exposure
+    columns: list[Any]
+    target: str | None = None
+    target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None
+    weight: str | None = None
+    hash_bits: HashBits = 0
+    na_values: Sequence[str] = ()
+    notations: Mapping[str, Notation] = field(default_factory=dict)
+    further: Further | None = None
+    group: str | None = None
+    exposure: str | None = None
+    typed: bool = True
+    kept: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    notes: Sequence[Note] = ()
+
+    def __post_init__(self) -> None:
         self._number_names = [name for column in self.columns for name in column.dense_names()]
-        self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
+        self.ids = FeatureIds(1 + len(self._number_names), self.hash_bits)
         self.row_encoder: Any = None  # of rows that are predicted one at a time
         self.profile = Profile(len(self.columns))  # what the columns held in the rows learned
         self.observes = True  # whether these are added to it: not in a second pass over the same rows
@@ -285,9 +282,7 @@ class TableEncoder:
             kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
-        encoder = cls(columns, target, kind, weight, *options, column_types.categorical)
-        encoder.notes = inference.notes
-        return encoder
+        return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features of an encoder with this state, which learned rows that follow."""
@@ -306,7 +301,7 @@ class TableEncoder:
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
-        self.target_family = self.target_family or header["target_family"]
+        self.target_family = self.target_family or header.get("target_family")
         numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
         self.ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
@@ -416,16 +411,7 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        header: dict[str, Any] = {"columns": [column.state() for column in self.columns]}
-        header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
-        header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
-        header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
-        if not self.typed:
-            header["typed"] = False
-        if self.notes:
-            header["notes"] = [[*note] for note in self.notes]
-        if self.notations:
-            header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
+        header = written_fields(self) | {"columns": [column.state() for column in self.columns]}
         if self.further is not None:
             header["further"] = asdict(self.further)
         arrays, numbers = self.ids.state()
@@ -434,11 +420,7 @@ class TableEncoder:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
-        names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
-        further = Further(**header["further"]) if "further" in header else None
-        options = {name: header[name] for name in names if name in header}
-        encoder = cls([*map(_restored, header["columns"])], **options, further=further)
-        encoder.notes = [Note(*note) for note in header.get("notes", ())]
+        encoder = cls(**restored_fields(cls, header | {"columns": [*map(_restored, header["columns"])]}))
         encoder.ids.load(arrays, header)
         encoder.profile = Profile.restore(arrays, len(encoder.columns))
         if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
@@ -545,5 +527,4 @@ class TableEncoder:
 def _restored(state: dict[str, Any]) -> Any:
     """The column whose state was taken."""
     kind = COLUMN_KINDS[state["kind"]]
-    declared = fields_of(kind)
-    return kind(**{name: restored(declared[name], value) for name, value in state.items() if name != "kind"})
+    return kind(**restored_fields(kind, state))
