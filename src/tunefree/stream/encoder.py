@@ -26,12 +26,12 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    not_a_number,
+    is_number,
     number_key,
     restored_fields,
     to_dictionary,
-    to_numbers,
     valid_utf8,
+    without,
     without_nulls,
     without_words,
     written_fields,
@@ -39,9 +39,9 @@ from tunefree.stream.columns import (
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES, ids_of
 from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
-from tunefree.stream.notation import ColumnTypes, Notation, Note
+from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
+from tunefree.stream.schema import Further, Inference, is_among, values_of_texts
 from tunefree.stream.spellings import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")

@@ -35,11 +35,10 @@ from tunefree.stream.columns import (
     prefixed_strings,
     string_keys,
     to_dictionary,
-    to_numbers,
     without_words,
 )
 from tunefree.stream.keys import category_seed, hash_name, missing_key
-from tunefree.stream.notation import Notation, as_iso, dates_in
+from tunefree.stream.notation import Notation, as_iso, dates_in, to_numbers
 from tunefree.stream.spellings import TRUTHS
 from tunefree.stream.words import count_words
 
@@ -450,9 +449,10 @@ class Bag(Column):
         _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
         order = np.argsort(first)  # as the lists have them: the order of the dictionary depends on the chunk
         at, n = first[order], len(items.missing)
-        keys, values = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]], np.log2(1.0 + counts[order])
+        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]]
         in_rows = np.bincount(items.rows[at], minlength=n)
-        words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
+        names = one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}")
+        words = Words(in_rows, keys, np.log2(1.0 + counts[order]), names)
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 

@@ -10,7 +10,6 @@ noted where it differs from that of training.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +30,8 @@ from tunefree.stream.columns import (
     decoded,
     family,
     valid_utf8,
+    without,
+    without_signs,
     without_words,
 )
 from tunefree.stream.kinds import (
@@ -70,7 +71,6 @@ from tunefree.stream.notation import (
     look_nearly_like_dates,
     missing_words,
     notation_of,
-    without_signs,
 )
 from tunefree.stream.spellings import NULLS
 
@@ -234,8 +234,8 @@ class Inference:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
             return _timestamp(name, array.type)
-        strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
-        if format is None and looks_like_dates(without_signs(strings)):
+        strings = without_signs(blank_to_null(decoded(array).cast(pa.string(), safe=False)))
+        if format is None and looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
@@ -315,28 +315,6 @@ def _fitting(strings: Any, notation: Notation) -> Any:
     """A mask of the strings that are numbers in a notation, null where they are null; few strings may differ."""
     encoded = strings.dictionary_encode()
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number as programs write it."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def without(array: Any, na_values: Sequence[str]) -> Any:
-    """The array; null where it holds one of some values, be it a string or a number."""
-    kind = family(array.type)
-    if not na_values or kind not in ("string", "number"):
-        return array
-    array = decoded(array)
-    if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
-    else:
-        numbers = [float(text) for text in na_values if is_number(text)]
-        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return nulled(array, gone) if pc.any(gone).as_py() else array
 
 
 def _timestamp(name: str, arrow_type: Any) -> Timestamp:

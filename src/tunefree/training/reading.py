@@ -165,7 +165,7 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
 def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
     """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
-    from tunefree.stream.schema import without
+    from tunefree.stream.columns import without
 
     columns, unused = rows.data.columns, list[str]()
     if source.format != "json":  # there they were read as null
