@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.core.schema import Length, Moment
-from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, text_at, to_booleans, to_numpy
+from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, to_booleans, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
     QUANTITIES,
@@ -42,19 +41,10 @@ from tunefree.stream.notation import Notation, as_iso, dates_in, to_numbers
 from tunefree.stream.spellings import TRUTHS
 from tunefree.stream.words import count_words
 
-_WORDS = string_array(TRUTHS)
-_BOTH = _WORDS[:2]
-_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
-_DIGITS = {8, 9}
+TRUTH_WORDS = string_array(TRUTHS)
+_BOTH = TRUTH_WORDS[:2]
 MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
-_DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
-_TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
-_ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
-_MIXED = "mixed"
-_SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
-_FEWEST, LONG, DISTINCT = 20, 40.0, 0.8
-_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
 @dataclass(eq=False)
@@ -155,18 +145,8 @@ class Boolean(Category):
 
 def truths(strings: Array) -> Array:
     """Strings without white space around them; true and false for words that say so."""
-    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
+    words = pc.index_in(pc.utf8_lower(strings), value_set=TRUTH_WORDS)
     return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
-
-
-def looks_like_booleans(strings: Array) -> bool:
-    """Whether strings are words for true and false, both of them."""
-    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
-    if words.null_count > strings.slice(0, 1).null_count:
-        return False
-    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
-    words_alone = places - _DIGITS
-    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
 
 
 def converted(column: Any, array: Array | None, faults: Faults) -> Any:
@@ -228,9 +208,9 @@ class Timestamp(Column):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*_to_timestamps(blank_to_null(strings), self.zone))
+            moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*_to_timestamps(as_iso(blank_to_null(strings)), self.zone))
+                moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
         faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -321,34 +301,7 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
     return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
-def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
-        return False
-    present = as_iso(present)
-    zone = zone_of(present)
-    return zone is not _MIXED and not cast(*_to_timestamps(present, zone))[1]
-
-
-def looks_like_times(strings: Array) -> bool:
-    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_TIME, text_at(present, 0)):
-        return False
-    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
-
-
-def zone_of(strings: Array) -> str | None:
-    """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
-    strings = as_iso(strings)
-    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
-        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
-            return zone
-    return _MIXED
-
-
-def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
+def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     """Arguments of :func:`cast`. Nanoseconds are cut off; all else must fit."""
     finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
     aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
@@ -401,24 +354,6 @@ class Text(Column):
             np.log1p(counted.counts),
             lambda k: prefixed_strings(f"{self.name}=", counted.text, starts[k], stops[k]),
         )
-
-
-def looks_like_text(strings: Array) -> bool:
-    """Whether strings are texts: most long, different from each other, and with a space."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST:
-        return False
-    long = pc.mean(pc.utf8_length(present)).as_py() >= LONG
-    different = pc.count_distinct(present).as_py() >= DISTINCT * len(present)
-    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
-
-
-def are_of_words(strings: Array, share: float, words: int) -> bool:
-    """Whether strings may be short texts: a share of them different from each other, most of so many words or more."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
-        return False
-    return bool(pc.mean(pc.match_substring_regex(present, _WORD_PATTERNS[words]).cast(pa.int8())).as_py() > 0.5)
 
 
 class Items(NamedTuple):
