@@ -132,11 +132,14 @@ def target_family_of(array: Any, target: str, file: str) -> str | None:
     return kind
 
 
-def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
+def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> Any:
     """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
-    if family(array.type) != "string" or encoder.target in encoder.notations:
+    if family(array.type) != "string":
         return array
     name, kind = encoder.target, encoder.target_family
+    if name in encoder.notations:
+        values = to_numbers(array, name, faults, encoder.notations[name], *hints)
+        return number_array(values, np.isnan(values))
     if kind is None and not encoder.typed:  # the first value tells
         present = blank_to_null(array, NULLS).drop_null()[:1]
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
@@ -149,16 +152,6 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
     numbers, failed = cast(values, TARGET_TYPES[kind])
     faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
     return numbers
-
-
-def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    """Targets as numbers; an infinite one, or a missing one where rows must be labelled, is an error of its row."""
-    values = to_numbers(array, name, faults)
-    missing = np.isnan(values)
-    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
-    if labelled:
-        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
-    return array if pa.types.is_integer(array.type) else number_array(values, missing)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -278,6 +271,8 @@ class TableEncoder:
         notations = {name: notation for name, notation in written.items() if notation is not None}
         if target is not None and target in column_types.categorical:
             kind = "string"
+        elif target in notations:
+            kind = "number"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
@@ -462,13 +457,10 @@ class TableEncoder:
             check_name("target", self.target, chunk.data.schema.names, chunk.file)
         if self.target is None or self.target not in chunk.data.schema.names:
             return None
+        hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        array = target_of_texts(self, array, faults)
+        array = target_of_texts(self, array, faults, *hints)
         kind = target_family_of(array, self.target, chunk.file)
-        if self.target in self.notations and kind in ("number", "string"):
-            hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
-            values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
-            return numeric_target(number_array(values, np.isnan(values)), self.target, faults, labelled)
         kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
@@ -477,7 +469,13 @@ class TableEncoder:
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
         if kind in ("number", INTEGER) and self.target_family != "string":
-            return numeric_target(decoded(array), self.target, faults, labelled)
+            array = decoded(array)
+            values = to_numbers(array, self.target, faults)
+            missing, infinite = np.isnan(values), np.flatnonzero(np.isinf(values))
+            faults.add(infinite, self.target, lambda row: f"the target is infinite ({values[row]})")
+            if labelled:
+                faults.add(np.flatnonzero(missing), self.target, lambda row: UNLABELLED)
+            return array if pa.types.is_integer(array.type) else number_array(values, missing)
         labels = labels_in(self, array, faults, labelled)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 

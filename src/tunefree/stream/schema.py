@@ -514,7 +514,7 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
     trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
-    target = adapted.target if adapted.target_family == "number" or adapted.target in adapted.notations else None
+    target = adapted.target if adapted.target_family == "number" else None
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
     texts = dict[str, Any]()
