@@ -411,7 +411,7 @@ class Further:
     rows: int = 0
 
     def columns(
-        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
+        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: Sequence[str], typed: bool
     ) -> list[Any]:
         """The columns that the rows of a chunk add, in the order of their first values; ``row`` is its first row."""
         names, firsts = {*known, *self.left_out}, []
