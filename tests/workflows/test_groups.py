@@ -16,7 +16,7 @@ from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training import batches
+from tunefree.training import one_pass
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
@@ -100,6 +100,6 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
 
 
 def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):
-    monkeypatch.setattr(batches, "MOST_OF_RUN", 500)
+    monkeypatch.setattr(one_pass, "MOST_OF_RUN", 500)
     with pytest.raises(DataError, match="the first 500 rows are of one group"):
         train(open_source(homes() | {"home": ["h1"] * N}), PLAN)

@@ -111,7 +111,7 @@ COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 Size = Annotated[float, SIZE]  # of a record
 Length = Annotated[int, Number(0, 2**31 - 1, whole=True)]
 HashBits = Annotated[int, Number(0, 30, whole=True)]
-DecimalMark = Annotated[str | None, Text((".", ","), may_be_none=True)]
+DecimalMark = Annotated[str, Text((".", ","))]
 Moment = Annotated[int | None, Number(-(2**62), 2**62, whole=True, may_be_none=True)]
 _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(), Any: Anything()}
 
@@ -200,6 +200,8 @@ def restored(kind: Any, value: Any) -> Any:
     """
     if value is not None and isinstance(kind, Sequence):
         return [restored(kind.of, entry) for entry in value]
+    if isinstance(kind, Mapping):
+        return {name: restored(kind.of, entry) for name, entry in value.items()}
     if value is None or not isinstance(kind, Record):
         return value
     kinds = fields_of(kind.of)

@@ -344,13 +344,13 @@ def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
 
     kinds = parameters_of(encoder_of(source))
     if source == TABLE:
-        kinds = kinds | {"notes": Optional(Sequence(NAMES)), "forgotten": Optional(COUNT), "most": Optional(COUNT)}
+        kinds = kinds | {"forgotten": Optional(COUNT), "most": Optional(COUNT)}
     check_header(header, kinds, "encoder")
     for number, column in enumerate(header.get("columns", ())):
         from tunefree.stream.encoder import COLUMN_KINDS
 
         where = f"encoder.columns.{number}"
-        check_header(column, {"kind": Text(tuple(COLUMN_KINDS)), "since": Optional(COUNT)}, where)
+        check_header(column, {"kind": Text(tuple(COLUMN_KINDS))}, where)
         check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
 
 

@@ -99,7 +99,7 @@ def beyond_doubles(array: Any) -> bool:
 
 def nulled(array: Any, gone: Any) -> Any:
     """An Arrow array; null where ``gone``, a boolean Arrow array, says so."""
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
 
 
 def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:

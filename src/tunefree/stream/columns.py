@@ -7,17 +7,19 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.schema import fields_of, restored
 from tunefree.stream.arrays import (
-    DTYPES,
     boolean_array,
     bytes_of,
     cast,
@@ -26,15 +28,13 @@ from tunefree.stream.arrays import (
     plain_numbers,
     string_array,
     to_booleans,
-    to_numpy,
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import as_number, hash_name, hash_strings, missing_key
-from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
 from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING
 
 NA_VALUES = "`na_values` says what stands for a missing one"
-_MISSING = string_array(MISSING)
+_MISSING, SIGNS = string_array(MISSING), string_array(SIGNS_OF_MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 LIKE_DATES = "values that look like dates, such as"
@@ -207,12 +207,19 @@ class Faults(dict[int, Fault]):
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
+@dataclass(eq=False)
 class Column:
-    """A column of a table; subclasses are its kinds."""
+    """A column of a table; subclasses are its kinds, whose fields are what model files have of it."""
 
+    kind: ClassVar[str]
+    arrow_type: ClassVar[Any] = pa.string()  # as which to read the column from a text
     name: str
-    arrow_type: Any = pa.string()  # as which to read the column from a text
-    since: int = 0  # number of the row that has its first value, from 1, of one that came later in a stream
+    # Number of the row that has its first value, from 1, of one that came later in a stream.
+    since: int = field(default=0, kw_only=True)
+
+    def state(self) -> dict[str, Any]:
+        """The kind, and the fields as the header of a file has them."""
+        return {"kind": self.kind} | written_fields(self)
 
     def dense_names(self) -> list[str]:
         """Names of the numbers that are columns of dense rows; numbers of columns that came later are not."""
@@ -225,10 +232,6 @@ class Column:
     def code_names(self) -> list[str]:
         """Names of the codes that the column adds to a row."""
         return [missing_name(self.name)]
-
-    def options(self) -> dict[str, Any]:
-        """What, besides kind and name, makes the column again."""
-        return {}
 
     def description(self) -> str:
         """How the values are written, where it is worth a word."""
@@ -261,6 +264,18 @@ class Column:
         return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
 
 
+def written_fields(record: Any) -> dict[str, Any]:
+    """Those fields of a dataclass that are not as they are by default, for the header of a file."""
+    values = {field.name: (getattr(record, field.name), field.default) for field in fields(record)}
+    changed = {name: value for name, (value, usual) in values.items() if value != usual}
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}
+
+
+def restored_fields(record: Any, written: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass from the header of a file, which may have more."""
+    return {name: restored(kind, written[name]) for name, kind in fields_of(record).items() if name in written}
+
+
 def number_key(name: str) -> int:
     """The key of a number of a column that came later."""
     return hash_name("number", hash_name(name))
@@ -275,12 +290,6 @@ def _entries(name: str, values: np.ndarray) -> Words:
 
 def missing_name(column: str) -> str:
     return f"{column}[missing]"
-
-
-def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
-    """Which strings are missing values, as some words are too."""
-    known = string_array((*MISSING, *words)) if words else _MISSING
-    return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
 
 
 def string_keys(values: Array, seed: int) -> np.ndarray:
@@ -303,47 +312,6 @@ def decoded(array: Array) -> Array:
         return array
     values = array.dictionary
     return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(array.indices)
-
-
-def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
-    """Trimmed strings, null where they are missing values or one of some words; other arrays unchanged."""
-    if family(array.type) != "string":
-        return array
-    trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    gone = missing_strings(trimmed, words)
-    return nulled(trimmed, boolean_array(gone)) if gone.any() else trimmed
-
-
-def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
-    """Words of a column that stand for a missing value, among its options."""
-    return {"na_values": [*na_values]} if na_values else {}
-
-
-def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
-    array = decoded(array)
-    if array.type in DTYPES:
-        numbers = to_numpy(array, 0).astype(np.float64, copy=False)
-        return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
-    if notation is not None and family(array.type) == "string":
-        strings = blank_to_null(array)
-        here = notation.fits(strings)
-        wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, boolean_array(~here)))
-    if pa.types.is_duration(array.type):
-        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
-        return to_numbers(array.cast(pa.int64()), column, faults) / units
-    numbers, failed = cast(blank_to_null(array), pa.float64())
-    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
-    return to_numpy(numbers, np.nan)
-
-
-def not_a_number(value: str, *hints: str) -> str:
-    """The error message for a text among numbers, with options that may help."""
-    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
-    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
-    return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
@@ -380,6 +348,47 @@ def as_numbers(array: Array, column: str, faults: Faults) -> Array:
         array = without_words(array, column, (), faults)
         numbers = plain_numbers(array)
     return array if numbers is None else numbers
+
+
+def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
+    """Which strings are missing values, as some words are too."""
+    known = string_array((*MISSING, *words)) if words else _MISSING
+    return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
+
+
+def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
+    """Trimmed strings, null where they are missing values or one of some words; other arrays unchanged."""
+    if family(array.type) != "string":
+        return array
+    trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    return nulled(trimmed, boolean_array(missing_strings(trimmed, words)))
+
+
+def without(array: Any, na_values: Sequence[str]) -> Any:
+    """The array; null where it holds one of some values, be it a string or a number."""
+    kind = family(array.type)
+    if not na_values or kind not in ("string", "number"):
+        return array
+    array = decoded(array)
+    if kind == "string":
+        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
+    else:
+        numbers = [float(text) for text in na_values if is_number(text)]
+        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    return nulled(array, gone)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number as programs write it."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def without_signs(strings: Array) -> Array:
+    """Strings; null where a sign says that a number or a date is missing."""
+    return nulled(strings, pc.is_in(strings, value_set=SIGNS))
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:

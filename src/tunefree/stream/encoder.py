@@ -7,7 +7,7 @@ order of their first appearance, row by row, so that nothing depends on where a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,20 +26,22 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    not_a_number,
+    is_number,
     number_key,
+    restored_fields,
     to_dictionary,
-    to_numbers,
     valid_utf8,
+    without,
     without_nulls,
     without_words,
+    written_fields,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES, ids_of
 from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
-from tunefree.stream.notation import ColumnTypes, Notation, Note
+from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.schema import Further, Inference, is_among, is_number, values_of_texts, without
+from tunefree.stream.schema import Further, Inference, is_among, values_of_texts
 from tunefree.stream.spellings import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")
@@ -130,11 +132,14 @@ def target_family_of(array: Any, target: str, file: str) -> str | None:
     return kind
 
 
-def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
+def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> Any:
     """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
-    if family(array.type) != "string" or encoder.target in encoder.notations:
+    if family(array.type) != "string":
         return array
     name, kind = encoder.target, encoder.target_family
+    if name in encoder.notations:
+        values = to_numbers(array, name, faults, encoder.notations[name], *hints)
+        return number_array(values, np.isnan(values))
     if kind is None and not encoder.typed:  # the first value tells
         present = blank_to_null(array, NULLS).drop_null()[:1]
         kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
@@ -147,16 +152,6 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults) -> Any:
     numbers, failed = cast(values, TARGET_TYPES[kind])
     faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
     return numbers
-
-
-def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    """Targets as numbers; an infinite one, or a missing one where rows must be labelled, is an error of its row."""
-    values = to_numbers(array, name, faults)
-    missing = np.isnan(values)
-    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
-    if labelled:
-        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
-    return array if pa.types.is_integer(array.type) else number_array(values, missing)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -193,39 +188,34 @@ def _numbers_of(
     return numbers
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder:
     """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
 
     ``columns`` become features: those of the first chunk, then those that came later. ``notations`` are those of
     targets, weights and exposures that are written as texts. If not ``typed``, words such as NA are missing values, but
     for columns that are ``kept`` and targets among ``labels``. Without ``further``, later columns are left out.
+    ``notes`` are to be made of the rows of each chunk.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[Any],
-        target: str | None = None,
-        target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None,
-        weight: str | None = None,
-        hash_bits: HashBits = 0,
-        na_values: Sequence[str] = (),
-        notations: Mapping[str, Sequence[str]] | None = None,
-        further: Further | None = None,
-        group: str | None = None,
-        exposure: str | None = None,
-        typed: bool = True,
-        kept: Sequence[str] = (),
-        labels: Sequence[str] = (),
-    ) -> None:
-        self.columns, self.further, self.typed = list(columns), further, typed
-        self.kept, self.labels = tuple(kept), tuple(labels)
-        self.na_values = tuple(na_values)
-        self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
-        self.notes: list[Note] = []  # what is to be said of the rows
-        self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
-        self.target_family, self.exposure = target_family, exposure
+    columns: list[Any]
+    target: str | None = None
+    target_family: Annotated[str | None, schema.Text(tuple(TARGET_TYPES), may_be_none=True)] = None
+    weight: str | None = None
+    hash_bits: HashBits = 0
+    na_values: Sequence[str] = ()
+    notations: Mapping[str, Notation] = field(default_factory=dict)
+    further: Further | None = None
+    group: str | None = None
+    exposure: str | None = None
+    typed: bool = True
+    kept: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    notes: Sequence[Note] = ()
+
+    def __post_init__(self) -> None:
         self._number_names = [name for column in self.columns for name in column.dense_names()]
-        self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
+        self.ids = FeatureIds(1 + len(self._number_names), self.hash_bits)
         self.row_encoder: Any = None  # of rows that are predicted one at a time
         self.profile = Profile(len(self.columns))  # what the columns held in the rows learned
         self.observes = True  # whether these are added to it: not in a second pass over the same rows
@@ -281,13 +271,13 @@ class TableEncoder:
         notations = {name: notation for name, notation in written.items() if notation is not None}
         if target is not None and target in column_types.categorical:
             kind = "string"
+        elif target in notations:
+            kind = "number"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
-        encoder = cls(columns, target, kind, weight, *options, column_types.categorical)
-        encoder.notes = inference.notes
-        return encoder
+        return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features of an encoder with this state, which learned rows that follow."""
@@ -297,16 +287,16 @@ class TableEncoder:
             name = described["name"]
             if name not in places:
                 places[name] = len(self.columns)
-                self.columns.append(_restored(**{**described, "since": rows + described["since"]}))
+                self.columns.append(_restored(described | {"since": rows + described["since"]}))
             elif self.columns[places[name]].kind != described["kind"]:
                 problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
                 raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
             elif getattr(self.columns[places[name]], "origin", 0) is None:
-                self.columns[places[name]].origin = described["origin"]
+                self.columns[places[name]].origin = described.get("origin")
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
-        self.target_family = self.target_family or header["target_family"]
+        self.target_family = self.target_family or header.get("target_family")
         numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
         self.ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
@@ -416,19 +406,7 @@ class TableEncoder:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
-        described = [{"name": column.name, "kind": column.kind, **column.options()} for column in self.columns]
-        for column, description in zip(self.columns, described, strict=True):
-            description |= {"since": column.since} if column.since else {}
-        header: dict[str, Any] = {"columns": described}
-        header |= {name: getattr(self, name) for name in ("target", "target_family", "weight", "hash_bits")}
-        header |= {role: name for role in ("group", "exposure") if (name := getattr(self, role)) is not None}
-        header |= {name: [*words] for name in ("na_values", "kept", "labels") if (words := getattr(self, name))}
-        if not self.typed:
-            header["typed"] = False
-        if self.notes:
-            header["notes"] = [[*note] for note in self.notes]
-        if self.notations:
-            header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
+        header = written_fields(self) | {"columns": [column.state() for column in self.columns]}
         if self.further is not None:
             header["further"] = asdict(self.further)
         arrays, numbers = self.ids.state()
@@ -437,11 +415,7 @@ class TableEncoder:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
-        names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
-        further = Further(**header["further"]) if "further" in header else None
-        options = {name: header[name] for name in names if name in header}
-        encoder = cls([_restored(**column) for column in header["columns"]], **options, further=further)
-        encoder.notes = [Note(*note) for note in header.get("notes", ())]
+        encoder = cls(**restored_fields(cls, header | {"columns": [*map(_restored, header["columns"])]}))
         encoder.ids.load(arrays, header)
         encoder.profile = Profile.restore(arrays, len(encoder.columns))
         if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
@@ -483,13 +457,10 @@ class TableEncoder:
             check_name("target", self.target, chunk.data.schema.names, chunk.file)
         if self.target is None or self.target not in chunk.data.schema.names:
             return None
+        hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        array = target_of_texts(self, array, faults)
+        array = target_of_texts(self, array, faults, *hints)
         kind = target_family_of(array, self.target, chunk.file)
-        if self.target in self.notations and kind in ("number", "string"):
-            hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
-            values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
-            return numeric_target(number_array(values, np.isnan(values)), self.target, faults, labelled)
         kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
@@ -498,7 +469,13 @@ class TableEncoder:
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
         if kind in ("number", INTEGER) and self.target_family != "string":
-            return numeric_target(decoded(array), self.target, faults, labelled)
+            array = decoded(array)
+            values = to_numbers(array, self.target, faults)
+            missing, infinite = np.isnan(values), np.flatnonzero(np.isinf(values))
+            faults.add(infinite, self.target, lambda row: f"the target is infinite ({values[row]})")
+            if labelled:
+                faults.add(np.flatnonzero(missing), self.target, lambda row: UNLABELLED)
+            return array if pa.types.is_integer(array.type) else number_array(values, missing)
         labels = labels_in(self, array, faults, labelled)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
@@ -545,8 +522,7 @@ class TableEncoder:
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _restored(kind: str, since: int = 0, **options: Any) -> Any:
-    """A column, as its state was saved."""
-    column = COLUMN_KINDS[kind](**options)
-    column.since = since
-    return column
+def _restored(state: dict[str, Any]) -> Any:
+    """The column whose state was taken."""
+    kind = COLUMN_KINDS[state["kind"]]
+    return kind(**restored_fields(kind, state))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.core.schema import DecimalMark, Length, Moment
-from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, text_at, to_booleans, to_numpy
+from tunefree.core.schema import Length, Moment
+from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, to_booleans, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
     QUANTITIES,
@@ -34,41 +34,27 @@ from tunefree.stream.columns import (
     prefixed_strings,
     string_keys,
     to_dictionary,
-    to_numbers,
     without_words,
-    words_of,
 )
 from tunefree.stream.keys import category_seed, hash_name, missing_key
-from tunefree.stream.notation import Notation, as_iso, dates_in
+from tunefree.stream.notation import Notation, as_iso, dates_in, to_numbers
 from tunefree.stream.spellings import TRUTHS
 from tunefree.stream.words import count_words
 
-_WORDS = string_array(TRUTHS)
-_BOTH = _WORDS[:2]
-_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
-_DIGITS = {8, 9}
+TRUTH_WORDS = string_array(TRUTHS)
+_BOTH = TRUTH_WORDS[:2]
 MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
-_DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
-_TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
-_ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
-_MIXED = "mixed"
-_SAMPLE = 4096  # rows at the start of a stream from which a text column is guessed
-_FEWEST, LONG, DISTINCT = 20, 40.0, 0.8
-_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 
 
+@dataclass(eq=False)
 class Number(Column):
-    """Integers, floats, decimals; durations in days; texts in a notation, or plain numbers if ``decimal`` is None."""
+    """Integers, floats, decimals; durations in days; texts in a notation, or plain numbers without one."""
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
-
-    def __init__(
-        self, name: str, decimal: DecimalMark = None, thousands: str = "", unit: str = "", na_values: Sequence[str] = ()
-    ) -> None:
-        self.name, self.na_values = name, tuple(na_values)
-        self.notation = None if decimal is None else Notation(decimal, thousands, unit)
+    notation: Notation | None = None
+    na_values: Sequence[str] = ()
 
     def names(self) -> list[str]:
         return [self.name]
@@ -76,9 +62,6 @@ class Number(Column):
     @property
     def arrow_type(self) -> Any:
         return pa.string() if self.notation or self.na_values else pa.float64()
-
-    def options(self) -> dict[str, Any]:
-        return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
 
     def description(self) -> str:
         return self.notation.description() if self.notation else ""
@@ -97,23 +80,21 @@ class Number(Column):
         return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
 
 
+@dataclass(eq=False)
 class Category(Column):
     """Strings, categories: one-hot; if ``numbers``, also numbers and dates. ``doubt`` has why they seem others."""
 
     kind: ClassVar[str] = "category"
-    families: frozenset[str] = frozenset({"string", "category", "boolean", "null"})
+    numbers: bool = False
+    doubt: Sequence[str] = ()
 
-    def __init__(self, name: str, numbers: bool = False, doubt: Sequence[str] = ()) -> None:
-        self.name, self.numbers, self.doubt = name, numbers, tuple(doubt)
-        if numbers:
-            self.families = self.families | {"number", "moment", "time", "duration"}
-        self.seed = category_seed(name)
+    @property
+    def families(self) -> frozenset[str]:
+        others = {"number", "moment", "time", "duration"} if self.numbers else set()
+        return frozenset({"string", "category", "boolean", "null", *others})
 
     def code_names(self) -> list[str]:
         return [self.name]
-
-    def options(self) -> dict[str, Any]:
-        return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
@@ -133,22 +114,21 @@ class Category(Column):
         def feature(k: int) -> str:
             return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
 
-        keys = np.append(string_keys(values, self.seed), np.uint64(missing_key(self.name)))
+        keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
         codes = Codes(index, keys, one_by_one(feature))
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
+@dataclass(eq=False)
 class Boolean(Category):
     """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
 
     kind: ClassVar[str] = "boolean"
+    words: bool = False
 
-    def __init__(self, name: str, words: bool = False) -> None:
-        super().__init__(name)
-        self.words, self.arrow_type = words, pa.string() if words else pa.bool_()
-
-    def options(self) -> dict[str, Any]:
-        return {"words": True} if self.words else {}
+    @property
+    def arrow_type(self) -> Any:
+        return pa.string() if self.words else pa.bool_()
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
@@ -165,18 +145,8 @@ class Boolean(Category):
 
 def truths(strings: Array) -> Array:
     """Strings without white space around them; true and false for words that say so."""
-    words = pc.index_in(pc.utf8_lower(strings), value_set=_WORDS)
+    words = pc.index_in(pc.utf8_lower(strings), value_set=TRUTH_WORDS)
     return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
-
-
-def looks_like_booleans(strings: Array) -> bool:
-    """Whether strings are words for true and false, both of them."""
-    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=_WORDS)
-    if words.null_count > strings.slice(0, 1).null_count:
-        return False
-    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
-    words_alone = places - _DIGITS
-    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
 
 
 def converted(column: Any, array: Array | None, faults: Faults) -> Any:
@@ -203,6 +173,7 @@ class Instants(NamedTuple):
     missing: np.ndarray  # (n,) bool
 
 
+@dataclass(eq=False)
 class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
@@ -211,18 +182,11 @@ class Timestamp(Column):
     """
 
     kind: ClassVar[str] = "moment"
-
-    def __init__(
-        self,
-        name: str,
-        zone: str | None = None,
-        hours: bool = True,
-        origin: Moment = None,
-        format: str | None = None,
-        na_values: Sequence[str] = (),
-    ) -> None:
-        self.name, self.zone, self.hours, self.origin, self.format = name, zone, hours, origin, format
-        self.na_values = tuple(na_values)
+    zone: str | None = None
+    hours: bool = True
+    origin: Moment = None
+    format: str | None = None
+    na_values: Sequence[str] = ()
 
     @property
     def families(self) -> frozenset[str]:
@@ -235,10 +199,6 @@ class Timestamp(Column):
     def code_names(self) -> list[str]:
         return [*(f"{self.name}[{field}]" for field in self._field_names()), missing_name(self.name)]
 
-    def options(self) -> dict[str, Any]:
-        options = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
-        return options | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
-
     def description(self) -> str:
         return self.format or ""
 
@@ -248,9 +208,9 @@ class Timestamp(Column):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*_to_timestamps(blank_to_null(strings), self.zone))
+            moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*_to_timestamps(as_iso(blank_to_null(strings)), self.zone))
+                moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
         faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -269,7 +229,7 @@ class Timestamp(Column):
             self.origin = int(moments.absolute[here.argmax()])
         since = moments.absolute - (self.origin or 0)
         days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
-        codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
+        codes = [calendar_codes(self.name, part, values, here) for part, values in self._calendar(moments.local)]
         # Later rows have later dates: a range of them says something, a comparison of distributions does not.
         observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
         return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
@@ -277,30 +237,26 @@ class Timestamp(Column):
     def _field_names(self) -> list[str]:
         return ["year", "month", "weekday", *(["hour"] if self.hours else [])]
 
-    def _fields(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    def _calendar(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
         months = local.view("M8[us]").astype("M8[M]").view(np.int64)  # since January 1970
         weekdays = (local // MICROSECONDS_A_DAY + 3) % 7 + 1  # 1 is Monday
         fields = [months // 12 + 1970, months % 12 + 1, weekdays, hour_of(local)]
         return list(zip(self._field_names(), fields, strict=False))
 
 
+@dataclass(eq=False)
 class TimeOfDay(Column):
     """Times of day: the hour one-hot, and hours since midnight as a number."""
 
     kind: ClassVar[str] = "time"
     families: ClassVar[frozenset[str]] = frozenset({"time", "string", "null"})
-
-    def __init__(self, name: str, na_values: Sequence[str] = ()) -> None:
-        self.name, self.na_values = name, tuple(na_values)
+    na_values: Sequence[str] = ()
 
     def names(self) -> list[str]:
         return [f"{self.name}[hours]"]
 
     def code_names(self) -> list[str]:
         return [f"{self.name}[hour]", missing_name(self.name)]
-
-    def options(self) -> dict[str, Any]:
-        return words_of(self.na_values)
 
     def convert(self, array: Array, faults: Faults) -> Instants:
         strings = decoded(array)
@@ -345,34 +301,7 @@ def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray)
     return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
-def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
-        return False
-    present = as_iso(present)
-    zone = zone_of(present)
-    return zone is not _MIXED and not cast(*_to_timestamps(present, zone))[1]
-
-
-def looks_like_times(strings: Array) -> bool:
-    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_TIME, text_at(present, 0)):
-        return False
-    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
-
-
-def zone_of(strings: Array) -> str | None:
-    """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
-    strings = as_iso(strings)
-    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
-        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
-            return zone
-    return _MIXED
-
-
-def _to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
+def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     """Arguments of :func:`cast`. Nanoseconds are cut off; all else must fit."""
     finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
     aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
@@ -406,9 +335,6 @@ class Text(Column):
     kind: ClassVar[str] = "text"
     families: ClassVar[frozenset[str]] = frozenset({"string", "category", "null"})
 
-    def __init__(self, name: str) -> None:
-        self.name, self.seed = name, hash_name("#", hash_name(name))
-
     def convert(self, array: Array, faults: Faults) -> Array:
         return blank_to_null(decoded(array).cast(pa.string()))
 
@@ -420,7 +346,7 @@ class Text(Column):
         return Parts([], self.missing_codes(missing), [bags], Observed(missing))
 
     def _words(self, texts: Array) -> Words:
-        counted = count_words(*bytes_of(texts), self.seed)
+        counted = count_words(*bytes_of(texts), hash_name("#", hash_name(self.name)))
         starts, stops = counted.places.T
         return Words(
             np.diff(counted.ends, prepend=0),
@@ -428,24 +354,6 @@ class Text(Column):
             np.log1p(counted.counts),
             lambda k: prefixed_strings(f"{self.name}=", counted.text, starts[k], stops[k]),
         )
-
-
-def looks_like_text(strings: Array) -> bool:
-    """Whether strings are texts: most long, different from each other, and with a space."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST:
-        return False
-    long = pc.mean(pc.utf8_length(present)).as_py() >= LONG
-    different = pc.count_distinct(present).as_py() >= DISTINCT * len(present)
-    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
-
-
-def are_of_words(strings: Array, share: float, words: int) -> bool:
-    """Whether strings may be short texts: a share of them different from each other, most of so many words or more."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
-        return False
-    return bool(pc.mean(pc.match_substring_regex(present, _WORD_PATTERNS[words]).cast(pa.int8())).as_py() > 0.5)
 
 
 class Items(NamedTuple):
@@ -462,10 +370,7 @@ class Bag(Column):
 
     kind: ClassVar[str] = "bag"
     families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})
-    arrow_type = pa.list_(pa.string())
-
-    def __init__(self, name: str) -> None:
-        self.name, self.seed = name, hash_name("[]", hash_name(name))
+    arrow_type: ClassVar[Any] = pa.list_(pa.string())
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -479,27 +384,24 @@ class Bag(Column):
         _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
         order = np.argsort(first)  # as the lists have them: the order of the dictionary depends on the chunk
         at, n = first[order], len(items.missing)
-        keys, values = string_keys(strings, self.seed)[index[at]], np.log2(1.0 + counts[order])
+        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]]
         in_rows = np.bincount(items.rows[at], minlength=n)
-        words = Words(in_rows, keys, values, one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}"))
+        names = one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}")
+        words = Words(in_rows, keys, np.log2(1.0 + counts[order]), names)
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 
+@dataclass(eq=False)
 class Vector(Column):
     """Lists of numbers: the first ``width`` places are dense columns, numbers at later ones entries of sparse rows."""
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
-    arrow_type = pa.list_(pa.float64())
-
-    def __init__(self, name: str, width: Length = 0) -> None:
-        self.name, self.width, self.seed = name, width, hash_name("[number]", hash_name(name))
+    arrow_type: ClassVar[Any] = pa.list_(pa.float64())
+    width: Length = 0
 
     def names(self) -> list[str]:
         return [self._at(place) for place in range(self.width)]
-
-    def options(self) -> dict[str, Any]:
-        return {"width": self.width}
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -512,8 +414,8 @@ class Vector(Column):
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
         further = ~dense & (items.values != 0.0)
-        places = items.places[further]
-        keys = np.array([hash_name(str(place), self.seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
+        places, seed = items.places[further], hash_name("[number]", hash_name(self.name))
+        keys = np.array([hash_name(str(place), seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
         in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
         words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
         bags = [Bags.of(words)] if len(places) else []

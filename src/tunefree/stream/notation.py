@@ -11,10 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import boolean_array, is_missing, nulled, string_array, text_at, to_booleans, to_numpy
+from tunefree.core.schema import DecimalMark
+from tunefree.stream.arrays import (
+    DTYPES,
+    boolean_array,
+    cast,
+    is_missing,
+    nulled,
+    string_array,
+    text_at,
+    to_booleans,
+    to_numpy,
+)
+from tunefree.stream.columns import NA_VALUES, SIGNS, Array, Faults, blank_to_null, decoded, family, without_signs
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
-_SIGNS = string_array(SIGNS_OF_MISSING)
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
@@ -61,7 +72,7 @@ def is_plain_number(text: str) -> bool:
 class Notation(NamedTuple):
     """How numbers are written."""
 
-    decimal: str = "."
+    decimal: DecimalMark = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
     unit: str = ""  # behind each number
 
@@ -77,9 +88,8 @@ class Notation(NamedTuple):
         return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
-        """The numbers; other strings must be null or a sign of a missing value, and become null."""
-        present = without_signs(strings)
-        plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
+        """The numbers that strings are, all of which fit or are null."""
+        plain = pc.replace_substring_regex(strings, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
         plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
         behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
@@ -120,11 +130,6 @@ def _pattern(decimal: str, thousands: str, unit: str) -> str:
     return rf'^(?:{signed}|="{signed}"|{_CURRENCY}?{space}\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
-def stands_for_missing(strings: Any) -> np.ndarray:
-    """Which strings are null, or signs of a missing number or date."""
-    return to_booleans(pc.is_in(strings, value_set=_SIGNS)) | is_missing(strings)
-
-
 def missing_words(strings: Any) -> tuple[str, ...]:
     """Up to three words such as ``unknown`` beside strings all of which hold digits; nothing if there are more.
 
@@ -136,7 +141,7 @@ def missing_words(strings: Any) -> tuple[str, ...]:
         return ()
     counted = pc.value_counts(present)
     values = counted.field("values")
-    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=_SIGNS))
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=SIGNS))
     words = {str(word["values"]): int(word["counts"]) for word in counted.filter(is_odd).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
     is_many = are_many(len(values) - len(words), len(present) - sum(words.values()))
@@ -149,12 +154,6 @@ def missing_words(strings: Any) -> tuple[str, ...]:
 def are_many(different: int, strings: int) -> bool:
     """Whether so many different strings are too many to be codes: 20 at least, and a fifth of all."""
     return different >= MANY_NUMBERS and 5 * different >= strings
-
-
-def without_signs(strings: Any) -> Any:
-    """Strings; null where a sign says that the value is missing."""
-    gone = stands_for_missing(strings)
-    return nulled(strings, boolean_array(gone)) if gone.any() else strings
 
 
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
@@ -276,16 +275,15 @@ def look_nearly_like_dates(strings: Any) -> bool:
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     """Timestamps of dates in a format, fractions and ``UTC`` left out, and the places of strings that do not match."""
-    present = without_signs(strings)
     if "S" in format:
-        present = pc.replace_substring_regex(present, _FRACTION, r"\1")
+        strings = pc.replace_substring_regex(strings, _FRACTION, r"\1")
     if not format.endswith(("UTC", "GMT", "Z", "z")):
-        present = pc.replace_substring_regex(present, _UTC, "")
-    moments = pc.strptime(present, format=format, unit="us", error_is_null=True)
+        strings = pc.replace_substring_regex(strings, _UTC, "")
+    moments = pc.strptime(strings, format=format, unit="us", error_is_null=True)
     fits = ~is_missing(moments)
     if fits.any():
-        fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
-    wrong = ~fits & ~is_missing(present)
+        fits &= to_booleans(pc.match_substring_regex(strings, _date_pattern(format)))
+    wrong = ~fits & ~is_missing(strings)
     return nulled(moments, boolean_array(~fits)), np.flatnonzero(wrong).tolist()
 
 
@@ -312,6 +310,33 @@ def as_iso(strings: Any) -> Any:
 def _date_pattern(format: str) -> str:
     escaped = re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
     return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), escaped) + "$"
+
+
+def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
+    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
+    array = decoded(array)
+    if array.type in DTYPES:
+        numbers = to_numpy(array, 0).astype(np.float64, copy=False)
+        return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
+    if notation is not None and family(array.type) == "string":
+        strings = without_signs(blank_to_null(array))
+        here = notation.fits(strings)
+        wrong = np.flatnonzero(~here & ~is_missing(strings))
+        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
+        array = notation.numbers(nulled(strings, boolean_array(~here)))
+    if pa.types.is_duration(array.type):
+        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
+        return to_numbers(array.cast(pa.int64()), column, faults) / units
+    numbers, failed = cast(blank_to_null(array), pa.float64())
+    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
+    return to_numpy(numbers, np.nan)
+
+
+def not_a_number(value: str, *hints: str) -> str:
+    """The error message for a text among numbers, with options that may help."""
+    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
+    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
+    return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 class Note(NamedTuple):

@@ -224,7 +224,7 @@ def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **opti
         raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
     gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
-    kinds = options.get("numbers", False), options.get("words", False), "decimal" in options
+    kinds = options.get("numbers", False), options.get("words", False), "notation" in options
     return Column(name, kind, *kinds, bool(since), frozenset(gone))
 
 

@@ -56,7 +56,7 @@ class RowEncoder:
 
     def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
         self.encoder, self.reads_frames, self._types, columns = encoder, reads_frames, encoder.types(), encoder.columns
-        self._described = [(column.name, column.kind, column.options(), column.since) for column in columns]
+        self._described = [column.state() for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
         unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
@@ -97,8 +97,8 @@ class RowEncoder:
         encoded = list[list[_Features]]()
         for row in rows:
             encoded.append([])
-            for place, (name, *_) in enumerate(self._described):
-                if (features := self._features(place, row.get(name, _ABSENT))) is None:
+            for place, column in enumerate(self._described):
+                if (features := self._features(place, row.get(column["name"], _ABSENT))) is None:
                     return None
                 encoded[-1].append(features)
         return _block_of(encoded), [[features.seen for features in row] for row in encoded]

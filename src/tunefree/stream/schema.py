@@ -10,7 +10,7 @@ noted where it differs from that of training.
 from __future__ import annotations
 
 import copy
-import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, boolean_array, cast, is_missing, nulled, plain_numbers, string_array
+from tunefree.stream.arrays import (
+    beyond_doubles,
+    boolean_array,
+    cast,
+    is_missing,
+    nulled,
+    plain_numbers,
+    string_array,
+    text_at,
+)
 from tunefree.stream.batch import Chunk
 from tunefree.stream.columns import (
     LIKE_DATES,
@@ -31,11 +40,12 @@ from tunefree.stream.columns import (
     decoded,
     family,
     valid_utf8,
+    without,
+    without_signs,
     without_words,
 )
 from tunefree.stream.kinds import (
-    DISTINCT,
-    LONG,
+    TRUTH_WORDS,
     Bag,
     Boolean,
     Category,
@@ -44,12 +54,7 @@ from tunefree.stream.kinds import (
     TimeOfDay,
     Timestamp,
     Vector,
-    are_of_words,
-    looks_like_booleans,
-    looks_like_dates,
-    looks_like_text,
-    looks_like_times,
-    zone_of,
+    to_timestamps,
 )
 from tunefree.stream.notation import (
     EXACT,
@@ -59,6 +64,7 @@ from tunefree.stream.notation import (
     Notation,
     Note,
     are_many,
+    as_iso,
     codes_in,
     date_format_of,
     dates_in,
@@ -70,12 +76,19 @@ from tunefree.stream.notation import (
     look_nearly_like_dates,
     missing_words,
     notation_of,
-    without_signs,
 )
 from tunefree.stream.spellings import NULLS
 
 _FIRST = 64  # strings that are looked at before all others
-_SAMPLE = 4096  # rows among which a value is rare
+_SAMPLE = 4096  # rows among which a value is rare, and from which texts are guessed
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_DIGITS = {8, 9}
+_DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
+_TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
+_ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
+_MIXED = "mixed"
+_FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
+_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
@@ -188,7 +201,7 @@ class Inference:
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and are_of_words(strings, DISTINCT, 3) and not look_nearly_like_dates(strings):
+        if column is None and are_of_words(strings, _DISTINCT, 3) and not look_nearly_like_dates(strings):
             return Text(name)
         return self._category(name) if column is None else column
 
@@ -205,7 +218,7 @@ class Inference:
         is_pointed = notation is not None and notation.decimal == "."
         if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
             return Number(name)
-        return None if notation is None else Number(name, *notation)
+        return None if notation is None else Number(name, notation)
 
     def _category(self, name: str) -> Category:
         """A category, and the doubt about it, if there is one."""
@@ -228,14 +241,14 @@ class Inference:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
         if name not in self.strings:
             return Number(name)
-        return Number(name, *(self.column_types.notation or likeliest_notation(self.strings[name], self.continental)))
+        return Number(name, self.column_types.notation or likeliest_notation(self.strings[name], self.continental))
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
             return _timestamp(name, array.type)
-        strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
-        if format is None and looks_like_dates(without_signs(strings)):
+        strings = without_signs(blank_to_null(decoded(array).cast(pa.string(), safe=False)))
+        if format is None and looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
@@ -317,26 +330,59 @@ def _fitting(strings: Any, notation: Notation) -> Any:
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number as programs write it."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
+def looks_like_dates(strings: Array) -> bool:
+    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
+    present = strings.drop_null()
+    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
+    present = as_iso(present)
+    zone = zone_of(present)
+    return zone is not _MIXED and not cast(*to_timestamps(present, zone))[1]
 
 
-def without(array: Any, na_values: Sequence[str]) -> Any:
-    """The array; null where it holds one of some values, be it a string or a number."""
-    kind = family(array.type)
-    if not na_values or kind not in ("string", "number"):
-        return array
-    array = decoded(array)
-    if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
-    else:
-        numbers = [float(text) for text in na_values if is_number(text)]
-        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return nulled(array, gone) if pc.any(gone).as_py() else array
+def looks_like_times(strings: Array) -> bool:
+    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
+    present = strings.drop_null()
+    if not len(present) or not re.match(_TIME, text_at(present, 0)):
+        return False
+    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
+
+
+def zone_of(strings: Array) -> str | None:
+    """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
+    strings = as_iso(strings)
+    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
+        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
+            return zone
+    return _MIXED
+
+
+def looks_like_booleans(strings: Array) -> bool:
+    """Whether strings are words for true and false, both of them."""
+    words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=TRUTH_WORDS)
+    if words.null_count > strings.slice(0, 1).null_count:
+        return False
+    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=TRUTH_WORDS).to_pylist()}
+    words_alone = places - _DIGITS
+    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
+
+
+def looks_like_text(strings: Array) -> bool:
+    """Whether strings are texts: most long, different from each other, and with a space."""
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST:
+        return False
+    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
+    different = pc.count_distinct(present).as_py() >= _DISTINCT * len(present)
+    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
+
+
+def are_of_words(strings: Array, share: float, words: int) -> bool:
+    """Whether strings may be short texts: a share of them different from each other, most of so many words or more."""
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
+        return False
+    return bool(pc.mean(pc.match_substring_regex(present, _WORD_PATTERNS[words]).cast(pa.int8())).as_py() > 0.5)
 
 
 def _timestamp(name: str, arrow_type: Any) -> Timestamp:
@@ -365,7 +411,7 @@ class Further:
     rows: int = 0
 
     def columns(
-        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: tuple[str, ...], typed: bool
+        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: Sequence[str], typed: bool
     ) -> list[Any]:
         """The columns that the rows of a chunk add, in the order of their first values; ``row`` is its first row."""
         names, firsts = {*known, *self.left_out}, []
@@ -387,7 +433,7 @@ class Further:
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
         """The kind of column that values show; None, and the type is noted, if there is none."""
         first = values[0].as_py()  # taken alone
-        if isinstance(first, str) and len(first) >= LONG and " " in first:
+        if isinstance(first, str) and len(first) >= _LONG and " " in first:
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
         try:
@@ -406,20 +452,20 @@ def is_among(name: str, columns: Iterable[str]) -> bool:
 class FileNotation:
     """Finds how a file writes the numbers and dates of columns that are known.
 
-    ``strings`` are those columns of the file that are such; None where they are not known before they are read.
-    ``trained`` has the notations of training, None for plain numbers, and ``asked`` the one that the user names.
+    ``strings`` are those columns of the file that are such; ``trained`` has the notations of training, None for plain
+    numbers, and ``asked`` the one that the user names.
     """
 
     def __init__(
-        self, strings: dict[str, Any] | None, trained: dict[str, Notation | None], asked: Notation | None = None
+        self, strings: dict[str, Any], trained: dict[str, Notation | None], asked: Notation | None = None
     ) -> None:
         self.strings, self.trained, self.asked, self.notes = strings, trained, asked, list[Note]()
-        names = [name for name in trained if strings and name in strings]
-        self.plain = {name for name in names if strings and plain_numbers(strings[name]) is not None}
+        names = [name for name in trained if name in strings]
+        self.plain = {name for name in names if plain_numbers(strings[name]) is not None}
         telling = [name for name in names if name not in self.plain or trained[name]]
         decimals: set[str] = set()
         for name in [*telling, *(self.plain if telling else ())]:  # those that tell most come first
-            if strings and (name in telling or not decimals):
+            if name in telling or not decimals:
                 marks = decimal_marks(strings[name].drop_null()[:_LOOKED_AT])
                 decimals |= marks if len(marks) == 1 else set()
         self.decimal = decimals.pop() if len(decimals) == 1 else None
@@ -427,8 +473,8 @@ class FileNotation:
     def number_notation(self, name: str) -> Notation | None:
         """The notation of a column of numbers; None for plain numbers."""
         trained = self.trained[name]
-        if self.strings is None or name not in self.strings:
-            return self.asked or trained if self.strings is None else trained
+        if name not in self.strings:
+            return trained
         if name in self.plain and trained is None and self.asked is None and self.decimal != ",":
             return None
         strings, usual = self.strings[name].drop_null(), trained or PLAIN
@@ -443,7 +489,7 @@ class FileNotation:
 
     def date_format(self, name: str, trained: str | None) -> str | None:
         """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
-        strings = (self.strings or {}).get(name, _NOTHING)
+        strings = self.strings.get(name, _NOTHING)
         is_iso = looks_like_dates(strings)
         if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
             return trained
@@ -468,14 +514,18 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     formats = column_types.dates([column.name for column in adapted.columns])
     trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
-    target = adapted.target if adapted.target_family == "number" or adapted.target in adapted.notations else None
+    target = adapted.target if adapted.target_family == "number" else None
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
-    asked = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
-    columns = () if sample is None else zip(sample.data.schema.names, sample.data.columns, strict=True)
-    texts = {name: array for name, array in columns if name in asked and family(array.type) == "string"}
-    texts = {name: without_words(without(texts[name], adapted.na_values), name, (), Faults()) for name in texts}
-    file = FileNotation(None if sample is None else texts, trained, column_types.notation)
+    texts = dict[str, Any]()
+    if sample is None:  # rows to come are as the user says
+        trained = {name: column_types.notation or notation for name, notation in trained.items()}
+    else:
+        known = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+        for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
+            if name in known and family(array.type) == "string":
+                texts[name] = without_words(without(array, adapted.na_values), name, (), Faults())
+    file = FileNotation(texts, trained, column_types.notation)
     adapted.columns = [copy.copy(column) for column in adapted.columns]
     for column in adapted.columns:
         if column.kind == Number.kind:
@@ -488,9 +538,9 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     notations = {name: file.number_notation(name) for name in roles}
     adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
     adapted.notes = file.notes
-    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & trained.keys():
+    if column_types.notation is not None and sample is not None and not texts.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
-        raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
+        raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     return adapted
 
 

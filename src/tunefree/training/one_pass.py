@@ -1,24 +1,36 @@
 """One pass: a model learns batches of rows in their order, and predicts each row before.
 
-``fit``, ``partial_fit``, ``train``, serving and shards run this pass.
+``fit``, ``partial_fit``, ``train``, serving and shards run this pass. Batches are cut where a model depends on it, and
+have targets and weights as a model takes them. A run of rows of one group is predicted before any of it is learned, so
+the latest rows wait for those that follow. Runs end where a file ends, and after ``MOST_OF_RUN`` rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.core import signals
+from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.pool.groups import chunks, digests, starts_of_runs
+from tunefree.pool.pool import PIECE
 from tunefree.pool.targets import RunningMetrics
-from tunefree.stream.batch import Batch
+from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training import rises
-from tunefree.training.batches import as_learned
 from tunefree.training.callbacks import Callback, Step
+from tunefree.training.class_weights import weighed, weights_by_label
+from tunefree.training.targets import target_of, with_rates
+
+MOST_OF_RUN = 100_000  # rows of a run that wait
+MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned together
 
 
 def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), **notes: Any) -> Trained:  # noqa: B008
@@ -84,3 +96,101 @@ def end(trained: Trained) -> None:
     trained.progress.add_late(trained.model.take_late_losses())
     trained.progress.end()
     rises.end(trained)
+
+
+def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
+    """The rows of a batch after the waiting rows, cut where features are forgotten and after ``interval`` usable rows.
+
+    Each part is made once the parts before it are learned.
+    """
+    waiting, trained.held = trained.held, None
+    if waiting is not None and waiting.file == batch.file:
+        batch = followed([waiting, batch])
+    elif waiting is not None:
+        waiting = waiting._replace(n_features=batch.n_features, tally=batch.tally)
+        yield from _cut(trained, waiting, interval, is_over=True)
+    yield from _cut(trained, batch, interval)
+
+
+def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> Iterator[Batch]:
+    """The rows that wait, when no others come."""
+    waiting, trained.held = trained.held, None
+    if waiting is not None and waiting.groups is not None:
+        if trained.progress.rows == 0:
+            check_several(waiting.groups, waiting.file, trained.plan.groups, is_all=True)
+        waiting = waiting._replace(n_features=trained.encoder.n_features, tally=tally)
+        yield from _cut(trained, waiting, interval, is_over=True)
+
+
+def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
+    n = len(batch.weight)
+    further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
+    if batch.groups is None:  # so that signals are soon handled
+        further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+    else:
+        runs = pairwise([*starts_of_runs(batch.groups).tolist(), n])
+        further += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
+    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
+    if batch.groups is not None and not is_over:
+        if trained.progress.rows == 0:
+            check_several(batch.groups, batch.file, trained.plan.groups, is_all=False)
+        learned = as_learned(trained, batch)
+        stop = n_complete(trained.model, learned.target, learned.weight, learned.groups, edges)
+        trained.held = batch.part(stop, n)._replace(checkpoint=None) if stop < n else None
+    edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
+    for start, end in pairwise(edges):
+        part = batch if (start, end) == (0, n) else batch.part(start, end)
+        yield part if end == stop else part._replace(checkpoint=None, is_last=False)
+
+
+def as_learned(trained: Trained, batch: Batch) -> Batch:
+    """The rows of a batch with targets as the model takes them, and the weights with which they are learned."""
+    if not isinstance(batch.target, pa.Array):  # rows in memory
+        return batch
+    plan, y = trained.plan, target_of(trained.model.task, batch)
+    learned = with_rates(plan, weighed(batch._replace(target=y), weights_by_label(plan.class_weight)))
+    if batch.groups is not None:
+        learned = learned._replace(groups=digests(batch.groups))
+    if not plan.holdout:
+        return learned
+    is_held_out = held_out_rows(plan.holdout_share, trained.progress.rows, len(batch.weight))
+    weight = np.where(is_held_out, 0.0, learned.weight)
+    return learned._replace(weight=weight, counts=learned.weight, is_held_out=is_held_out)
+
+
+def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
+    """Which of n rows after ``start`` others are held out: as evenly spaced as can be, whatever the batches.
+
+    Of the first i rows the integer part of i times the share is held out.
+
+    >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
+    array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
+    """
+    period = share.denominator  # of the pattern, so that no product overflows however long the stream is
+    before = (start % period + np.arange(n)) % period * share.numerator
+    return before // period < (before + share.numerator) // period
+
+
+def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:
+    """How many of some rows, which are cut at ``edges``, can be learned, whatever rows follow.
+
+    >>> from tunefree.pool.model import Model
+    >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])
+    3
+    """
+    if not len(weight):
+        return 0
+    new = model.codes(y)[1] if model.task == "classification" else []
+    start = max([*edges, *(row for row, _ in new)])
+    rows = model.pool.rows + np.count_nonzero(weight[:start] > 0.0)
+    *_, (first, _) = chunks(groups[start:], weight[start:], rows, PIECE)
+    return start + first
+
+
+def check_several(groups: np.ndarray, file: str, column: str | None, is_all: bool) -> None:
+    """Raise an error if the first rows are of one single group, and all or many."""
+    if not len(groups) or (groups != groups[0]).any() or not (is_all or len(groups) >= MOST_OF_RUN):
+        return
+    which = "all rows" if is_all else f"the first {MOST_OF_RUN:,} rows"
+    remedy = "name a column of several groups, or leave `groups` out"
+    raise DataError(f"{which} are of one group, {groups[0]!r}", file, column=column, remedy=remedy)

@@ -23,8 +23,11 @@ from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import boolean_array
 from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
+from tunefree.stream.columns import without
+from tunefree.stream.encoder import check_name, unknown
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.schema import as_written, is_among
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
 from tunefree.training.stopping import Stop, Stopped
@@ -148,9 +151,6 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
     """Raise a DataError, or note it where columns may come later, if a column to leave out is none."""
-    from tunefree.stream.encoder import check_name
-    from tunefree.stream.schema import is_among
-
     names = first.data.schema.names
     absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
     may_come = source.format == "json" or "-" in source.files[1:]
@@ -165,8 +165,6 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
 def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
     """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
-    from tunefree.stream.schema import without
-
     columns, unused = rows.data.columns, list[str]()
     if source.format != "json":  # there they were read as null
         unused = [
@@ -235,9 +233,6 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    from tunefree.stream.encoder import unknown
-    from tunefree.stream.schema import as_written
-
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
@@ -315,8 +310,6 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
 
 def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of those rows of a chunk that have these numbers."""
-    from tunefree.stream.encoder import check_name
-
     for name in names:
         check_name("", name, chunk.data.schema.names, chunk.file)
     return chunk.data.select(list(names)).filter(boolean_array(np.isin(row_numbers(chunk), numbers)))

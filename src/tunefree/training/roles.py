@@ -14,11 +14,10 @@ from tunefree.core.errors import DataError
 from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import number_array, to_numpy
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import LIKE_DATES, RARE_WORD, Faults, decoded, valid_utf8
+from tunefree.stream.columns import LIKE_DATES, RARE_WORD, Faults, decoded, is_number, valid_utf8
 from tunefree.stream.encoder import check_name, present_of
 from tunefree.stream.kinds import Boolean, Category, Number, TimeOfDay, Timestamp, converted
 from tunefree.stream.notation import MOST_WORDS
-from tunefree.stream.schema import is_number
 from tunefree.training.reading import Reading, Sample
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at

@@ -30,11 +30,10 @@ from tunefree.stream.text import use_lines_as_they_come
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rises
-from tunefree.training.batches import cut, rows_that_wait
 from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
-from tunefree.training.one_pass import blank, end, learn, one_pass
+from tunefree.training.one_pass import blank, cut, end, learn, one_pass, rows_that_wait
 from tunefree.training.reading import (
     ahead,
     begin,

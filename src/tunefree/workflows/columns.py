@@ -235,7 +235,7 @@ def _unusable(bad: BadRows) -> list[str]:
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
     arrays = roles.arrays_of(reading.encoder, sample.tables, name)
-    if name == reading.encoder.target:
+    if name == reading.encoder.target and name not in reading.encoder.notations:
         arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
     arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:

@@ -19,10 +19,11 @@ from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
-from tunefree.stream.kinds import looks_like_booleans, truths
+from tunefree.stream.kinds import truths
 from tunefree.stream.layout import CODES, MISSING, Layout, Part
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
+from tunefree.stream.schema import looks_like_booleans
 from tunefree.theory.exchangeability import LEVEL as LEVEL_OF_ORDER
 from tunefree.theory.rises import LEVEL as LEVEL_OF_RISES
 from tunefree.training import roles
