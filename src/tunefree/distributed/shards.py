@@ -20,7 +20,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import COMPRESSIONS, TextFile
-from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, quotes_of, unescape
+from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, inside_quotes, unescape
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
 
@@ -110,9 +110,9 @@ def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool 
                 for way in range(2):
                     outside = ends
                     if delimiter:
-                        quotes = quotes_of(window, delimiter, before, inside[way])
-                        outside = ends[~quotes.hold(ends)]
-                        inside[way] = quotes.ends_inside
+                        is_inside = inside_quotes(window, delimiter, before, inside[way])
+                        outside = ends[~is_inside[ends]]
+                        inside[way] = bool(is_inside[-1])
                     lines[way] += len(outside)
                     if len(outside) and not first[way]:
                         first[way] = begin - start + int(outside[0]) + 1
