@@ -1,7 +1,7 @@
 """Double quotes in delimited text, as RFC 4180 and Arrow read them: which line ends they hold, and which look wrong.
 
-A quote at the start of a field opens it, and the next single one closes it. Two inside a field are one letter. Any other
-quote outside a field is a letter, as in 3.5" disk.
+A quote at the start of a field opens it, and the next single one closes it. Two inside a field are one letter. A
+quote elsewhere outside a field is a letter, as in 3.5" disk.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 _QUOTE = QUOTE  # a constant of compiled code
 
 
-def inside_quotes(
-    text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False
-) -> np.ndarray:
+def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
     """Whether what follows each byte of a text (uint8) lies inside quotes, by the delimiters of its fields.
 
     ``before`` is the byte before the text. Where the text begins inside quotes, so does what lies before it.
