@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.stream.keys import SEED, hash_padded, mix
+from tunefree.stream.keys import SEED, hash_bytes, mix
 
 ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the marks that follow it
 MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
@@ -177,7 +177,7 @@ def count(
         for w in range(first_word, in_texts[i]):
             for before in range(2 if w > first_word else 1):
                 start, stop = words[w - before, 0], words[w, 1]
-                key = hash_padded(counts.text, start, stop, np.uint64(seed))
+                key = hash_bytes(counts.text, start, stop, np.uint64(seed))
                 slot = np.int64(mix(key ^ np.uint64(slot_seed)) & np.uint64(last_slot))
                 while slots[slot, 0] == i + 1 and counts.keys[slots[slot, 1]] != key:
                     slot = (slot + 1) & last_slot
