@@ -14,7 +14,6 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 
 QUOTE, LINE_END, BACKSLASH = b'"\n\\'
-_QUOTE = QUOTE  # a constant of compiled code
 
 
 def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
@@ -40,7 +39,7 @@ def mark_quoted(
     """Whether what follows each byte lies inside quotes."""
     is_inside, start, behind_closing = begins_inside, 0, -1
     for place in range(len(text)):
-        if text[place] == _QUOTE:
+        if text[place] == QUOTE:
             inside[start:place] = is_inside
             was_inside = is_inside
             last = np.int64(text[place - 1]) if place > 0 else before
