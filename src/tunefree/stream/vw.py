@@ -281,10 +281,14 @@ def tokenize(
     sizes[0], sizes[1], sizes[2] = n, entries, n_errors
 
 
-def _end_of_name(data, place):
+def _copy_name(data, place, names, stop):
+    """Copy a name where there is capacity for it; returns the place behind its copy."""
     while byte_at(data, place) > BLANK and byte_at(data, place) != _COLON and byte_at(data, place) != _BAR:
+        if stop < len(names):
+            names[stop] = byte_at(data, place)
         place += 1
-    return place
+        stop += 1
+    return stop
 
 
 @compiled
@@ -304,18 +308,12 @@ def copy_names(
     for k in range(len(ids)):
         if ids[k] == first + new:
             begin = total
-            for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
-                if len(names) > 0:
-                    names[total] = byte_at(data, i)
-                total += 1
+            total = _copy_name(data, places[k, 1], names, total)
             if total > begin:
-                if len(names) > 0:
+                if total < len(names):
                     names[total] = _CARET
                 total += 1
-            for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
-                if len(names) > 0:
-                    names[total] = byte_at(data, i)
-                total += 1
+            total = _copy_name(data, places[k, 0], names, total)
             sizes[new] = total - begin
             new += 1
     return total
