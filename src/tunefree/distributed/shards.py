@@ -109,7 +109,7 @@ def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool 
                 ends = np.flatnonzero(window == LINE_END)
                 for way in range(2):
                     outside = ends
-                    if delimiter:
+                    if delimiter and len(window):  # a file may have become shorter
                         is_inside = inside_quotes(window, delimiter, before, inside[way])
                         outside = ends[~is_inside[ends]]
                         inside[way] = bool(is_inside[-1])
