@@ -20,7 +20,7 @@ from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import COMPRESSIONS, TextFile
-from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, quotes_of, unescape
+from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, inside_quotes, unescape
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
 
@@ -109,10 +109,10 @@ def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool 
                 ends = np.flatnonzero(window == LINE_END)
                 for way in range(2):
                     outside = ends
-                    if delimiter:
-                        quotes = quotes_of(window, delimiter, before, inside[way])
-                        outside = ends[~quotes.hold(ends)]
-                        inside[way] = quotes.ends_inside
+                    if delimiter and len(window):  # a file may have become shorter
+                        is_inside = inside_quotes(window, delimiter, before, inside[way])
+                        outside = ends[~is_inside[ends]]
+                        inside[way] = bool(is_inside[-1])
                     lines[way] += len(outside)
                     if len(outside) and not first[way]:
                         first[way] = begin - start + int(outside[0]) + 1

@@ -92,45 +92,39 @@ def open_ipc(file: str) -> Iterator[OpenFile]:
 def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: str) -> TableReader:
     """The reader of files that a function opens."""
 
-    def schema_of(file: str, options: Options) -> Any:
-        with opener(file) as opened:
-            index = index_of(file, opened.schema, options.named)
-            return pa.schema([field for field in opened.schema if field.name not in index])
+    def next_of(batches: Iterator[Any], file: str) -> Any:
+        """The next batch, of which nothing lies outside its buffers; None at the end."""
+        with _arrow_errors(file, title):
+            batch = next(batches, None)
+            for column in [] if batch is None else batch.columns:
+                _as_bytes(column).validate(full=True)  # the encoder looks for texts that are not UTF-8
+            return batch
 
     def index_of(file: str, schema: Any, kept: Collection[str]) -> list[str]:
         """The columns of a file that are left out, as its first rows tell wherever reading begins."""
 
         def first() -> Any:
-            with opener(file) as opened, _arrow_errors(file, title):
-                batch = next(opened.batches(0, MOST_NUMBERED), None)
-                if batch is not None:
-                    _validate(batch)
-                return batch
+            with opener(file) as opened:
+                return next_of(opened.batches(0, MOST_NUMBERED), file)
 
         return index_columns(schema, first, kept)
+
+    def schema_of(file: str, options: Options) -> Any:
+        with opener(file) as opened:
+            index = index_of(file, opened.schema, options.named)
+            return pa.schema([field for field in opened.schema if field.name not in index])
 
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
         with opener(file) as opened:
             batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
             row, index = start.row, index_of(file, opened.schema, {*options.named, *schema.names})
-            while True:
-                with _arrow_errors(file, title):
-                    batch = next(batches, None)
-                    if batch is None:
-                        return
-                    _validate(batch)
+            while (batch := next_of(batches, file)) is not None:
                 row += batch.num_rows
                 if batch.num_rows:
                     chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
                     yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
     return TableReader(schema_of, chunks)
-
-
-def _validate(batch: Any) -> None:
-    """Raise an ArrowInvalid if something lies outside its buffers; the encoder looks for texts that are not UTF-8."""
-    for column in batch.columns:
-        _as_bytes(column).validate(full=True)
 
 
 def _as_bytes(array: Any) -> Any:

@@ -21,7 +21,7 @@ from tunefree.stream.batch import SEMICOLONS, BadRows, Chunk, Position, with_row
 from tunefree.stream.columns import Fault
 from tunefree.stream.files import display_name
 from tunefree.stream.notation import PLAIN_NUMBER, is_plain_number
-from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, unescape
+from tunefree.stream.quotes import LINE_END, inside_quotes, is_escaped, misfits, unescape
 from tunefree.stream.tables import Options, TableReader
 from tunefree.stream.text import (
     DELIMITERS,
@@ -192,7 +192,7 @@ def _guess_delimiter(header: str, file: str, below: bytes) -> str:
 
 def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
     """The rows of a block of text that can be read, and how many rows it holds with the others, which are reported."""
-    is_open = lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside
+    is_open = lines.position.row == lines.row and bool(inside_quotes(lines.data, header.delimiter)[-1])
     table, unfit, is_legible = _parsed(b"\n" if is_open else lines.data, header, lines.file)
     repeated = _repeats_header(table, header)
     if is_legible and not (unfit or is_open or repeated.any()):

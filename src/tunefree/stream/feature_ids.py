@@ -25,36 +25,13 @@ LocatedBags = tuple[int, Bags]
 LocatedWords = tuple[int, Words]
 
 
-class Triplets(NamedTuple):
-    """The words of all text columns of a chunk in coordinate format: (row, feature, value), sorted by row."""
-
-    rows: np.ndarray  # (entries,) int64, ascending
-    ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
-    values: np.ndarray  # (entries,) float64
-
-    @classmethod
-    def of(cls, words: Block) -> Triplets:
-        """Sparse rows in coordinate format."""
-        rows = np.repeat(np.arange(len(words.pointers) - 1), np.diff(words.pointers))
-        return cls(rows, words.features, words.values)
-
-    def sparse(self, n: int) -> Block:
-        """The words as n sparse rows, without unknown ones."""
-        known = self.ids > 0
-        pointers = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(self.rows[known], minlength=n), out=pointers[1:])
-        return sparse(pointers, self.ids[known], self.values[known])
-
-
 class _Unknown(NamedTuple):
-    """Keys that have no id, and where each appears first."""
+    """Keys that have no id, each once, in the order of their first appearance."""
 
-    sources: list[tuple[int, Codes | Words]]
-    rows: np.ndarray
-    places: np.ndarray
+    rows: np.ndarray  # where each appears first
     keys: np.ndarray
-    numbers: np.ndarray  # of the source of each
-    members: np.ndarray  # place of each in it
+    sources: np.ndarray  # the number of the codes or words that each is of
+    members: np.ndarray  # place of each among their keys
 
 
 class FeatureIds:
@@ -116,7 +93,7 @@ class FeatureIds:
                     end = start + fitting
                     part = piece_of(start, end)
                 ids[start:end], words = self._row_features(end - start, *part, learning)
-                blocks.append(words.sparse(end - start))
+                blocks.append(words)
                 if is_limited:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
                 start = end
@@ -129,14 +106,12 @@ class FeatureIds:
 
     def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
         """The first rows for whose features there is room, of so many."""
-        rows, places, _ = _by_row(words, n_rows, len(codes))
-        unknown = _unknown(self._lookup(_keys_of(codes, words)), codes, words, rows, places)
-        room = max((self.most or 0) - self.keys.count + len(self._free), 0)
-        if len(unknown.rows) <= room:
+        known = self._lookup(_keys_of(codes, words))
+        if known.all():
             return n_rows
-        order = np.lexsort((unknown.places, unknown.rows))
-        first = _first_of(unknown.keys[order])
-        return n_rows if len(first) <= room else int(unknown.rows[order[first[room]]])
+        unknown = _unknown(known, codes, words)
+        room = max((self.most or 0) - self.keys.count + len(self._free), 0)
+        return n_rows if len(unknown.rows) <= room else int(unknown.rows[room])
 
     def _refuse(self) -> int:
         problem = f"a row has more new categories and words than there is room for, of {self.most:,} in all"
@@ -146,10 +121,11 @@ class FeatureIds:
         """Begin to count evidence of all features; those without evidence so far are taken as seen once."""
         self._evidence = np.append(self._evidence, np.ones(self.keys.count - len(self._evidence)))
 
-    def _count(self, ids: np.ndarray, words: Triplets, weight: np.ndarray | None) -> None:
+    def _count(self, ids: np.ndarray, words: Block, weight: np.ndarray | None) -> None:
         """Add the rows of a weight above 0 to the evidence of their features."""
         has_weight = np.ones(len(ids), bool) if weight is None else weight > 0.0
-        known = np.concatenate([ids[has_weight].ravel(), words.ids[has_weight[words.rows]]])
+        counted = words.features[np.repeat(has_weight, np.diff(words.pointers))]
+        known = np.concatenate([ids[has_weight].ravel(), counted])
         self._evidence = np.append(self._evidence, np.zeros(self.keys.count - len(self._evidence)))
         self._evidence += np.bincount(known[known > 0] - self.keys.first, minlength=self.keys.count)
 
@@ -169,49 +145,40 @@ class FeatureIds:
 
     def _row_features(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
-    ) -> tuple[np.ndarray, Triplets]:
-        rows, places, order = _by_row(words, n_rows, len(codes))
+    ) -> tuple[np.ndarray, Block]:
         keys = _keys_of(codes, words)
         known, ids, start = self._lookup(keys), np.zeros((n_rows, len(codes)), np.int32), 0
-        if learning and not self.keys.bits:
-            self._add(_unknown(known, codes, words, rows, places))
+        if learning and not self.keys.bits and not known.all():
+            self._add(_unknown(known, codes, words), [*codes, *words])
             new = np.flatnonzero(known == 0)
             known[new] = self._lookup(keys[new])
         for place, (_, column) in enumerate(codes):
             ids_by_key = known[start : start + len(column.keys)]
             ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
             start += len(ids_by_key)
-        entries = Triplets(
-            rows[order], known[start:][order], _join([part.values for _, part in words], np.float64)[order]
-        )
-        return sum_duplicates(ids, entries) if self.keys.bits else (ids, entries)
+        rows = _join([_rows_of(part.counts) for _, part in words], np.int64)
+        order = np.argsort(rows, kind="stable") if len(words) > 1 else slice(None)
+        values = _join([part.values for _, part in words], np.float64)
+        block = _words_of(rows[order], known[start:][order], values[order], n_rows)
+        return sum_duplicates(ids, block) if self.keys.bits else (ids, block)
 
     def _lookup(self, keys: np.ndarray) -> np.ndarray:
         self.keys, ids = dictionary.lookup(self.keys, keys, add=False)
         return ids
 
-    def _add(self, unknown: _Unknown) -> None:
-        """Know new keys in the order of their first appearance; ids that are free are taken first."""
-        if not len(unknown.rows):
-            return
-        are_words = len(unknown.sources) == 1 and isinstance(unknown.sources[0][1], Words)  # in order
-        order = np.arange(len(unknown.rows)) if are_words else np.lexsort((unknown.places, unknown.rows))
-        order = order[_first_of(unknown.keys[order])]
-        places, added = self._free[: len(order)], order[len(self._free) :]
-        if len(places):
-            self.keys = dictionary.placed(self.keys, places, unknown.keys[order[: len(places)]])
-            self.names.put(places, *self._names_of(unknown, order[: len(places)]))
-            self._free = self._free[len(places) :]
-        self.keys, _ = dictionary.lookup(self.keys, unknown.keys[added])
-        self.names.add(*self._names_of(unknown, added))
-
-    def _names_of(self, unknown: _Unknown, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The names of some of the keys, and their columns."""
-        sources, members = unknown.numbers[chosen], unknown.members[chosen]
-        by_source = np.argsort(sources, kind="stable")
-        names_by_source = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
-        columns = np.array([column for column, _ in unknown.sources], np.int32)
-        return in_order(names_by_source, np.argsort(by_source)), columns[sources]
+    def _add(self, unknown: _Unknown, sources: Sequence[Located | LocatedWords]) -> None:
+        """Know new keys; ids that are free are taken first."""
+        columns = np.array([column for column, _ in sources], np.int32)[unknown.sources]
+        by_source = np.argsort(unknown.sources, kind="stable")
+        parts = [part.names(unknown.members[unknown.sources == k]) for k, (_, part) in enumerate(sources)]
+        names, places = in_order(parts, np.argsort(by_source)), self._free[: len(columns)]
+        n = len(places)
+        if n:
+            self.keys = dictionary.placed(self.keys, places, unknown.keys[:n])
+            self.names.put(places, names[:n], columns[:n])
+            self._free = self._free[n:]
+        self.keys, _ = dictionary.lookup(self.keys, unknown.keys[n:])
+        self.names.add(names[n:], columns[n:])
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
         """Add the features of another dictionary, in its order; ``columns`` (c,) numbers its columns here."""
@@ -237,23 +204,19 @@ class FeatureIds:
         self, codes: Sequence[Located], ids: np.ndarray, words: Block, drawn: Callable[[int], np.ndarray]
     ) -> Block:
         """Words, and for a code without an id the codes of its column with their shares of ``drawn`` rows."""
-        parts = [Triplets.of(words)]
+        parts = [(_rows_of(np.diff(words.pointers)), words.features, words.values)]
         for k, (column, part) in enumerate(codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
-            features, shares = self._shares(column, drawn(column)) if len(rows) else (rows, rows)
-            if len(features):
-                values = np.tile(shares, len(rows))
-                parts.append(Triplets(np.repeat(rows, len(features)), np.tile(features, len(rows)), values))
+            if len(rows):
+                places = np.flatnonzero(self.names.columns() == column)
+                features, shares = dictionary.shares(self.keys, places, drawn(column))
+                parts.append((np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))))
         if len(parts) == 1:
             return words
-        joined = Triplets(*map(np.concatenate, zip(*parts, strict=True)))
-        order = np.argsort(joined.rows, kind="stable")
-        return Triplets(*(array[order] for array in joined)).sparse(len(ids))
-
-    def _shares(self, column: int, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The most frequent features of a column's codes in a sample, and their shares."""
-        places = np.flatnonzero(self.names.columns() == column) if len(drawn) else np.zeros(0, np.int64)
-        return dictionary.shares(self.keys, places, drawn)
+        joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        order = np.argsort(joined[0], kind="stable")
+        rows, features, values = (array[order] for array in joined)
+        return _words_of(rows, features, values, len(ids))
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""
@@ -280,24 +243,38 @@ class FeatureIds:
         self.limit(header.get("most"))
 
 
-def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:
+def _words_of(rows: np.ndarray, ids: np.ndarray, values: np.ndarray, n: int) -> Block:
+    """Words in coordinate format, sorted by row, as n sparse rows, without unknown ones, of id 0."""
+    known = ids > 0
+    pointers = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(rows[known], minlength=n), out=pointers[1:])
+    return sparse(pointers, ids[known], values[known])
+
+
+def _rows_of(counts: np.ndarray) -> np.ndarray:
+    """The row of each word, by how many words there are in each row."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def sum_duplicates(codes: np.ndarray, words: Block) -> tuple[np.ndarray, Block]:
     """Codes and words, values of the same id in a row summed: codes that share an id become words, sorted by id."""
     code_rows, code_places = np.nonzero(codes)
-    pairs = np.concatenate([_pairs(words.rows, words.ids), _pairs(code_rows, codes[code_rows, code_places])])
+    rows, ids = _rows_of(np.diff(words.pointers)), codes[code_rows, code_places]
+    pairs = np.concatenate([_pairs(rows, words.features), _pairs(code_rows, ids)])
     values = np.concatenate([words.values, np.ones(len(code_rows))])
-    from_words = np.arange(len(pairs)) < len(words.ids)
+    from_words = np.arange(len(pairs)) < len(words.features)
     order = np.argsort(pairs, kind="stable")
     starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
     sizes = np.diff(starts, append=len(pairs))
     moved = np.repeat(sizes > 1, sizes)  # ids that occur twice in a row
     alone = ~from_words[order] & ~moved
-    leave = order[moved & ~from_words[order]] - len(words.ids)
+    leave = order[moved & ~from_words[order]] - len(words.features)
     codes = codes.copy()
     codes[code_rows[leave], code_places[leave]] = 0
     keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
     sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
     kept = pairs[order][starts][keep]
-    return codes, Triplets(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])
+    return codes, _words_of(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep], len(codes))
 
 
 def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -311,44 +288,28 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
     yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
 
 
-def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Row of each word, its place among all, row by row (from ``first`` on), and the order that puts words so."""
-    rows = _join([np.repeat(np.arange(n_rows), part.counts) for _, part in words], np.int64)
-    order = np.argsort(rows, kind="stable") if len(words) > 1 else slice(None)
-    places = np.empty(len(rows), np.int64)
-    places[order] = np.arange(first, first + len(rows))
-    return rows, places, order
-
-
 def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
     return _join([*(column.keys for _, column in codes), *(part.keys for _, part in words)], np.uint64)
 
 
-def _unknown(
-    known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords], rows: np.ndarray, places: np.ndarray
-) -> _Unknown:
-    """The keys that rows hold and whose id in ``known`` is 0, each with the place where its column first holds it."""
-    numbers = np.zeros(0, np.int64)
-    parts, start = [(numbers, numbers, np.zeros(0, np.uint64), numbers, numbers)], 0
-    n_codes = sum(len(part.keys) for _, part in codes)
-    sources: list[tuple[int, Codes | Words]] = [*codes, *words]
+def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords]) -> _Unknown:
+    """The keys that rows hold and whose id in ``known`` is 0."""
+    sources: list[Located | LocatedWords] = [*codes, *words]
+    parts, start = [], 0
     for source, (_, part) in enumerate(sources):
         is_new = known[start : start + len(part.keys)] == 0
         if isinstance(part, Codes):
-            at, first = _first_rows(part.places, is_new)
-            place = np.full(len(at), source)
+            members, rows = _first_rows(part.places, is_new)
         else:
-            at = np.flatnonzero(is_new)
-            first, place = rows[start - n_codes + at], places[start - n_codes + at]
-        parts.append((first, place, part.keys[at], np.full(len(at), source), at))
+            members = np.flatnonzero(is_new)
+            rows = _rows_of(part.counts)[members]
+        parts.append((rows, part.keys[members], np.full(len(members), source), members))
         start += len(part.keys)
-    return _Unknown(sources, *map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _first_of(keys: np.ndarray) -> np.ndarray:
-    """Where each of the keys occurs first."""
-    numbers = dictionary.lookup(dictionary.create(capacity=len(keys)), keys)[1]  # in the order of first appearance
-    return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))
+    rows, keys, *_ = unknown = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    order = np.argsort(rows, kind="stable")
+    numbers = dictionary.lookup(dictionary.create(capacity=len(order)), keys[order])[1]  # by first appearance
+    order = order[np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))]
+    return _Unknown(*(array[order] for array in unknown))
 
 
 def _first_rows(places: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -396,7 +357,7 @@ class FeatureNames:
 
     def of(self, places: np.ndarray) -> Any:
         """The names at some places."""
-        return in_order([self._names()], places)
+        return self._names().take(number_array(places))
 
     def to_list(self) -> list[str]:
         """All names."""

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,12 +77,9 @@ def read_frame(
     """
     check_has_columns(frame, name)
     frame, row, index = unmasked(frame), start.row, list[str]()
-    if is_pandas(frame):
-        batches = _batches(_pandas_frame(frame), row, chunk_rows, name)
-    elif isinstance(frame, Mapping) and not hasattr(frame, "tocsr"):
-        batches = _batches(_mapping_frame(frame, name), row, chunk_rows, name)
-    elif isinstance(frame, np.ndarray):
-        batches = _batches(_matrix_frame(frame, name), row, chunk_rows, name)
+    is_mapping = isinstance(frame, Mapping) and not hasattr(frame, "tocsr")
+    if is_mapping or isinstance(frame, np.ndarray) or is_pandas(frame):
+        batches = _batches(frame, row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         stream = _Stream(frame, name, kept)
         batches, index = stream.batches(row, chunk_rows), stream.index
@@ -162,49 +159,39 @@ class _Stream:
             raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
 
 
-class _Frame(NamedTuple):
-    """A table of columns that are converted to Arrow a part at a time."""
-
-    names: list[str]
-    n_rows: int
-    part: Callable[[int, int], Iterable[Any]]  # the columns of the rows from one to before another
-    array: Callable[[Any], Any]  # a column as an Arrow array
-
-
-def _batches(frame: _Frame, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    size = chunk_rows or rows_of_a_chunk(len(frame.names))
-    for first in range(start, frame.n_rows, size):
-        columns = zip(frame.part(first, min(first + size, frame.n_rows)), frame.names, strict=True)
-        arrays = [_array(column, label, name, first, frame.array) for column, label in columns]
-        yield pa.record_batch(arrays, names=frame.names)
-
-
-def _pandas_frame(frame: Any) -> _Frame:
-    def part(first: int, stop: int) -> Iterable[Any]:
-        rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
-        return (column for _, column in rows.items())
-
-    return _Frame([str(column) for column in frame.columns], len(frame), part, _series_array)
-
-
-def _mapping_frame(frame: Mapping[Any, Any], name: str) -> _Frame:
-    names = [str(key) for key in frame]
-    columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
-    lengths = {len(column) for column in columns}
-    if len(lengths) > 1:
-        shown = ", ".join(f"{label!r} {len(column)}" for label, column in zip(names, columns, strict=True))
-        raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
-    part = lambda first, stop: (column[first:stop] for column in columns)  # noqa: E731
-    return _Frame(names, max(lengths, default=0), part, _as_array)
+def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    """The rows of a table that has no Arrow arrays, converted a part at a time."""
+    make: Callable[..., Any]  # a part of a column as an Arrow array
+    if is_pandas(frame):
+        names, n_rows, make = [str(column) for column in frame.columns], len(frame), _series_array
+    elif isinstance(frame, np.ndarray):
+        if frame.ndim != 2:
+            remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
+            raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
+        names, n_rows = [f"x{place}" for place in range(frame.shape[1])], len(frame)
+        make = number_array if frame.dtype == np.float64 else _as_array
+    else:
+        names, make = [str(key) for key in frame], _as_array
+        frame = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
+        lengths = [len(column) for column in frame]
+        n_rows = max(lengths, default=0)
+        if lengths != [n_rows] * len(names):
+            shown = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+            raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
+    size = chunk_rows or rows_of_a_chunk(len(names))
+    for first in range(start, n_rows, size):
+        columns = zip(_part(frame, first, min(first + size, n_rows)), names, strict=True)
+        yield pa.record_batch([_array(column, label, name, first, make) for column, label in columns], names=names)
 
 
-def _matrix_frame(frame: np.ndarray, name: str) -> _Frame:
-    if frame.ndim != 2:
-        remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
-        raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
-    names = [f"x{place}" for place in range(frame.shape[1])]
-    array = number_array if frame.dtype == np.float64 else _as_array
-    return _Frame(names, len(frame), lambda first, stop: np.asfortranarray(frame[first:stop]).T, array)
+def _part(frame: Any, first: int, stop: int) -> Iterable[Any]:
+    """The columns of the rows from one to before another."""
+    if isinstance(frame, np.ndarray):
+        return np.asfortranarray(frame[first:stop]).T
+    if isinstance(frame, list):
+        return [column[first:stop] for column in frame]
+    rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
+    return [column for _, column in rows.items()]
 
 
 def _series_array(column: Any) -> Any:

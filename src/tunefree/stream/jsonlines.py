@@ -241,7 +241,8 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     for number, text in enumerate(texts, row):
         try:
             record = _read(text)
-            whole = _grown(schema, _schema_of(record, schema))
+            further = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
+            whole = _grown(schema, pa.schema([_inferred(name, value) for name, value in further]))
             good.append({field.name: _fitted(record, field, na_values) for field in whole})
         except _UnfitError as error:
             bad.report(str(error), lines.file, number, error.column)
@@ -259,12 +260,6 @@ class _UnfitError(ValueError):
     def __init__(self, column: str | None, problem: str) -> None:
         super().__init__(problem)
         self.column = column
-
-
-def _schema_of(record: dict[str, Any], schema: Any) -> Any:
-    """The types of those values of an object that a schema lacks, or may lack parts of."""
-    further = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
-    return pa.schema([_inferred(name, value) for name, value in further])
 
 
 def _inferred(name: str, value: Any) -> Any:

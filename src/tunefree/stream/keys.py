@@ -147,9 +147,10 @@ def shares(keys: Keys, places: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarra
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
     """The keys (uint64) of strings in the layout of Arrow."""
-    offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
+    offsets = np.asarray(offsets, np.int64)
+    padded = np.append(np.asarray(data, np.uint8)[offsets[0] : offsets[-1]], np.zeros(8, np.uint8))
     hashes = np.empty(len(offsets) - 1, np.uint64)
-    hash_each(offsets, data, int(seed), hashes)
+    hash_each(offsets - offsets[0], padded, int(seed), hashes)
     return hashes
 
 
@@ -198,20 +199,10 @@ def finish(key, size):
 
 
 def hash_bytes(data, start, stop, seed):
-    """The key of ``data[start:stop]``: different for different strings of the same length up to 8 bytes."""
-    key, place = seed, start
-    while place + 8 <= stop:
-        key = fold(key, load(data, place))
-        place += 8
-    word, shift = np.uint64(0), np.uint64(0)
-    for i in range(place, stop):
-        word |= np.uint64(data[i]) << shift
-        shift += np.uint64(8)
-    return finish(fold(key, word), stop - start)
+    """The key of ``data[start:stop]``: different for different strings of the same length up to 8 bytes.
 
-
-def hash_padded(data, start, stop, seed):
-    """As :func:`hash_bytes`, where seven bytes more can be read behind ``stop``: they are masked."""
+    Eight bytes more can be read behind ``stop``: they are masked.
+    """
     key, place = seed, start
     while place + 8 <= stop:
         key = fold(key, load(data, place))

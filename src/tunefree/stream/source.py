@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
-from tunefree.stream.batch import BadRows, Position, as_named
+from tunefree.stream.arrays import flattened, to_batch
+from tunefree.stream.batch import BadRows, Chunk, Position, as_named
 from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
@@ -80,8 +81,12 @@ class Source:
             raise DataError("can be read only once", self.name, remedy=remedy)
 
     def names_in(self, files: Sequence[str]) -> list[str]:
-        """The names of the columns of some of its files, of JSON those of the first lines."""
-        return tables.names_in(files, str(self.format), Options(self.delimiter)) if files else []
+        """The names of the columns of some of its files, each once, of JSON those of the first lines."""
+        names = dict[str, None]()
+        for file in files:
+            schema = tables.reader_of(files, str(self.format)).schema(file, Options(self.delimiter))
+            names |= dict.fromkeys(flattened(to_batch(schema.empty_table())).schema.names)
+        return list(names)
 
     def chunks(
         self,
@@ -100,7 +105,12 @@ class Source:
         """Rows that say more about the columns than the first chunk does; None where that says as much."""
         if self.kind != formats.TABLE or self.format is None:
             return None
-        return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
+        file, options = self.files[0], options._replace(delimiter=self.delimiter)
+        rows = tables.reader_of(self.files, self.format).sample(file, options)
+        if rows is None:
+            return None
+        chunk = Chunk(flattened(rows), display_name(file), 1, Position())
+        return tables.with_partitions(chunk, file, options, BadRows())
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
         """A new encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""

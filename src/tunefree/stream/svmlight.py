@@ -10,6 +10,7 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
+from tunefree.stream.keys import load
 from tunefree.stream.tokens import (
     LINE_END,
     NOT_FINITE,
@@ -31,6 +32,7 @@ from tunefree.stream.tokens import (
 )
 
 _COLON, _COMMA, _HASH = 58, 44, 35
+_QID, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
 _LARGEST_INDEX = np.array([2**31 - 1], np.uint64)  # of features with names
 _LARGEST_HASHED = np.array([10**19 - 1], np.uint64)  # of features that are hashed: any of 19 digits
 _SHORTEST = 4  # bytes of an entry, such as " 1:2"
@@ -148,15 +150,8 @@ def _read_label(data, place, longs):
 def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
     kind = OK
-    if (
-        byte_at(data, place) == 113
-        and byte_at(data, place + 1) == 105
-        and byte_at(data, place + 2) == 100
-        and byte_at(data, place + 3) == _COLON
-    ):
-        stop = place + 4
-        while byte_at(data, stop) >= 48 and byte_at(data, stop) < 58:
-            stop += 1
+    if load(data, place) & _FOUR_BYTES == _QID:
+        _, stop = read_digits(data, place + 4, np.uint64(0))
         kind = OK if stop > place + 4 and ends_token(byte_at(data, stop), _HASH) else _QUERY
         place = stop if kind == OK else place
     return place, kind

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream import formats
-from tunefree.stream.arrays import flattened, to_batch
+from tunefree.stream.arrays import flattened
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import Partition, display_name
@@ -73,7 +73,7 @@ def read_tables(
     A chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad``
     is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
-    reader = _reader_of(files, format)
+    reader = reader_of(files, format)
     how = Options(**options)
     schema = first_schema = reader.schema(files[0], how)
     rows, bad = 0, bad or BadRows()
@@ -95,29 +95,12 @@ def read_tables(
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
 
 
-def sample_of(files: Sequence[str], format: str, options: Options) -> Chunk | None:
-    """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
-    sample = _reader_of(files, format).sample(files[0], options)
-    if sample is None:
-        return None
-    chunk = Chunk(flattened(sample), display_name(files[0]), 1, Position())
-    return with_partitions(chunk, files[0], options, BadRows())
-
-
-def names_in(files: Sequence[str], format: str, options: Options) -> list[str]:
-    """The names of the columns of files, as their first lines or their schemas have them, each once."""
-    reader, names = _reader_of(files, format), dict[str, None]()
-    for file in files:
-        names |= dict.fromkeys(flattened(to_batch(reader.schema(file, options).empty_table())).schema.names)
-    return list(names)
-
-
 def rows_of_a_chunk(n_columns: int) -> int:
     """Rows that fill a chunk of constant memory."""
     return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))
 
 
-def _reader_of(files: Sequence[str], format: str) -> TableReader:
+def reader_of(files: Sequence[str], format: str) -> TableReader:
     """The reader of files of a format."""
     if "-" in files and not formats.named(format).text:
         raise DataError(f"{format} cannot be read from standard input", remedy="save it to a file")

@@ -25,7 +25,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.batch import Chunk, Position
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 from tunefree.stream.notation import is_plain_number
-from tunefree.stream.quotes import LINE_END, QUOTE, quotes_of, unescape
+from tunefree.stream.quotes import LINE_END, QUOTE, inside_quotes, unescape
 
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
@@ -499,11 +499,11 @@ def _doubled(size: int, text: ByteStream) -> int:
 def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
     """The line ends of a window that begins outside quotes."""
     if delimiters and QUOTE in window:
-        quotes = quotes_of(window, delimiters)
+        inside = inside_quotes(window, delimiters)
         places = np.flatnonzero(window == LINE_END)
-        places = places[~quotes.hold(places)]
+        places = places[~inside[places]]
         first, last = (int(places[0]) + 1, int(places[-1]) + 1) if len(places) else (0, 0)
-        return _LineEnds(first, last, len(places), quotes.ends_inside)
+        return _LineEnds(first, last, len(places), bool(inside[-1]))
     counts = _counts_of_line_ends(window)
     full = [_PIECE * place for place, count in enumerate(counts) if count]
     if not full:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.schema import HashBits
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
+from tunefree.stream.arrays import bytes_of, number_array
 from tunefree.stream.keys import finish, fold, load
 from tunefree.stream.tokens import (
     BLANK,
@@ -77,8 +79,7 @@ class VWEncoder(tokens.LineEncoder):
 
     def __init__(self, hash_bits: HashBits = 0) -> None:
         super().__init__(hash_bits)
-        self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
-        self._sizes: list[np.ndarray] = []  # bytes of each name
+        self._names = [_array_of(np.zeros(0, np.uint8), np.zeros(0, np.int64))]  # in the order of their ids
 
     def _tokenized(self, data: np.ndarray, scratch: tokens.Scratch, labelled: bool) -> Output:
         return tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3))
@@ -88,8 +89,8 @@ class VWEncoder(tokens.LineEncoder):
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > known:
             sizes = np.empty(self.keys.count - known, np.int64)
-            self._names.append(_names_of(prepared.data, ids, output.places, self.keys.first + known, sizes))
-            self._sizes.append(sizes)
+            names = _names_of(prepared.data, ids, output.places, self.keys.first + known, sizes)
+            self._names.append(_array_of(names, sizes))
         return ids
 
     def _tags(self, data: np.ndarray, output: tokens.Output) -> list[str]:
@@ -110,27 +111,15 @@ class VWEncoder(tokens.LineEncoder):
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
-        data, sizes = arrays["names"].tobytes(), arrays["name_sizes"]
-        ends = np.cumsum(sizes)[new].tolist()
-        names = [data[end - size : end] for end, size in zip(ends, sizes[new].tolist(), strict=True)]
-        self._names.append(np.frombuffer(b"".join(names), np.uint8))
-        self._sizes.append(sizes[new])
+        self._names.append(_array_of(arrays["names"], arrays["name_sizes"]).take(number_array(new)))
 
     def _known_names(self) -> list[str]:
-        arrays, _ = self.state()
-        data, stops = arrays["names"].tobytes(), np.cumsum(arrays["name_sizes"]).tolist()
-        return [
-            data[start:stop].decode("utf-8", "backslashreplace")
-            for start, stop in zip([0, *stops], stops, strict=False)
-        ]
+        return [name.decode("utf-8", "backslashreplace") for name in pa.concat_arrays(self._names).to_pylist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays = {
-            "keys": dictionary.save(self.keys),
-            "names": np.concatenate([np.empty(0, np.uint8), *self._names]),
-            "name_sizes": np.concatenate([np.empty(0, np.int64), *self._sizes]),
-        }
-        return arrays, {"hash_bits": self.keys.bits}
+        places, text = bytes_of(pa.concat_arrays(self._names))
+        names = {"names": text[places[0] : places[-1]].copy(), "name_sizes": np.diff(places).astype(np.int64)}
+        return {"keys": dictionary.save(self.keys), **names}, {"hash_bits": self.keys.bits}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> VWEncoder:
@@ -140,8 +129,14 @@ class VWEncoder(tokens.LineEncoder):
         sizes = arrays["name_sizes"]
         if len(sizes) != encoder.keys.count or (sizes < 0).any() or sizes.sum() != len(arrays["names"]):
             raise ModelError("the names of features do not end with their text")
-        encoder._names, encoder._sizes = [arrays["names"]], [sizes]
+        encoder._names = [_array_of(arrays["names"], sizes)]
         return encoder
+
+
+def _array_of(names: np.ndarray, sizes: np.ndarray) -> Any:
+    """Names that lie one after the other as an Arrow array; their bytes may be any."""
+    buffers = [None, pa.py_buffer(np.append(0, np.cumsum(sizes))), pa.py_buffer(np.ascontiguousarray(names))]
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
 
 def _names_of(data: np.ndarray, ids: np.ndarray, places: np.ndarray, first: int, sizes: np.ndarray) -> np.ndarray:
@@ -281,10 +276,14 @@ def tokenize(
     sizes[0], sizes[1], sizes[2] = n, entries, n_errors
 
 
-def _end_of_name(data, place):
+def _copy_name(data, place, names, stop):
+    """Copy a name where there is capacity for it; returns the place behind its copy."""
     while byte_at(data, place) > BLANK and byte_at(data, place) != _COLON and byte_at(data, place) != _BAR:
+        if stop < len(names):
+            names[stop] = byte_at(data, place)
         place += 1
-    return place
+        stop += 1
+    return stop
 
 
 @compiled
@@ -304,18 +303,12 @@ def copy_names(
     for k in range(len(ids)):
         if ids[k] == first + new:
             begin = total
-            for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
-                if len(names) > 0:
-                    names[total] = byte_at(data, i)
-                total += 1
+            total = _copy_name(data, places[k, 1], names, total)
             if total > begin:
-                if len(names) > 0:
+                if total < len(names):
                     names[total] = _CARET
                 total += 1
-            for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
-                if len(names) > 0:
-                    names[total] = byte_at(data, i)
-                total += 1
+            total = _copy_name(data, places[k, 0], names, total)
             sizes[new] = total - begin
             new += 1
     return total

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.stream.keys import SEED, hash_padded, mix
+from tunefree.stream.keys import SEED, hash_bytes, mix
 
 ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the marks that follow it
 MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
@@ -28,12 +28,6 @@ _WITHOUT_SPACES = (  # first and last characters of scripts that are written so
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)),  # ideographs
 )
 _LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # code of so many bytes in UTF-8
-
-
-def forms_in(data: np.ndarray) -> np.ndarray:
-    """The forms of characters, at least of those in some UTF-8: few texts have any of four bytes."""
-    largest = int(data.max(initial=0))
-    return forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
 
 
 @cache
@@ -57,7 +51,6 @@ def forms(size: int = 4) -> np.ndarray:
 
 
 _SPACE = np.uint8(32)
-_ALONE, _MARK, _CODE = ALONE, MARK, CODE
 _NONE = np.uint32(0)
 _LOW, _HEAD = np.uint32(0x3F), np.uint32(0x80)
 _FEWEST_SLOTS = 64
@@ -81,7 +74,9 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
     text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
     words = np.empty((most, 2), np.int64)
     in_texts = np.empty(n, np.int64)
-    used = split(offsets, data, forms_in(data[offsets[0] : offsets[-1]]), text, words, in_texts)
+    largest = int(data[offsets[0] : offsets[-1]].max(initial=0))  # few texts have characters of four bytes
+    known = forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
+    used = split(offsets, data, known, text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0
@@ -139,14 +134,14 @@ def split(
             while place < stop:
                 code, after = _decode(data, place)
                 following = forms[code]
-                if following == _NONE or (form & _ALONE and not following & _MARK):
+                if following == _NONE or (form & ALONE and not following & MARK):
                     break
-                if length > 0 and following & _ALONE:
+                if length > 0 and following & ALONE:
                     break
-                form = following & _ALONE | form
-                written = _encode(following & _CODE, text, written)
+                form = following & ALONE | form
+                written = _encode(following & CODE, text, written)
                 length, place = length + 1, after
-            if length > 1 or form & _ALONE:
+            if length > 1 or form & ALONE:
                 words[n_words, 0], words[n_words, 1] = start, written
                 text[written] = _SPACE
                 n_words, written = n_words + 1, written + 1
@@ -177,7 +172,7 @@ def count(
         for w in range(first_word, in_texts[i]):
             for before in range(2 if w > first_word else 1):
                 start, stop = words[w - before, 0], words[w, 1]
-                key = hash_padded(counts.text, start, stop, np.uint64(seed))
+                key = hash_bytes(counts.text, start, stop, np.uint64(seed))
                 slot = np.int64(mix(key ^ np.uint64(slot_seed)) & np.uint64(last_slot))
                 while slots[slot, 0] == i + 1 and counts.keys[slots[slot, 1]] != key:
                     slot = (slot + 1) & last_slot
