@@ -154,6 +154,7 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     """What is learned, with which loss and by which learner."""
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
+    facts += known(Fact("learned from", trained.progress.data, key="data"))
     facts += [Fact("loss", loss_name(model)), Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
     return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 

@@ -25,7 +25,7 @@ from tunefree.report.formats import (
     weight,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
-from tunefree.report.words import weights_named
+from tunefree.report.words import sentence, weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
@@ -174,8 +174,9 @@ def _stream(trained: Trained) -> list[Block]:
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
     top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
     low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
-    y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
-    described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
+    highest = 1.1 * max(top, *(line.y[-1] for line in lines))
+    y_range = max(low, 0.0), min(high, highest) if highest > max(low, 0.0) else high
+    described = f"The progressive loss goes from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
@@ -292,7 +293,7 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
         [one.label, one.rows, one.share, one.probability, one.ratio, one.error, one.is_predicted] for one in classes
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
-    blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
+    blocks: list[Block] = [Note(sentence(line), "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
     return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
