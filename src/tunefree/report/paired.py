@@ -36,7 +36,9 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
         Column(loss, FIGURES, "loss"),
         Column("more, 95 %", more.interval, "loss_difference"),
         Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
-        Column("points more" if is_class else "more", (POINTS if is_class else more_error).interval, "error_difference"),
+        Column(
+            "points more" if is_class else "more", (POINTS if is_class else more_error).interval, "error_difference"
+        ),
         Column("better"),
         Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
     ]

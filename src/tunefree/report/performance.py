@@ -172,7 +172,7 @@ def _stream(trained: Trained) -> list[Block]:
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
-    top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
+    top = min(max(*means, *recent), EARLY * means[-1]) if means[-1] > 0.0 else max(*means, *recent)
     low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
     highest = 1.1 * max(top, *(line.y[-1] for line in lines))
     y_range = max(low, 0.0), min(high, highest) if highest > max(low, 0.0) else high
