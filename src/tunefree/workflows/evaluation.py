@@ -186,13 +186,9 @@ def evaluate(
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
     """Tell of files that have the name of one that the model has learned."""
     for file in source.files:
-        if os.path.basename(file) in trained.progress.data:
-            bad.note(
-                "the model has learned a file of this name; known rows are predicted better than new ones",
-                file,
-                0,
-                rows=0,
-            )
+        if (name := os.path.basename(file)) in trained.progress.data:
+            problem = f"the model has learned a file named {name}; known rows are predicted better than new ones"
+            bad.note(problem, file, 0, rows=0)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
