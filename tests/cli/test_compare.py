@@ -142,9 +142,9 @@ def test_a_report_in_python_is_that_of_the_command(at, folder):
 def test_a_report_keeps_the_groups_of_the_training_whole(at):
     options = {"target": "rich", "ignore": "kind", "groups": "who"}
     model = tunefree.train("train.csv", **options)
-    assert "if groups are independent" in model.report("test.csv").html
+    assert "if groups are independent" in str(model.report("test.csv").document)
     rows = read_csv("test.csv").drop_columns("who")
-    assert "if rows are independent" in model.report(rows).html
+    assert "if rows are independent" in str(model.report(rows).document)
 
 
 def test_differences_have_the_digits_of_the_loss():
