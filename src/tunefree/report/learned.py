@@ -141,16 +141,6 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
-def story(trained: Trained) -> list[Block]:
-    """What is known of a training: rows, losses, and what looks wrong."""
-    if hasattr(trained.model, "facts"):  # of another kind than those of this package
-        return [Facts(trained.model.facts(trained))]
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
-    facts += [*_settings_of_trees(trained), *losses(trained)]
-    blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
-    return [*blocks, *notes_of(findings(trained)), *blocks_of_drifts(trained)]
-
-
 def facts_of_goal(trained: Trained) -> list[Fact]:
     """What is learned, with which loss and by which learner."""
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
@@ -331,12 +321,18 @@ def blocks_of_model(
 
     ``is_brief``: whether members are only named, and a line says how all are listed.
     """
-    blocks = [*story(trained), *([] if is_brief else table_of_columns(trained, top))]
-    if not hasattr(trained.model, "facts"):
-        blocks += [Note(f"{sentence(in_brief(trained.model))}.")] if is_brief else blocks_of_members(trained.model, top)
+    model, tables = trained.model, [] if is_brief else table_of_columns(trained, top)
+    if hasattr(model, "facts"):  # of another kind than those of this package
+        blocks: list[Block] = [Facts(model.facts(trained)), *tables]
+    else:
+        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
+        facts += [*_settings_of_trees(trained), *losses(trained), *facts_of_drifts(trained)]
+        blocks = [Facts(facts), *tables_of_passes(trained), *notes_of(findings(trained))]
+        blocks += [*blocks_of_drifts(trained), *tables]
+        blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
         blocks += [Data(name, value) for name, value in order_of(trained).items()]
     blocks += blocks_of_terms(decomposition, top, label)
-    blocks += blocks_of_features(trained.model, trained.encoder.names(), top)
+    blocks += blocks_of_features(model, trained.encoder.names(), top)
     return [*blocks, Note(OF_ALL, "fine")] if is_brief else blocks
 
 

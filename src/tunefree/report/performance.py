@@ -25,7 +25,7 @@ from tunefree.report.formats import (
     weight,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
-from tunefree.report.words import sentence, weights_named
+from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
@@ -293,7 +293,7 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
         [one.label, one.rows, one.share, one.probability, one.ratio, one.error, one.is_predicted] for one in classes
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
-    blocks: list[Block] = [Note(sentence(line), "warning") for line in never_predicted(tested, labels)]
+    blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
     return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
@@ -305,7 +305,7 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     if not never:
         return []
     rarest, share = never[0], f"{100 * never[0].share:.2f} %"
-    named = f"class {rarest.label!r} is never predicted"
+    named = f"Class {rarest.label!r} is never predicted"
     at_most = f"its probability is {rarest.highest:.3g} at most"
     if len(labels) == 2:
         decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
