@@ -58,7 +58,7 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     status, out, _ = run("inspect", model, "--json", "--top", "1")
     assert status == 0
     assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
-    status, out, _ = run("inspect", model)
+    status, out, _ = run("inspect", model, "--top", "0")
     assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
     single = tmp_path / "single.model"
     assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0

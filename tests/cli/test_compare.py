@@ -6,9 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from pyarrow.csv import read_csv
 from sklearn import ensemble
 
 import tunefree
+from tunefree.core.errors import ModelError
+from tunefree.report.decisions import blocks_of_decisions
+from tunefree.report.paired import blocks_of_pairs
+from tunefree.workflows.decisions import Costs, decisions
+from tunefree.workflows.metrics import Scored
+from tunefree.workflows.paired import Truth, compared
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +125,56 @@ def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
     assert "decisions" not in json.loads(at("evaluate", "good.model", "test.csv", "--json")[1])
     assert at("report", "good.model", "test.csv", *costs, "-o", "page.html")[0] == 0
     assert f"{decided['cost_of_a_row_least_cost']:.4f}" in (folder / "page.html").read_text()
+
+
+def test_a_report_in_python_is_that_of_the_command(at, folder):
+    model = tunefree.load("good.model")
+    page = model.report("test.csv", train="train.csv", cost="fp=1,fn=5")
+    words = ("--train", "train.csv", "--cost", "fp=1,fn=5", "-o", "door.html")
+    assert at("report", "good.model", "test.csv", *words)[0] == 0
+    lead, about = f'<p class="lead">{page.document.lead}</p>', page.document.about
+    door = (folder / "door.html").read_text().replace("\N{NO-BREAK SPACE}", " ").replace("&gt;", ">")
+    assert lead in door and about in door and "logistic regression" in lead and "cost of a miss" in page.html
+    with pytest.raises(ModelError, match="`train` is for data on which the model is judged"):
+        model.report(train="train.csv")
+
+
+def test_a_report_keeps_the_groups_of_the_training_whole(at):
+    options = {"target": "rich", "ignore": "kind", "groups": "who"}
+    model = tunefree.train("train.csv", **options)
+    assert "if groups are independent" in str(model.report("test.csv").document)
+    rows = read_csv("test.csv").drop_columns("who")
+    assert "if rows are independent" in str(model.report(rows).document)
+
+
+def test_differences_have_the_digits_of_the_loss():
+    truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
+    right = np.random.default_rng(0).uniform(0.3, 0.9, 100)
+    judged = [
+        truth.judged(name, np.where(truth.targets[:, None] == [0, 1], share[:, None], 1.0 - share[:, None]))
+        for name, share in {"a": right, "near": right + 0.001, "far": 0.2 * right}.items()
+    ]
+    table = blocks_of_pairs(compared(truth, judged, "rich", ""))[2]
+    ends = [end for row in table.texts()[1:] for end in row[2].split(" to ")]
+    assert len(ends) == 4 and {len(end.partition(".")[2]) for end in ends} == {4}
+
+
+def test_files_that_were_learned_are_told(at):
+    told = "the model has learned a file named train.csv"
+    for words in ("evaluate good.model", "compare good.model bad.model"):
+        assert told in at(*words.split(), "train.csv")[2] and told not in at(*words.split(), "test.csv")[2]
+
+
+def test_expected_costs_are_drawn_for_all_thresholds():
+    scores = np.array([[0.1], [0.3], [0.2], [0.4]])
+    scored = Scored(np.ones(4), {}, np.array([0, 0, 1, 1]), np.zeros(4, int), scores, n_classes=2)
+    blocks = blocks_of_decisions(decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0)))
+    figure = Figure()
+    next(block for block in blocks if getattr(block, "title", "") == "Expected cost").draw(figure)
+    model, of_all, of_none = (line.get_xydata() for line in figure.axes[0].lines[:3])
+    assert model[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 1.0]
+    assert model[:, 1].tolist() == [0.5, 0.5, 0.25, 1.5, 1.25, 2.5]
+    assert (model[0, 1], model[-1, 1]) == (of_all[0, 1], of_none[-1, 1])
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_inspect_shows_the_members_that_predict(run, trained):
         assert set(weights) <= awake
         assert sum(weights.values()) == pytest.approx(1.0)
         assert found["features"] == [] and {term["column"] for term in found["terms"]} == {"age", "job"}
-        status, out, err = run("inspect", trained / f"{name}.model")
+        brief = run("inspect", trained / f"{name}.model")[1]
+        assert brief.count("\n") <= 40 and f"{len(weights)} members with their weights" in brief and "--top 0" in brief
+        status, out, err = run("inspect", trained / f"{name}.model", "--top", "0")
         assert (status, err) == (0, "")
         assert "Weight: in the mean of the members that the mixture corrects, for rows to come." in " ".join(
             out.split()

@@ -39,7 +39,7 @@ def test_what_is_said_holds_and_is_saved(run, tmp_path):
     features = {own["feature"] for own in found["features"]}
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
     assert {own["name"]: own["why"] for own in found["columns"]}["zip"] == "named by categorical"
-    status, out, err = run("inspect", tmp_path / "m")
+    status, out, err = run("inspect", tmp_path / "m", "--top", 0)
     assert status == 0 and "named by date, %Y%m%d" in out, err
     table = predictions(run, tmp_path / "m", data)
     first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))

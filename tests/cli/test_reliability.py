@@ -32,9 +32,9 @@ def test_a_rare_class_that_is_never_predicted(run, tmp_path):
     out = run("evaluate", model, data)[1]
     share = np.mean(claims()["y"] == "claim")
     line = " ".join(out.split())
-    assert f"class 'claim' is never predicted: the error is its share of the rows, {100 * share:.2f} %" in line
+    assert f"Class 'claim' is never predicted: the error is its share of the rows, {100 * share:.2f} %" in line
     assert "--threshold P`, the least probability of 'none'" in line and "--class-weight" in line
-    table = out[out.index("Class 'claim'") :].splitlines()
+    table = out[out.index("Class 'claim', ") :].splitlines()
     assert "by tenth of its probability" in table[0] and "actual / expected" in table[1] and "95 %" in table[1]
     tenths = [re.split(r" {2,}", row.strip()) for row in table[2:12]]
     probabilities = [float(row[0]) for row in tenths]

@@ -16,7 +16,7 @@ from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
-from tunefree.report.formats import FIGURES, TWO
+from tunefree.report.formats import FIGURES, THREE, TWO, Format
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
 from tunefree.stream.batch import Tally
@@ -117,8 +117,9 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     assert f"progressive log-loss {known['progressive_loss']:.4f}" in read.text
     assert f"progressive error {100 * known['progressive_error']:.2f} %" in read.text
     assert f"rows learned {known['rows']:,}" in read.text
+    figures = Format(THREE.spec_of(max(abs(own["importance"]) for own in known["terms"])))
     for own in known["terms"]:
-        assert f"{own['column']} {FIGURES(own['importance'])}" in read.text
+        assert f"{own['column']} {figures(own['importance'])} {figures(own['standard_error'])}" in read.text
     for own in known["members"]:
         loss = f"{FIGURES(own['loss'])} {TWO(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
@@ -141,7 +142,7 @@ def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run
     assert re.search(
         r"Predicts rich = yes with [\d.]+ % error; constant [\d.]+ %; 95 % interval of the diff", read.text
     )
-    assert "Judged on new.csv. Report of " in read.text
+    assert "Learned from people.csv. Judged on new.csv. Report of " in read.text
     titles = [
         ("performance", "How well it predicts"),
         ("beside", "Beside others"),
@@ -208,7 +209,7 @@ def test_what_looks_wrong_is_told():
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     note = suspicions.suspicions(sound, {}).blocks[-1]
     assert note.text.startswith("Looked at: rows skipped; columns of categories that differ in more than half")
-    assert "alone leave 2% or less of what there is to predict" in note.text and suspicions.NOT_SEEN in note.text
+    assert "alone leave 2 % or less of what there is to predict" in note.text and suspicions.NOT_SEEN in note.text
     assert not re.search("as it should|nothing|no column", note.text)
     assert "drift between the first and the last rows." in note.text and "Not looked at" not in note.text
 

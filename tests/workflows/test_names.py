@@ -65,7 +65,7 @@ def test_weights_find_labels_that_are_no_strings(labels, weights):
 def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):
     model, text = tmp_path / "m", file.read_text()
     assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")[0] == 0
-    assert "note" not in run("evaluate", model, file)[2]
+    assert "no class" not in run("evaluate", model, file)[2]
     (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
     status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
     assert status == 0 and '"rows_of_unseen_classes": 40' in out

@@ -10,12 +10,15 @@ import typer
 from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
 from tunefree.core.errors import ModelError
 
-TOP = 20
+BRIEF, TOP = 5, 20  # columns and features that are listed in a summary, and for programs
 
 
 def inspect(
     model: ModelFile,
-    top: Annotated[int, typer.Option(min=0, help="How many columns and features to list; 0 for all.")] = TOP,
+    top: Annotated[
+        int | None,
+        typer.Option(min=0, help="List so many columns, features and members, 0 for all, instead of a summary."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,
@@ -54,7 +57,7 @@ def inspect(
     from tunefree.report import learned
     from tunefree.workflows import explanation
 
-    others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
+    others: dict[str, Any] = {"top": top is not None, "plot": plot, "rows": rows, "class": class_ is not None}
     others |= {"weights": weights} if file else {"json": json}
     for name in [name for name, value in others.items() if value and (file or weights)]:
         listing = "file" if file else "weights"
@@ -76,7 +79,9 @@ def inspect(
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained, rows)
-    show(learned.blocks_of_model(trained, decomposition, top, class_), json)
+    is_brief = top is None and not json
+    most = top if top is not None else BRIEF if is_brief else TOP
+    show(learned.blocks_of_model(trained, decomposition, most, class_, is_brief), json)
     if plot:
         from tunefree.estimators.displays import CurveDisplay
 

@@ -25,6 +25,7 @@ from tunefree.estimators.model_file import check_whole
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import IN_MEMORY
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
 from tunefree.pool.options import special_about
@@ -140,6 +141,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         if encoder is not None:
             model.reserve(encoder.n_features)
         before = self._learned.progress.rows
+        self._learned.progress.note_data(IN_MEMORY)
         cuts = sorted({point - before for callback in callbacks for point in callback.points})
         return one_pass(self._learned, self._batches(X, y, rounds, cuts), (_Rounds(self), *callbacks))
 

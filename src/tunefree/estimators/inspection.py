@@ -163,13 +163,17 @@ class Inspected(Saving):
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 
-    def report(self, test: Any = None) -> Any:
+    def report(self, test: Any = None, train: Any = None, cost: str | None = None) -> Any:
         """The report of the model as a page of HTML, as `tunefree report` writes it.
 
         Parameters
         ----------
         test : path, sequence of paths, table or Source, optional
             Data with known targets, on which it is judged.
+        train : as ``test``, optional
+            Rows that the model has learned: peers learn these, too. Without them it stands beside a constant.
+        cost : str, optional
+            Costs of mistakes, such as ``"fp=1,fn=5"``, by which decisions for a class are judged.
 
         Returns
         -------
@@ -183,7 +187,7 @@ class Inspected(Saving):
         >>> "scinol2" in page.html
         True
         """
-        return REPORTS["page"](self.trained_, test)
+        return REPORTS["page"](self.trained_, test, train, cost)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
@@ -15,6 +16,9 @@ from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
+
+MOST_DATA = 8  # names of data that are kept
+IN_MEMORY = "a table in memory"
 
 
 class Occurrence(NamedTuple):
@@ -67,11 +71,18 @@ class Progress:
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
     occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
+    data: list[str] = field(default_factory=list)  # names of the files and tables that were learned, without folders
 
     @property
     def first_rows(self) -> int:
         """Usable rows of the first pass, with those held out."""
         return self.progressive[0].rows + self.held_out[0].rows
+
+    def note_data(self, name: str) -> None:
+        """Keep the name of a file, without its folder, or of a table whose rows are learned; of many the first."""
+        name = os.path.basename(name)
+        if name not in self.data and len(self.data) <= MOST_DATA:
+            self.data.append(name if len(self.data) < MOST_DATA else "others")
 
     def end_pass(self) -> None:
         """The pass is over; another one may begin with the first row."""

@@ -164,12 +164,14 @@ def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tupl
     finish(axes, [], titles)
 
 
-def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
+def draw_thresholds(
+    axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str], drawstyle: str = "default"
+) -> None:
     """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
     looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
     series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
     for line in series:
-        axes.plot(line.x, line.y, **line.style)
+        axes.plot(line.x, line.y, drawstyle=drawstyle, **line.style)
     low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
     axes.set(xlim=(0.0, 1.0), ylim=(low, high))
     style.few_ticks(axes.yaxis, [low, high], 5)

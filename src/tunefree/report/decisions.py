@@ -97,16 +97,15 @@ def _chart_of_gains(decided: Decisions) -> Chart:
     }
     lines["none"], title, name, caption = [0.0] * len(thresholds), "Net benefit", "net benefit", OF_BENEFIT
     if decided.costs is not None:
-        inside = [point for point in decided.curve if point.threshold <= 1.0]
-        thresholds = [point.threshold for point in inside]
-        lines = {"this model": [point.cost or 0.0 for point in inside]}
-        lines |= {
-            "all": [decided.cost_of_all or 0.0] * len(inside),
-            "none": [decided.cost_of_none or 0.0] * len(inside),
-        }
+        inside = [point for point in reversed(decided.curve) if point.threshold <= 1.0]
+        thresholds = [0.0, *(point.threshold for point in inside), 1.0]
+        all_, none = decided.cost_of_all or 0.0, decided.cost_of_none or 0.0
+        lines = {"this model": [all_, *(point.cost or 0.0 for point in inside), none]}
+        lines |= {"all": [all_] * len(thresholds), "none": [none] * len(thresholds)}
         title, name, caption = "Expected cost", "cost of a row", "Cost by the least probability that is acted on."
     described = f"At the threshold {thresholds[len(thresholds) // 2]:.2g}: " + "; ".join(
         f"{who} {values[len(values) // 2]:.3g}" for who, values in lines.items()
     )
-    draw = on_axes(draw_thresholds, thresholds, lines, ("threshold", name))
+    drawstyle = "default" if decided.costs is None else "steps-pre"  # up to a probability all act alike
+    draw = on_axes(draw_thresholds, thresholds, lines, ("threshold", name), drawstyle)
     return Chart(title, f"{described}.", draw, caption, PICTURE)

@@ -18,7 +18,9 @@ from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, 
 SKIPPED = "rows skipped"
 NAMING = "columns of categories that differ in more than half of the rows, which may name them"
 CONSTANT = "constant columns"
-TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
+TELLING = (
+    f"columns that alone leave {100 * LEAK:g} % or less of what there is to predict, which may give the target away"
+)
 DRIFT = "drift between the first and the last rows"
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 

@@ -38,9 +38,9 @@ class Format:
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value
-        return ABSENT if is_absent(number) else f"{self.scale * number:{self._spec_of(number)}}{self.unit}"
+        return ABSENT if is_absent(number) else f"{self.scale * number:{self.spec_of(number)}}{self.unit}"
 
-    def _spec_of(self, number: float) -> str:
+    def spec_of(self, number: float) -> str:
         """The format of a number, and of the ends of its interval."""
         size = abs(self.scale * number)
         if self.spec or not math.isfinite(size):
@@ -53,7 +53,7 @@ class Format:
         """The interval of a measure, empty where it is unknown, and of other values."""
         if not isinstance(measure, Measure) or measure.low is None or measure.high is None:
             return ""
-        spec = self._spec_of(measure.value)
+        spec = self.spec_of(measure.value)
         return f"{self.scale * measure.low:{spec}} to {self.scale * measure.high:{spec}}{self.unit}"
 
     def with_ends(self, measure: Measure | None) -> str:
@@ -69,7 +69,7 @@ class Format:
         """The value of a measure and half the width of its interval."""
         if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
             return self(measure)
-        spec = self._spec_of(measure.value)
+        spec = self.spec_of(measure.value)
         return (
             f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
         )

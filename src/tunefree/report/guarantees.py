@@ -92,8 +92,9 @@ def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         return []
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
     title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
-    at_least = Column("at least, by theorem", FIGURES, "at_least")
-    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", FIGURES), at_least]
+    share = Format(".4f")
+    at_least = Column("at least, by theorem", share, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", share), at_least]
     note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
     return [Table(title, columns, rows, note, "coverage")]
 

@@ -24,9 +24,9 @@ from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Not
 from tunefree.report.findings import notes_of, tables_of_reasons
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
 from tunefree.report.guarantees import bounds
-from tunefree.report.members import blocks_of_members
+from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
-from tunefree.report.words import loss_name, weights_named
+from tunefree.report.words import loss_name, sentence, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
@@ -37,6 +37,7 @@ from tunefree.workflows.findings import findings, kept_rows
 MOST_NAMED = 8
 OPEN = 24  # columns of a table that is shown at once
 HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
+OF_ALL = "To list all members, columns and features: --top 0."
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 MOST_RISES = 20  # rises that people see
@@ -140,20 +141,11 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
-def story(trained: Trained, top: int) -> list[Block]:
-    """What is known of a training: rows, losses, what looks wrong, and what the ``top`` columns (0: all) became."""
-    if hasattr(trained.model, "facts"):  # of another kind than those of this package
-        return [Facts(trained.model.facts(trained)), *table_of_columns(trained, top)]
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
-    facts += [*_settings_of_trees(trained), *losses(trained)]
-    blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
-    return [*blocks, *notes_of(findings(trained)), *blocks_of_drifts(trained), *table_of_columns(trained, top)]
-
-
 def facts_of_goal(trained: Trained) -> list[Fact]:
     """What is learned, with which loss and by which learner."""
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
+    facts += known(Fact("learned from", trained.progress.data))
     facts += [Fact("loss", loss_name(model)), Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
     return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 
@@ -322,14 +314,26 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     return Section("reproduce", "How to reproduce it", blocks)
 
 
-def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
-    """Rows, losses, members, and the ``top`` columns and features (0: all)."""
-    blocks = story(trained, top)
-    if not hasattr(trained.model, "facts"):
-        blocks += blocks_of_members(trained.model)
+def blocks_of_model(
+    trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None, is_brief: bool = False
+) -> list[Block]:
+    """Rows, losses, members, and the ``top`` columns and features (0: all).
+
+    ``is_brief``: whether members are only named, and a line says how all are listed.
+    """
+    model, tables = trained.model, [] if is_brief else table_of_columns(trained, top)
+    if hasattr(model, "facts"):  # of another kind than those of this package
+        blocks: list[Block] = [Facts(model.facts(trained)), *tables]
+    else:
+        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
+        facts += [*_settings_of_trees(trained), *losses(trained), *facts_of_drifts(trained)]
+        blocks = [Facts(facts), *tables_of_passes(trained), *notes_of(findings(trained))]
+        blocks += [*blocks_of_drifts(trained), *tables]
+        blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
         blocks += [Data(name, value) for name, value in order_of(trained).items()]
     blocks += blocks_of_terms(decomposition, top, label)
-    return [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), top)]
+    blocks += blocks_of_features(model, trained.encoder.names(), top)
+    return [*blocks, Note(OF_ALL, "fine")] if is_brief else blocks
 
 
 def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:

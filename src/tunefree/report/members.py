@@ -43,24 +43,30 @@ def members(trained: Trained) -> Section | None:
     model = trained.model
     if len(model.members) < 2:
         return None
+    return Section("members", "Who learned", blocks_of_members(model), in_brief(model))
+
+
+def in_brief(model: Any) -> str:
+    """How many members there are, and those of the largest weights."""
     shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
     named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
-    folded = f"{len(shares)} members with their weights; the largest: {named}"
-    return Section("members", "Who learned", blocks_of_members(model), folded)
+    return (
+        f"{len(shares)} members with their weights; the largest: {named}" if len(shares) > 1 else f"one member: {named}"
+    )
 
 
-def blocks_of_members(model: Any) -> list[Block]:
-    """The members with their weights, what these were judged by, and what predicts rows to come."""
+def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
+    """The ``top`` members (0: all) with their weights, what these were judged by, and what predicts rows to come."""
     if (pool := model.pool) is not None:
         along = pool.selection()
         along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})
-        return [*_charts(model), _judged(pool), along_rows, Note(choice_of_rows_to_come(pool))]
+        return [*_charts(model), _judged(pool, top), along_rows, Note(choice_of_rows_to_come(pool))]
     weights = sorted(model.predictor.shares().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
 
 
-def _judged(pool: Pool) -> Table:
+def _judged(pool: Pool, top: int) -> Table:
     """Weights, losses with their standard errors, and the rows that judged."""
     columns = [
         Column("member"),
@@ -70,7 +76,7 @@ def _judged(pool: Pool) -> Table:
         Column("rows that judge", COUNT, "rows"),
     ]
     rows = [list(row) for row in zip(*pool.selection()[:5], strict=True)]
-    return Table("Members by weight", columns, rows, JUDGED, "members")
+    return Table("Members by weight", columns, rows, JUDGED, "members", range(top) if top else None)
 
 
 def _charts(model: Any) -> list[Block]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.core import storage
+from tunefree.core.errors import ModelError
 from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
@@ -27,7 +28,8 @@ from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, perform
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
-from tunefree.stream.source import open_source
+from tunefree.stream.formats import TABLE
+from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import Evaluation, evaluate
@@ -81,11 +83,14 @@ def report(
     """
     bad, model = BadRows() if bad is None else bad, trained.model
     tested, comparison, about = None, None, ""
+    if trained.progress.data:
+        about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
         test = _source(test)
-        tested = evaluate(trained, test, bad, interval=INTERVAL if has_intervals(model, INTERVAL) else None)
-        comparison = _beside(trained, tested, test, train, bad)
-        about = f"Judged on {Path(test.name).name}. "
+        interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, _group_in(trained, test)
+        tested = evaluate(trained, test, bad, interval=interval, group=group)
+        comparison = _beside(trained, tested, test, train, bad, group)
+        about += f"Judged on {Path(test.name).name}. "
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         performance(trained, tested),
@@ -109,8 +114,16 @@ def report(
     )
 
 
-def _source(data: Any) -> Any:
-    return data if hasattr(data, "rewindable") else open_source(data)
+def _source(data: Any) -> Source:
+    return data if isinstance(data, Source) else open_source(data)
+
+
+def _group_in(trained: Trained, source: Source) -> str | None:
+    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
+    column = trained.plan.groups
+    if column is None or source.kind != TABLE or not source.rewindable:
+        return None
+    return column if column in next(source.chunks()).data.schema.names else None
 
 
 def today() -> str:
@@ -137,13 +150,15 @@ def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedCom
     return f"Predicts {what} with {told}{how}."
 
 
-def _beside(trained: Trained, tested: Evaluation, test: Any, train: Any, bad: BadRows) -> PairedComparison | None:
+def _beside(
+    trained: Trained, tested: Evaluation, test: Source, train: Any, bad: BadRows, group: str | None
+) -> PairedComparison | None:
     """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
     if train is not None:
         again = BadRows(bad.skip, skip_unlabelled=None)
         data = trials.read(_source(train), trained.plan, again, trained)
         judged = trials.read(test, trained.plan, again, trained)
-        return trials.beside_peers(data, trained.plan, judged, trained)
+        return trials.beside_peers(data, trained.plan, judged, trained, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)
 
 
@@ -168,9 +183,12 @@ class Page:
         return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
 
 
-def page_of(trained: Trained, test: Any = None) -> Page:
-    """The report of a model as a page; parameters as of :func:`report`."""
-    return Page(report(trained, test))
+def page_of(trained: Trained, test: Any = None, train: Any = None, cost: str | None = None) -> Page:
+    """The report of a model as a page; ``cost`` as of the command, and the others as of :func:`report`."""
+    if test is None and (train is not None or cost is not None):
+        name = "cost" if train is None else "train"
+        raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
+    return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), train=train))
 
 
 def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:

@@ -10,7 +10,7 @@ NOTE = (
     "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
     " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
 )
-POINTS, MORE = Format("+.1f", 100.0), Format(digits=3, sign="+")
+POINTS = Format("+.1f", 100.0)
 OF_CLIPPING = " No probability counts as less than half a row of those compared."
 
 
@@ -29,13 +29,16 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     if comparison.calibration is not None:
         facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
         facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+    more, more_error = (Format(f"+{FIGURES.spec_of(mean)}") for mean in (comparison.model.loss, comparison.model.error))
     has_seconds = any(one.seconds is not None for one in comparison.contenders)
     columns = [
         Column("model", key="name"),
         Column(loss, FIGURES, "loss"),
-        Column("more, 95 %", MORE.interval, "loss_difference"),
+        Column("more, 95 %", more.interval, "loss_difference"),
         Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
-        Column("points more" if is_class else "more", (POINTS if is_class else MORE).interval, "error_difference"),
+        Column(
+            "points more" if is_class else "more", (POINTS if is_class else more_error).interval, "error_difference"
+        ),
         Column("better"),
         Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
     ]

@@ -172,10 +172,11 @@ def _stream(trained: Trained) -> list[Block]:
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
-    top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
+    top = min(max(*means, *recent), EARLY * means[-1]) if means[-1] > 0.0 else max(*means, *recent)
     low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
-    y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
-    described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
+    highest = 1.1 * max(top, *(line.y[-1] for line in lines))
+    y_range = max(low, 0.0), min(high, highest) if highest > max(low, 0.0) else high
+    described = f"The progressive loss goes from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
@@ -304,7 +305,7 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     if not never:
         return []
     rarest, share = never[0], f"{100 * never[0].share:.2f} %"
-    named = f"class {rarest.label!r} is never predicted"
+    named = f"Class {rarest.label!r} is never predicted"
     at_most = f"its probability is {rarest.highest:.3g} at most"
     if len(labels) == 2:
         decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"

@@ -16,7 +16,7 @@ from tunefree.explanation.interactions import interactions
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
 from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
-from tunefree.report.formats import FIGURES, SIGNED, TWO, first
+from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
 
@@ -61,7 +61,8 @@ def blocks_of_terms(
     rows = zip(
         columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True
     )
-    header = [Column("column"), Column("importance", FIGURES), Column("standard error", TWO), Column("noise", TWO)]
+    format = Format(THREE.spec_of(float(np.abs(columns.sizes).max(initial=0.0))))  # so that the digits stand in line
+    header = [Column("column"), *(Column(name, format) for name in ("importance", "standard error", "noise"))]
     note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
     facts = [Data("sampled_rows", columns.rows)]
     if columns.judges is None:

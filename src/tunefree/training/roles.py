@@ -191,9 +191,7 @@ def role_of(name: str, values: Values) -> Finding | None:
     if values.are_codes:
         if n < FEWEST_ROWS or different <= MANY_DIFFERENT * n:
             return None
-        return Finding(
-            name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy
-        )
+        return identifier(name, different, n, different < n)
     steps, is_whole = np.diff(present), bool((present == np.round(present)).all())
     if is_whole and (steps > 0).all() and (steps == 1).mean() > 0.99:
         problem = f"counts the rows, from {present[0]:.0f} on, and tells nothing of others"
@@ -295,6 +293,12 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
 
 def ignore(name: str) -> str:
     return f"pass `ignore={name!r}`"
+
+
+def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
+    """What is said of a column of categories that may name the rows, or groups of these if values repeat."""
+    remedy = ignore(name) + (f", or `groups={name!r}` if rows of a value belong together" if repeats else "")
+    return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
 
 
 def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:

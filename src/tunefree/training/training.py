@@ -17,12 +17,13 @@ from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan, signs_of
-from tunefree.model_files.progress import Occurrence, Occurrences
+from tunefree.model_files.progress import IN_MEMORY, Occurrence, Occurrences
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import FEWEST_ROWS
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
+from tunefree.stream.files import display_name
 from tunefree.stream.formats import TABLE
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
@@ -106,6 +107,8 @@ def train(
         try:
             reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
             trained = _begun(reader, plan, earlier)
+            for file in source.files or (IN_MEMORY if source.rewindable else "a stream",):
+                trained.progress.note_data(display_name(file))
             for callback in callbacks:
                 callback.begin(trained, rows)
             if source.files == ("-",):

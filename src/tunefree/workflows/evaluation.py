@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -148,6 +149,7 @@ def evaluate(
     if interval is not None and progressive:
         raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
     intervals = None if interval is None else IntervalScores(model, interval)
+    note_learned(trained, source, bad)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
@@ -179,6 +181,14 @@ def evaluate(
     classes = class_reliability(scored, model.classes)
     covered = [] if intervals is None else intervals.curve()
     return Evaluation(metrics, unseen, measures(scored), confusion, slices, classes, scored, covered)
+
+
+def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
+    """Tell of files that have the name of one that the model has learned."""
+    for file in source.files:
+        if (name := os.path.basename(file)) in trained.progress.data:
+            problem = f"the model has learned a file named {name}; known rows are predicted better than new ones"
+            bad.note(problem, file, 0, rows=0)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:

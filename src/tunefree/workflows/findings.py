@@ -329,9 +329,9 @@ def _identifiers(trained: Trained) -> list[Finding]:
         return []
     columns, places = trained.encoder.columns, trained.encoder.column_of()
     counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
-    nearly, naming = roles.nearly_numbers(trained.encoder), "different values, which may name the rows"
+    nearly = roles.nearly_numbers(trained.encoder)
     return [
-        Finding(column.name, roles.IDENTIFIER, f"{count:,} {naming}", roles.ignore(column.name))
+        roles.identifier(column.name, count, rows, count < rows)
         for column, count in zip(columns, counts, strict=True)
         if column.kind == "category" and count > roles.MANY_DIFFERENT * rows and column.name not in nearly
     ]

@@ -29,7 +29,7 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of, without_features
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
-from tunefree.workflows.evaluation import group_numbers
+from tunefree.workflows.evaluation import group_numbers, note_learned
 from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
 from tunefree.workflows.peers import TREES, features_of, peers_of
 from tunefree.workflows.prediction import predict
@@ -333,6 +333,8 @@ def of_models(models: dict[str, Trained], source: Source, bad: BadRows, groups: 
         if trained.model.task == "classification" and not {*trained.model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
     data = read(source, trained.plan, bad, trained)
+    for model in models.values():
+        note_learned(model, source, bad)
     labels = dict.fromkeys(label for model in models.values() for label in getattr(model.model, "classes", ()))
     truth = truth_of([data], list(labels), groups)
     entrants = {name: known_model(one, [data], truth) for name, one in models.items()}
