@@ -309,7 +309,10 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
     facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
-    note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
+    note = (
+        "The same rows in the same order, of files with the same names, give the same model to the byte with the same "
+        "versions."
+    )
     blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
     return Section("reproduce", "How to reproduce it", blocks)
 
