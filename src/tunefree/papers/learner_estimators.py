@@ -30,11 +30,11 @@ GAMMAS = ("ladder", "median")
 GROWING = 2  # points are there twice while others are put behind them
 
 
-def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
+def support_bytes(X: Block, n: int, functions: int, n_outputs: int) -> int:
     """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
 
     >>> from tunefree.core.rows import dense
-    >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
+    >>> support_bytes(dense([[0.0] * 100]), 10**6, 9, 1)
     2688000000
     """
     point = 12 * (X.numbers.shape[1] + len(X.values) / max(n_rows(X), 1))
@@ -43,7 +43,7 @@ def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
 
 def check_memory(bank: Any, X: Any, n: int) -> None:
     """Whether the machine could hold the support of a kernel bank if ``n`` rows like those of a block all joined it."""
-    most, bytes_needed = machine.memory(), needed(X, n, len(bank.members), bank.n_outputs)
+    most, bytes_needed = machine.memory(), support_bytes(X, n, len(bank.members), bank.n_outputs)
     if most and bytes_needed > most:
         raise ModelError(
             f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "

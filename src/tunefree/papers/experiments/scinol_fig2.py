@@ -138,15 +138,11 @@ def numbers_of(sets: dict[str, list[Curve]], kind: str) -> list[dict[str, Any]]:
     rows = []
     for name, lines in sets.items():
         for curve in lines:
-            values = getattr(curve, kind)
+            values, rate = getattr(curve, kind), "" if curve.rate is None else f"{curve.rate:g}"
             for epoch, ended in enumerate(values.T, 1):
-                row = {"set": name, "learner": curve.method.title, "rate": _rate(curve), "epoch": epoch}
+                row = {"set": name, "learner": curve.method.title, "rate": rate, "epoch": epoch}
                 rows.append(row | moments(kind, ended) | {"runs": len(values)})
     return rows
-
-
-def _rate(curve: Curve) -> str:
-    return "" if curve.rate is None else f"{curve.rate:g}"
 
 
 def final_values(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, np.ndarray]]:
