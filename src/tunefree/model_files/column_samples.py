@@ -131,10 +131,6 @@ class ColumnSamples(Part):
         self.values = self.values[np.isin(self.numbers, needed, assume_unique=True)]
         self.numbers = needed
 
-    def is_complete(self, one: Compared) -> bool:
-        """Whether no row to come belongs to those after a rise."""
-        return one.stop <= self.rows
-
     def comparison(self, one: Compared, but: frozenset[int] = frozenset()) -> Comparison:
         """The changes of columns at a rise, by the rows so far, except for some keys.
 

@@ -204,7 +204,7 @@ def check_relations(trained: Any) -> None:
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
     _check_samples(trained)
-    n_columns = _dense_columns(encoder)
+    n_columns = sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
@@ -321,10 +321,6 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     for kept in (growth.whole, growth.recent):
         _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
-
-
-def _dense_columns(encoder: Any) -> int:
-    return sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))
 
 
 LINEAR = Kind(HEADER, _arrays_of_models, _lengths_of_models, restored, check_relations)

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core import machine
+from tunefree.core.errors import ModelError
 from tunefree.core.parameters import parameter
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import Block, n_rows, part
 from tunefree.estimators import validation
 from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
@@ -19,13 +21,34 @@ from tunefree.losses import loss_of
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate
 from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of
-from tunefree.papers.kernel.support_memory import check_memory
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 from tunefree.training.callbacks import Callback
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
+GROWING = 2  # points are there twice while others are put behind them
+
+
+def support_bytes(X: Block, n: int, functions: int, n_outputs: int) -> int:
+    """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
+
+    >>> from tunefree.core.rows import dense
+    >>> support_bytes(dense([[0.0] * 100]), 10**6, 9, 1)
+    2688000000
+    """
+    point = 12 * (X.numbers.shape[1] + len(X.values) / max(n_rows(X), 1))
+    return int(GROWING * n * (point + 16 * functions * n_outputs))
+
+
+def check_memory(bank: Any, X: Any, n: int) -> None:
+    """Whether the machine could hold the support of a kernel bank if ``n`` rows like those of a block all joined it."""
+    most, bytes_needed = machine.memory(), support_bytes(X, n, len(bank.members), bank.n_outputs)
+    if most and bytes_needed > most:
+        raise ModelError(
+            f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "
+            f"machine has {most / 2**30:.1f}: learn fewer rows, or without kernels"
+        )
 
 
 @estimator

@@ -70,7 +70,7 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
 def compare(trained: Any) -> None:
     """Compare columns at the rises that wait for it, and after which no row is missing."""
     samples, rises = trained.samples, trained.rises
-    complete = [one for one in samples.waiting if samples.is_complete(one)]
+    complete = [one for one in samples.waiting if one.stop <= samples.rows]
     if complete:
         rises.rises = _with_comparisons(trained, complete)
         samples.settle({one.row for one in complete}, rises.rows_since)

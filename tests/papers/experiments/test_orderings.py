@@ -7,7 +7,6 @@ from tunefree.core.errors import DataError
 from tunefree.papers.experiments import (
     data,
     descents,
-    epochs,
     path_fig1,
     path_fig2,
     pistol_fig2,
@@ -89,9 +88,9 @@ def test_scinol_table2_agrees_with_the_paper(tmp_path):
 
 @pytest.mark.slow
 def test_scinol_fig2_prefers_scinol2_which_varies_little(tmp_path):
-    settings = epochs.QUICK
+    settings = scinol_fig2.QUICK
     results = results_of(scinol_fig2.EXPERIMENT, tmp_path)
-    sets = {name: epochs.curves(settings, results, name) for name in data.ALL}
+    sets = {name: scinol_fig2.curves(settings, results, name) for name in data.ALL}
     for name, learners in scinol_fig2.final_values(sets, "cross_entropy").items():
         assert learners["ScInOL2"].mean() < learners["ScInOL1"].mean(), name
         assert learners["ScInOL2"].std() < 0.05 * learners["ScInOL2"].mean(), name

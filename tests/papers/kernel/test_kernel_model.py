@@ -9,8 +9,7 @@ import pytest
 from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
-from tunefree.papers.kernel.family import WIDTHS
-from tunefree.papers.kernel.predictor import Kernels
+from tunefree.papers.kernel.family import WIDTHS, Kernels
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import Batch

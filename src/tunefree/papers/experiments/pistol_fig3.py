@@ -90,7 +90,8 @@ def parts(settings: Settings, results: Results) -> list[Point]:
     parts: list[Point] = []
     for case in CASES:
         for size in sizes_of(settings, case):
-            for run in range(_permutations(settings, size)):
+            is_small = size <= settings.small_rows
+            for run in range(settings.small_permutations if is_small else settings.permutations):
                 parts += [_point(case, method, size, run) for method in _methods_of(case, settings, run)]
                 if size > (settings.svm_rows if run > 0 else case.svm_rows):
                     continue
@@ -106,10 +107,6 @@ def _selected(results: Results, case: Case, size: int, run: int) -> float:
     folds = {cost: results.get(_point(case, "folds", size, run, cost)) for cost in case.costs}
     errors = {cost: float(part["error"]) for cost, part in folds.items() if part is not None}
     return min(errors, key=errors.__getitem__, default=0.0)
-
-
-def _permutations(settings: Settings, size: int) -> int:
-    return settings.small_permutations if size <= settings.small_rows else settings.permutations
 
 
 def _methods_of(case: Case, settings: Settings, run: int) -> list[str]:

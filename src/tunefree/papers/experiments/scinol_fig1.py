@@ -181,7 +181,8 @@ def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
             axes.axhline(loss, color="black", dashes=(4, 3), linewidth=0.9)
         axes.set_xlim(0, int(lines[0].rounds[-1]))
         for line in lines:
-            axes.plot(line.rounds, line.losses.mean(axis=0), **_line_style(line).options)
+            style = line.method.style._replace(width=0.8) if line.method.has_rate else line.method.style
+            axes.plot(line.rounds, line.losses.mean(axis=0), **style.options)
     for line in best:  # one band for each learner whose line is in the panel: more would hide the lines
         if line.end <= zero:
             drawing.band(zoomed, line.rounds, line.losses.mean(axis=0), line.losses.std(axis=0), line.method.style)
@@ -210,12 +211,6 @@ def _name_ends(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> 
             title = f"{methods.with_rate(line.method, line.rate)}  {line.end:.3f}"
             ends.append(drawing.EndLabel(line.end, title, line.method.style.color, line.method.is_ours))
     drawing.label_ends(zoomed, ends)
-
-
-def _line_style(line: Line) -> drawing.Style:
-    """Lines of learners with several rates are thinner."""
-    style = line.method.style
-    return style._replace(width=0.8) if line.method.has_rate else style
 
 
 EXPERIMENT = Experiment(

@@ -1,17 +1,164 @@
-"""What models have to know of learners in a kernel's space: who learns, and of which class their banks are."""
+"""Models of kernel learners: one learner alone, or several widths, mixed by the rule of the pool."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.part import LEARNED, argument, child, scratch
+from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import FINITE, SIZE, Number, Text
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import chosen, measured
+from tunefree.mixing.mixture import Mixture
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
-from tunefree.papers.kernel.predictor import Kernels
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import Setting
-from tunefree.pool.options import ModelOptions
-from tunefree.pool.rows import Family
+from tunefree.pool.options import ModelOptions, objective_of_mixture
+from tunefree.pool.relative import RelativeWeights
+from tunefree.pool.rows import Family, LabelledRows, LateLosses
+from tunefree.pool.single import Single, finite, pieces
+
+
+def _blank_mixture(kernels: Any, header: Any) -> Mixture:
+    if kernels.mixture is None:
+        raise ModelError("there is a mixture of one learner")
+    mixture: Mixture = kernels.mixture
+    return mixture
+
+
+class Kernels(Single):
+    """Kernel learners of a model.
+
+    Parameters
+    ----------
+    options : ModelOptions
+    linear : LinearGroup
+        Without members; certificates of linear models take rows from it.
+    bank : KernelBank
+    n_classes : int
+    """
+
+    options = argument()
+    bank: Any = child(KernelBank, LEARNED)
+    mixture: Mixture | None = child(Mixture, LEARNED, may_be_none=True, make=_blank_mixture)
+    relative = child(RelativeWeights, LEARNED)
+    _late: LateLosses | None = scratch()
+
+    def __init__(self, options: ModelOptions, linear: LinearGroup, bank: KernelBank, n_classes: int) -> None:
+        super().__init__(linear, n_classes if options.is_calibrated else None)
+        self.options, self.bank, self.relative, self._late = options, bank, RelativeWeights(), None
+        is_numeric, self.mixture = options.task == "regression", None
+        if options.is_mixed:
+            loss = loss_of(options.task, options.loss) if is_numeric else None
+            self.mixture = Mixture(len(bank.members), 0 if is_numeric else max(n_classes, 2), loss)
+
+    @property
+    def mixtures(self) -> list[Mixture]:
+        """The mixture, if there is one."""
+        return [] if self.mixture is None else [self.mixture]
+
+    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
+        self._late = None
+        for piece in pieces(len(rows.y)):
+            some = rows.part(piece.start, piece.stop)
+            targets = some._replace(y=self.linear.targets(some.y))
+            self.linear.learn(targets, again)
+            predictions = np.empty((len(self.bank.members), len(some.y), self.linear.n_outputs))
+            self.bank.learn(targets, predictions, again)
+            self._judge_warmup()
+            yield piece, self._mixed(predictions, some)
+
+    def _mixed(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
+        """Predictions (n, K) by those of members (M, n, K), which are then learned; NaN where all sleep."""
+        asleep = np.isnan(predictions).all(axis=(0, 2))
+        rows = rows._replace(evaluation_weight=np.where(asleep, 0.0, rows.evaluation_weight))
+        if self.mixture is None:
+            mixed = self._calibrated(predictions[0], rows)
+        else:
+            relative = self.relative.of(rows.evaluation_weight)
+            learned = self.mixture.learn(self._as_mixed(predictions), np.asarray(rows.y, np.float64), relative)
+            mixed = self._as_margins(learned)
+        return np.where(asleep[:, None], np.nan, mixed)
+
+    def predict(self, X: Any) -> np.ndarray:
+        blocks = [self.bank.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
+        return np.concatenate([np.empty((0, self.linear.n_outputs)), *map(self._mixture_of, blocks)])
+
+    def _mixture_of(self, predictions: np.ndarray) -> np.ndarray:
+        if self.mixture is None:
+            return finite(predictions[0])
+        return self._as_margins(self.mixture.predict(self._as_mixed(predictions)))
+
+    def _as_mixed(self, predictions: np.ndarray) -> np.ndarray:
+        """Log-probabilities or numbers (n, M, C); NaN where a member sleeps, or predicts what is no finite number."""
+        known = np.isfinite(predictions).all(axis=2, keepdims=True)
+        rows = np.where(known, predictions, np.nan).transpose(1, 0, 2)
+        if not self.linear.has_classes:
+            return rows
+        odds = np.concatenate([np.zeros_like(rows), rows], axis=2) if rows.shape[2] == 1 else rows
+        with np.errstate(invalid="ignore"):
+            return odds - np.logaddexp.reduce(odds, axis=2, keepdims=True)
+
+    def _as_margins(self, mixed: np.ndarray) -> np.ndarray:
+        """Margins (n, K) of log-probabilities: one of up to two classes."""
+        is_of_two = self.linear.has_classes and self.linear.n_outputs == 1
+        return mixed[:, 1:] - mixed[:, :1] if is_of_two else mixed
+
+    def _judge_warmup(self) -> None:
+        """Judge the members by rows that all of them had kept back, and of which there were no other predictions."""
+        warmup = self.bank.take_warmup_predictions()
+        if warmup is None:
+            return
+        n_outputs, weight = self.linear.n_outputs, warmup.evaluation_weight
+        codes = np.where(warmup.y > 0, 1.0, 0.0) if self.linear.has_classes and n_outputs == 1 else warmup.y
+        mixed = np.nan_to_num(self._mixed(warmup.predictions, LabelledRows(None, codes, weight, weight)))
+        kept = weight > 0.0
+        y, mixed = warmup.y[kept], np.ascontiguousarray(mixed[kept])
+        objective = self.bank.members[0].objective
+        if self.linear.has_classes and self.mixture is not None:
+            objective = objective_of_mixture(n_outputs)
+        row_losses = measured(objective, y, mixed)
+        if self.linear.has_classes:
+            errors = codes[kept] != chosen(mixed)
+        else:
+            with np.errstate(over="ignore"):
+                row_losses[:1], errors = np.nan, np.abs(y - objective.loss.response(mixed[:, 0]))
+        self._late = LateLosses(weight[kept], row_losses, errors.astype(np.float64))
+
+    def take_late_losses(self) -> LateLosses | None:
+        """Losses of rows that were kept back, handed out once they are learned; each was predicted before."""
+        taken, self._late = self._late, None
+        return taken
+
+    def shares(self) -> dict[str, float]:
+        means = [1.0] if self.mixture is None else self.mixture.base.means.tolist()
+        return dict(zip((member.name for member in self.bank.members), means, strict=True))
+
+    def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
+        self.linear.add_class(objective, n_outputs)
+        self.bank.add_class(objective, n_outputs, n_classes)
+        self._calibrate_classes(n_classes)
+        if self.mixture is not None and n_classes > 2:
+            self.mixture.add_class()
+
+    def begin_pass(self) -> None:
+        self.bank.begin_pass()
+        self._judge_warmup()
+
+    def finish(self) -> None:
+        self.bank.freeze()
+        self._judge_warmup()
+
+    def check(self) -> None:
+        """Raise a ModelError unless there is a mixture where there are several learners."""
+        if (self.mixture is None) != (len(self.bank.members) == 1):
+            raise ModelError("there are several learners and no mixture of them")
+
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 
