@@ -20,7 +20,7 @@ from common import parser_of
 from peers import loss_of
 
 from tunefree.generations import boosted, kinds, randomised
-from tunefree.generations.problem import Problem
+from tunefree.generations.problem import USUAL, Problem, prepared
 from tunefree.losses import Square
 
 SEED = 1
@@ -34,7 +34,7 @@ def codes(frame: pd.DataFrame) -> np.ndarray:
 
 def ours(kind: str, problem: Problem, test: np.ndarray) -> np.ndarray:
     """Probabilities, or numbers, of the package's trees."""
-    model: Any = kinds.grow(kind, problem, SEED)
+    model: Any = kinds.KINDS[kind].grow(prepared(problem), SEED, USUAL)
     margins = model.apply(test)[1][0]
     if problem.n_classes == 0:
         return margins[:, 0]
