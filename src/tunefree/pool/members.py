@@ -146,8 +146,7 @@ class Members(Part):
         matrix (n, c).
         """
         predictions = self.asleep(len(y))
-        labelled = LabelledRows(X, self.linear.targets(y), relative, evidence)
-        self._place_online(predictions, self.linear.learn(labelled), rows)
+        self._place_online(predictions, self.linear.learn(LabelledRows(X, y, relative, evidence)), rows)
         self._follow(self.generations(), matrix, y, evidence, predictions)
         return predictions
 
