@@ -27,10 +27,8 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
     def losses(matrix):
         predictions = members.asleep(len(matrix))
         for part in new.parts:
-            nothing, written = np.zeros(len(part.rows)), members.asleep(len(part.rows))
             as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
-            members._follow(as_born, matrix[part.rows], nothing, nothing, written)
-            predictions[part.rows] = written
+            predictions[part.rows] = members.placed((), 0, as_born, matrix[part.rows])
         return members.losses(mixture.mean(predictions, True)[:, None], new.targets)[:, 0]
 
     expected, repeats = [], 8

@@ -9,9 +9,8 @@ from tunefree.core.rows import dense, part, sparse, table
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective
 from tunefree.pool import meetings
-from tunefree.pool.linear_group import LinearGroup
+from tunefree.pool.linear_group import LinearGroup, LinearSnapshot
 from tunefree.pool.linear_members import Setting
-from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.rows import LabelledRows
 
 N = 200
@@ -61,7 +60,7 @@ def learn(group, X, y, start, stop):
 
 
 def frozen_of(group, arrays, header):
-    frozen = LinearSnapshot.bare(group=group, objectives=[member.objective.copied() for member in group.members])
+    frozen = LinearSnapshot.bare(group=group)
     frozen.take_over(arrays, header)
     return frozen
 

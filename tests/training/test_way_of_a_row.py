@@ -47,7 +47,7 @@ def ways(tmp_path_factory):
 
     def traced(kernel, *values):
         functions = way()
-        if functions[-1] in COMPILED and not any("linear_snapshot" in function for function in functions):
+        if functions[-1] in COMPILED and not any("LinearSnapshot" in function for function in functions):
             seen.add(tuple(functions))
         return call(kernel, *values)
 

@@ -28,7 +28,7 @@ MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bo
 class PredictedRows(NamedTuple):
     """Rows as learned, and what was predicted of them before."""
 
-    rows: LabelledRows  # those that :meth:`tunefree.pool.linear_group.LinearGroup.take_latest` gives
+    rows: LabelledRows  # the latest of a :class:`tunefree.pool.linear_group.LinearGroup`
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
 

@@ -1,22 +1,26 @@
-"""Linear members on the features as they are given, and the views that they share."""
+"""Linear members on the features as they are given, the views that they share, and the members as they were."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.part import LEARNED, Part, argument, child, children, scratch
-from tunefree.core.rows import Rows, entries_of
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, LEARNED, Part, argument, child, children, number, scratch
+from tunefree.core.rows import Rows, entries_of, n_rows
+from tunefree.core.schema import COUNT, Sequence
+from tunefree.losses.objectives import Objective
 from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
-from tunefree.pool.linear_snapshot import LinearSnapshot
 from tunefree.pool.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
-from tunefree.pool.rows import LabelledRows
+from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
 from tunefree.pool.views import create_view, hidden, transform
+
+AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class LinearGroup(Part):
@@ -24,7 +28,8 @@ class LinearGroup(Part):
 
     Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
     ``meetings``: wherever weights are indexed by features here, it is by slots then. Members do not see the dense
-    columns of the features that are ``monotone``.
+    columns of the features that are ``monotone``. The ``latest`` rows with slots, None of rows that were learned again,
+    have with them the features that were met, None where features have the slots of their own numbers.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
@@ -40,7 +45,7 @@ class LinearGroup(Part):
     )
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], LEARNED)
-    _latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
+    latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
     _weights: list[tuple[np.ndarray, np.ndarray]] | None = scratch()
 
     def __init__(
@@ -54,7 +59,7 @@ class LinearGroup(Part):
         monotone: Iterable[int] = (),
     ) -> None:
         self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
-        self._latest = None, None
+        self.latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
@@ -113,15 +118,6 @@ class LinearGroup(Part):
             member.fix(self.n_features, self.n_outputs)
         self.complete()
 
-    def take_latest(self) -> tuple[Rows | None, Met | None]:
-        """The latest rows with slots, and what was met in them, handed out once.
-
-        The first is None of rows that were learned again, the second where features have the slots of their own
-        numbers.
-        """
-        taken, self._latest = self._latest, (None, None)
-        return taken
-
     def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
         """Give slots to features of rows, which are in some views, and replay first occurrences."""
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
@@ -141,24 +137,23 @@ class LinearGroup(Part):
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
-    def targets(self, codes: np.ndarray) -> np.ndarray:
-        """Numbers of classes, or numbers, as the objectives of members take them: -1 and 1 for one output."""
-        has_two = self.has_classes and self.n_outputs == 1
-        return np.ascontiguousarray(np.where(codes == 1.0, 1.0, -1.0) if has_two else codes, np.float64)
-
     def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
-        """Learn rows in order; what each member predicted before it learned a row, (M, n, K).
+        """The predictions (M, n, K) of members for rows with classes or numbers, each of which they learn then.
 
         If they were learned before, ``again``, views learn nothing from them.
         """
         X, y, weight, _ = rows
+        if self.has_classes and self.n_outputs == 1:
+            y = np.where(y == 1.0, 1.0, -1.0)
+        y = np.ascontiguousarray(y, np.float64)
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self.complete()
-        seen = self._transformed(X, self._view_names, np.zeros(len(y)) if again else weight)
+        shown, learns = hidden(X, self.hidden), np.zeros(len(y)) if again else weight
+        seen = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in self._view_names - {"raw"}}
         met = self._meet(seen, weight)
         names = self._view_names if again else self._view_names | {"raw"}
         entries = {view: entries_of(seen[view]) for view in names}
-        self._latest = entries.get("raw"), met
+        self.latest = entries.get("raw"), met
         if len(self.hidden):
             entries["raw"] = entries_of(hidden(seen["raw"], self.hidden))
         threads.each(
@@ -173,7 +168,7 @@ class LinearGroup(Part):
 
     def has_learned_row(self, entries: Rows, weight: float) -> None:
         """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
-        self._latest = entries, None
+        self.latest = entries, None
         self.complete()
         for member in self.members:
             member.count_row(weight)
@@ -200,11 +195,6 @@ class LinearGroup(Part):
         if name not in self.views:
             self.views[name] = create_view(name, X)
         return self.views[name]
-
-    def _transformed(self, X: Any, names: set[str], learns: np.ndarray) -> dict[str, Any]:
-        """The rows in some views, and as they are; the views learn from rows with ``learns`` above 0."""
-        shown = hidden(X, self.hidden)
-        return {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in names - {"raw"}}
 
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
@@ -250,3 +240,100 @@ class LinearGroup(Part):
     def complete(self) -> None:
         """Take note that the weights of members are others than before."""
         self._weights, self.n_changes = None, self.n_changes + 1
+
+
+class LinearSnapshot(Part):
+    """The members of a group with the weights, objectives, views and slots that they had.
+
+    It asks the group about features that occurred once, so it is right as long as the group keeps its members and
+    outputs, and of such features as long as the group has the rows in which they were met. Its ``counts`` are slots of
+    features, and rows in which some features were met first: features that occurred later count nothing.
+    """
+
+    group: LinearGroup = argument()
+    reads = children(ReadWeights, LEARNED)
+    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], FIXED)
+    objectives: list[Objective] = children(
+        Objective, FIXED, make=lambda snapshot, _: snapshot.group.members[0].objective.copied()
+    )
+    counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
+
+    def __init__(self, group: LinearGroup, reads: list[Read], views: dict[str, Any], counts: tuple[int, int]) -> None:
+        self.group, self.reads, self.views, self.counts = group, [ReadWeights(*read) for read in reads], views, counts
+        self.objectives = [member.objective.copied() for member in group.members]
+
+    def check(self) -> None:
+        """Raise a ModelError unless there are weights of all members, of as many outputs."""
+        members, n_outputs = self.group.members, self.group.n_outputs
+        if {len(self.reads), len(self.objectives)} != {len(members)} or len(self.counts) != 2:
+            raise ModelError("a copy has not the members")
+        if any(weights.shape[1] != n_outputs for weights, _ in self.reads):
+            raise ModelError("a copy has not the weights of its members")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions (M, n, K) of the members for rows."""
+        group, (seen, further) = self.group, self._seen(X)
+        entries = {view: entries_of(seen[view]) for view in {member.setting.view for member in group.members}}
+        predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
+
+        def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
+            written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
+
+        threads.each(
+            predict_member, zip(group.members, self.reads, self.objectives, predictions, strict=True), n_rows(X)
+        )
+        return predictions
+
+    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
+        """Rows as the members at some places see them."""
+        seen, further = self._seen(X)
+        some = [(self.group.members[m], self.reads[m]) for m in members]
+        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in some]
+
+    def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
+        """An array (d, ...) by feature in the order of the weights of members."""
+        meetings = self.group.meetings
+        return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
+
+    def weights_by_feature(self, n_features: int) -> Read:
+        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
+        meetings, member = self.group.meetings or FirstMeetings(), self.group.members[0]
+        weights, units = (meetings.by_feature(slot_array, n_features) for slot_array in self.reads[0])
+        several = meetings.alone(fewest=2)
+        for start in range(0, len(several), AT_ONCE):
+            features = several[start : start + AT_ONCE]
+            past = meetings.numbered(features)
+            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
+            if read is not None:
+                weights[features], units[features] = read[0][1:], read[1][1:]
+        return weights, units
+
+    def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+        """Rows by view, whose features have slots; and for each member their entries without one, with their weights.
+
+        See :meth:`tunefree.pool.meetings.FirstMeetings.alone_in`.
+        """
+        X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
+        seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
+        if meetings is None:
+            return seen, lambda member: None
+        in_slots = {view: meetings.in_slots(rows) for view, rows in seen.items()}
+        alone = meetings.alone_in(X, *self.counts)
+        if alone is None:
+            return in_slots, lambda member: None
+        kept = [view for view in seen if view in meetings.values]
+        rows = {view: (alone.rows(seen[view]), meetings.replayed(alone.past, view)) for view in kept}
+
+        def further(member: Any) -> Further | None:
+            if member.setting.view not in rows:
+                return None
+            in_view, occurrences = rows[member.setting.view]
+            read = member.past_weights(occurrences, alone.past)
+            return None if read is None else Further(in_view, read, np.append(0, alone.features))
+
+        return in_slots, further
+
+    def forget(self, features: np.ndarray) -> None:
+        """Predict as if features had never been seen; see ``LinearGroup.forget``."""
+        for weights, _ in self.reads:
+            weights[features[features < len(weights)]] = 0.0

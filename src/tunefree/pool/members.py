@@ -30,7 +30,7 @@ MOST_MEMBERS = 1000
 
 
 class Ahead(NamedTuple):
-    """What members make of rows of some groups before any of these rows is learned."""
+    """Predictions of rows of some groups before any of these rows is learned."""
 
     predictions: np.ndarray  # (n, M, K)
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
@@ -145,28 +145,45 @@ class Members(Part):
         Weights are relative to those before; as ``evidence`` rows that may be known have none. Generations see the
         matrix (n, c).
         """
-        predictions = self.asleep(len(y))
-        labelled = LabelledRows(X, self.linear.targets(y), relative, evidence)
-        self._place_online(predictions, self.linear.learn(labelled), rows)
-        self._follow(self.generations(), matrix, y, evidence, predictions)
-        return predictions
+        online = self.linear.learn(LabelledRows(X, y, relative, evidence))
+        return self.placed(online, rows, self.generations(), matrix, y, evidence)
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
-        """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
+        """Predictions (n, M, K) of rows to come, after so many were learned; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
         return self.placed(self.linear.present(X).predict(X), rows, self.generations(), matrix)
 
     def placed(
-        self, online: np.ndarray, rows: int, generations: Iterable[tuple[int, str, int, Generation]], matrix: np.ndarray
+        self,
+        online: np.ndarray,
+        rows: int,
+        generations: Iterable[tuple[int, str, int, Generation]],
+        matrix: np.ndarray,
+        y: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
     ) -> np.ndarray:
-        """What online members (m, n, k) and generations, which see the matrix (n, c), predict, (n, M, K)."""
-        predictions, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
-        self._place_online(predictions, online, rows)
-        self._follow(generations, matrix, nothing, nothing, predictions)
-        return predictions
+        """Predictions (n, M, K) of the first online members, (m, n, k), after so many rows, and of generations.
+
+        An online prediction that is no finite number is none. Generations see the matrix (n, c), and learn the rows of
+        a weight above 0, if there are weights.
+        """
+        written, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
+        for place, member_predictions in zip(self.online_places, online, strict=False):
+            is_number = np.isfinite(member_predictions).all(axis=1, keepdims=True)
+            written[:, place] = self._as_mixed(np.where(is_number, member_predictions, np.nan), rows)
+        targets, weights = (nothing if array is None else array for array in (y, weight))
+
+        def follow_one(clock: int, kind: str, age: int, generation: Generation) -> None:
+            assert self.growth is not None
+            columns = np.ascontiguousarray(matrix[:, self.growth.columns.places(generation.keys)])
+            predictions = generation.follow(columns, targets, weights)
+            self.place_generation(written, clock, kind, age, predictions, generation.rows)
+
+        threads.each(follow_one, generations, len(matrix))
+        return written
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
-        """Those awake: clock, kind, age, and generation."""
+        """Clock, kind, age and generation of all awake."""
         return () if self.growth is None else self.growth.generations()
 
     def reduce(self) -> None:
@@ -194,41 +211,13 @@ class Members(Part):
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
 
-    def _place_online(self, written: np.ndarray, predictions: np.ndarray, rows: int) -> None:
-        """Write what the first online members predict, (m, n, k), to their places, after so many rows were learned.
-
-        What is no finite number is no prediction.
-        """
-        for place, member_predictions in zip(self.online_places, predictions, strict=False):
-            is_number = np.isfinite(member_predictions).all(axis=1, keepdims=True)
-            written[:, place] = self._as_mixed(np.where(is_number, member_predictions, np.nan), rows)
-
     def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
         return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)
-
-    def _follow(
-        self,
-        generations: Iterable[tuple[int, str, int, Generation]],
-        matrix: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        written: np.ndarray,
-    ) -> None:
-        """Let generations predict rows (n, c) under the keys of the columns so far, and learn those of a weight."""
-        if self.growth is None:
-            return
-        places = self.growth.columns.places
-
-        def follow_one(clock: int, kind: str, age: int, generation: Generation) -> None:
-            columns = np.ascontiguousarray(matrix[:, places(generation.keys)])
-            self.place_generation(written, clock, kind, age, generation.follow(columns, y, weight), generation.rows)
-
-        threads.each(follow_one, generations, len(y))
 
     def place_generation(
         self, written: np.ndarray, clock: int, kind: str, age: int, predictions: Iterable[np.ndarray], rows: int
     ) -> None:
-        """Write what the versions of a generation of so many rows predict, each (n, K), to their places."""
+        """Write the predictions (n, K) of each version of a generation of so many rows to their places."""
         for version, version_predictions in enumerate(predictions):
             place = self.slots.get(Slot(clock, kind, age, version))
             if place is not None:

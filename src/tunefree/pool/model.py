@@ -304,7 +304,7 @@ class Model(ScoredModel):
                 mean_predictions = self.objective.loss.prediction_of(np.nan_to_num(means))
                 margins[is_kept_back, 0] = mean_predictions[is_kept_back]
         losses = measured(self.objective, targets, margins)
-        entries, met = self.linear.take_latest()
+        entries, met = self.linear.latest
         if again:
             self.record.is_over = True
             return margins, losses

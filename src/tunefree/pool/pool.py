@@ -329,15 +329,21 @@ class Pool(Part):
         """Learn rows of which the first one may be the first that is known."""
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        rows, relative = self._weighed(y, weight, mass, X, observed, contexts, ahead)
+        self._count(contexts[weight > 0.0])
+        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        if before == 0 or ahead is not None:
+            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
+        groups = None if ahead is None else ahead.groups
+        judging = in_context if groups is None else weights_of_one_row(groups, in_context)
+        numbers, units = before + np.cumsum(weight > 0.0), [context.conformal.units for context in self.contexts]
         learned = None
         if len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn:
-            weights = float(relative[0]), float(rows.relative[0])
-            learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
+            row_weights = float(relative[0]), float(in_context[0])
+            learned = self.single_rows.learn(self, X, float(y[0]), row_weights, observed, int(contexts[0]))
         if learned is not None:
             predictions, mixed = learned
         else:
-            leaf_weights = np.where(contexts == KNOWN, 0.0, rows.relative)
+            leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
             predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
             if self.only_members_learn:
                 mixed = self._mixed(predictions, contexts, is_over=False)
@@ -346,45 +352,26 @@ class Pool(Part):
                     self.waiting.put_back(observed.digests, predictions)
                 else:
                     predictions = ahead.predictions
-                mixed = self._mix(predictions, y, rows.judging, contexts)
+                mixed = self._mix(predictions, y, judging, contexts)
         if has_no_events:
-            write_before_events(sums, y, weight, rows.judging, mixed)
-        self._enter(rows, predictions, mixed)
+            write_before_events(sums, y, weight, judging, mixed)
+        weights = weight, in_context, judging
+        self._enter(
+            LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
+        )
         has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
         if has_event and weight[-1] > 0.0 and not self.only_members_learn:
             self.flush()
             self._let_happen(predictions[-1])
         return mixed
 
-    def _weighed(
-        self,
-        y: np.ndarray,
-        weight: np.ndarray,
-        mass: np.ndarray,
-        X: Any,
-        observed: Observed,
-        contexts: np.ndarray,
-        ahead: Ahead | None,
-    ) -> tuple[LearnedRows, np.ndarray]:
-        """Rows that are counted now, without predictions; and their weights (n,) relative to those of all before."""
-        before, groups = self.rows, None if ahead is None else ahead.groups
-        self._count(contexts[weight > 0.0])
-        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
-        if before == 0 or ahead is not None:
-            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
-        judging = in_context if groups is None else weights_of_one_row(groups, in_context)
-        numbers, units = before + np.cumsum(weight > 0.0), [context.conformal.units for context in self.contexts]
-        blank, weights = np.empty(0), (weight, in_context, judging)
-        rows = LearnedRows(self.members, X, observed, blank, blank, y, *weights, numbers, contexts, groups, units)
-        return rows, relative
-
-    def _enter(self, rows: LearnedRows, predictions: np.ndarray, mixed: np.ndarray) -> None:
+    def _enter(self, rows: LearnedRows) -> None:
         """Record rows, or let them wait for others, in memory that nobody else writes to."""
         width, waits = rows.observed.matrix.shape[1], len(rows.y) < TOGETHER
         if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
             self.flush()  # there are more columns
-        X, weight = (copied(rows.X), rows.weight.copy()) if waits else (rows.X, rows.weight)
-        rows = rows._replace(X=X, weight=weight, predictions=predictions, mixed=mixed)
+        if waits:
+            rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
         is_full = self.ledger.add(rows, len(rows.y))
         if is_full or rows.groups is not None or self.members.linear.meetings is not None:
             self.flush()

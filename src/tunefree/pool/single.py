@@ -39,7 +39,7 @@ class Single(Part):
         """
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
-            (predictions,) = self.linear.learn(some._replace(y=self.linear.targets(some.y)), again)
+            (predictions,) = self.linear.learn(some, again)
             yield piece, self._calibrated(predictions, some)
 
     def _calibrated(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:

@@ -20,7 +20,7 @@ from tunefree.pool.contexts import N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
 from tunefree.pool.ledger import LearnedRows, Ledger, joined
-from tunefree.pool.linear_snapshot import LinearSnapshot
+from tunefree.pool.linear_group import LinearSnapshot
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
@@ -33,7 +33,7 @@ class Snapshot(Part):
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
-    linear = child(LinearSnapshot, FIXED, make=lambda snapshot, _: _blank_linear(snapshot.members))
+    linear = child(LinearSnapshot, FIXED, make=lambda snapshot, _: LinearSnapshot.bare(group=snapshot.members.linear))
     generations: list[Generation] = children(
         Generation, FIXED, make=lambda snapshot, _: Generation.bare(loss=snapshot.members.loss)
     )
@@ -65,12 +65,6 @@ class Snapshot(Part):
             raise ModelError("a copy has not a mixture of each context")
 
 
-def _blank_linear(members: Members) -> LinearSnapshot:
-    """The linear members, whose weights are to be taken over."""
-    group = members.linear
-    return LinearSnapshot.bare(group=group, objectives=[member.objective.copied() for member in group.members])
-
-
 class Copies(Part):
     """The latest copy of a pool, rows that it predicted, and after how many rows the next one is taken."""
 
@@ -94,9 +88,7 @@ class Copies(Part):
         """Have no copy."""
         self.copy, self.ledger, self.predicted = None, Ledger(), []
 
-    def reduce(self) -> None:
-        """Have no copy."""
-        self.forget()
+    reduce = forget
 
     def forget_features(self, features: np.ndarray) -> None:
         """Let the copy predict as if features had never been seen."""

@@ -66,10 +66,11 @@ class Kernels(Single):
         self._late = None
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
-            targets = some._replace(y=self.linear.targets(some.y))
-            self.linear.learn(targets, again)
+            self.linear.learn(some, again)
+            has_one_margin = self.linear.has_classes and self.linear.n_outputs == 1
+            y = np.where(some.y == 1.0, 1.0, -1.0) if has_one_margin else np.asarray(some.y, np.float64)
             predictions = np.empty((len(self.bank.members), len(some.y), self.linear.n_outputs))
-            self.bank.learn(targets, predictions, again)
+            self.bank.learn(some._replace(y=y), predictions, again)
             self._judge_warmup()
             yield piece, self._mixed(predictions, some)
 
