@@ -1,4 +1,4 @@
-"""The sum of predicted means is that of the targets: the balance of a pool that no longer learns.
+"""Balance: constants that make the sum of predicted means equal to the sum of the targets after training.
 
 Wuthrich: Bias regularization in neural network models for general insurance pricing (European Actuarial Journal 10,
 2020): a model of means is balanced if its predictions of the rows that it learned are as large in total as their
@@ -46,7 +46,7 @@ class Sampled(NamedTuple):
 
 
 class Balance(Part):
-    """What decides by which constant the logarithms that a pool predicts are raised.
+    """The constants by which the logarithms that a pool predicts are raised, and the sums that decide them.
 
     ``shifts`` are these constants for rows of each context (:mod:`tunefree.pool.contexts`). Rows whose number the
     ``step`` divides, a power of two, are the sample. ``sums`` are of the targets, predictions and squared residuals of

@@ -47,7 +47,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def create(cls, n_classes: int) -> Calibration:
-        """One that has seen nothing."""
+        """A calibration that has seen no rows."""
         n_classes = max(n_classes, 2)
         return cls(Steady.create(n_classes), ScInOL2(2 * n_classes + 1), np.zeros(n_classes))
 
@@ -58,7 +58,7 @@ class Calibration(NamedTuple):
 
 
 def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibration:
-    """The same for more classes, which begin as improbable as they were in so many rows; log-odds of others do not
+    """A calibration of more classes, which begin as improbable as after so many rows; log-odds of others do not
     change."""
     new = max(n_classes - calibration.n_classes, 0)
     n_features = 2 * (calibration.n_classes + new) + 1
@@ -83,7 +83,7 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
 
 
 def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
-    """Logarithms (n, K) of what is proportional to the probabilities; without a calibration they are the margins."""
+    """Logarithms (n, K) of probabilities up to a constant of each row; without a calibration they are the margins."""
     if calibration is None:
         return margins_of_classes(margins)
     weights, units = read(calibration.learner)
@@ -102,7 +102,7 @@ def probabilities(log_odds: np.ndarray) -> np.ndarray:
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
-    """Cut rows so that what is made of them is never much at a time."""
+    """Slices of rows that bound the memory of intermediate arrays."""
     step = max(MOST_PAIRS // calibration.n_classes, 1)
     return (slice(start, start + step) for start in range(0, n, step))
 

@@ -100,7 +100,7 @@ class Context(Part):
         return other
 
     def predict(self, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Predictions (n, K) of rows to come from those of the members (n, M, K)."""
+        """Predictions (n, K) of rows to come from predictions of the members (n, M, K)."""
         if is_over and self.frozen.choice != FOLLOWING:
             return self.frozen.predict(predictions)
         return self.mixture.predict(predictions, is_over)

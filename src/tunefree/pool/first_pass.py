@@ -1,4 +1,4 @@
-"""What the first pass over the rows proves: evidence for certificates, and progressive losses that bound risks."""
+"""The record of the first pass: evidence for certificates, and progressive losses that bound risks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bo
 
 
 class PredictedRows(NamedTuple):
-    """Rows as learned, and what was predicted of them before."""
+    """Rows as learned, and the predictions before that."""
 
     rows: LabelledRows  # the latest of a :class:`tunefree.pool.linear_group.LinearGroup`
     predictions: np.ndarray  # (n, K)
@@ -165,7 +165,7 @@ class FirstPassRecord(Part):
             replay_evidence(self.evidence, X, past.sources, log)
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
-        """What is known of every linear model on these rows; ``meetings`` tells which features have slots.
+        """The certificate of every linear model on these rows; ``meetings`` tells which features have slots.
 
         Of features without a slot, and those whose first occurrence was not replayed, the slopes of that row count.
         """

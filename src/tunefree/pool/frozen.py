@@ -88,13 +88,13 @@ class FrozenMixture(Part):
 
     @property
     def choice(self) -> int:
-        """What predicts rows to come: 0 the frozen mixture, 1 its base, 2 the mixture that follows the stream."""
+        """The mixture that predicts rows to come: 0 the frozen one, 1 its base, 2 the one that follows the stream."""
         best = int(np.argmin(self.losses[:2]))
         is_sure = self.losses[2] - self.losses[best] > SURE * np.sqrt(self.squares[best])
         return best if is_sure else FOLLOWING
 
     def predict(self, predictions: np.ndarray) -> np.ndarray:
-        """What the frozen mixture, or its base, makes of members' predictions (n, M, K)."""
+        """Predictions (n, K) of the frozen mixture, or its base, from members' predictions (n, M, K)."""
         born_predictions = predictions[:, self.places]
         return self.mixture.predict(born_predictions) if self.choice == 0 else self.mixture.mean(born_predictions)
 

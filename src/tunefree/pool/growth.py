@@ -49,7 +49,7 @@ class Pending(Part):
 
     @property
     def generations(self) -> dict[str, Generation]:
-        """Those that came to something, which are waited for."""
+        """The generations that could be grown; waits for them."""
         results = {kind: future.result() for kind, future in self.grown.items()}
         return {kind: generation for kind, generation in results.items() if generation is not None}
 
@@ -128,7 +128,7 @@ class Growth(Part):
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
     def observed(self, X: Any, learned: np.ndarray | None = None) -> Observed:
-        """Rows of a block as generations see them, of which some (n,) are learned, or none."""
+        """Rows of a block as generations see them; some (n,) are learned, or none."""
         matrix = self.columns.matrix(X, learned)
         return Observed(matrix, self.digests(X, matrix))
 
@@ -145,11 +145,11 @@ class Growth(Part):
         return min([*births, *(pending.takeover for pending in self.pending)])
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
-        """Those awake: clock, kind, age, and generation."""
+        """Clock, kind, age and generation of all awake."""
         return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
 
     def settings(self) -> dict[str, Settings]:
-        """Those that the newest trees of all rows were grown with, by their kind."""
+        """Settings by kind of the newest trees of all rows."""
         newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
         return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
@@ -175,7 +175,7 @@ class Growth(Part):
                 reservoir.add(matrix, y, weight, digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
-        """Let happen what is due after so many rows, or was before; whether generations of all rows took over.
+        """Carry out births and takeovers due after so many rows or before; whether generations of all rows took over.
 
         ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
         """
@@ -251,7 +251,7 @@ class Growth(Part):
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
     def _inherited(self, clock: int, kind: str) -> Inherited:
-        """What the newest generation of a clock and kind leaves to the next one, even if it does not predict yet."""
+        """Settings that the newest generation of a clock and kind, even one that does not predict yet, passes on."""
         births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
         newest = [generation for birth in births if (generation := birth.result()) is not None]
         generations = [*newest, *self.awake.get((clock, kind), [])]

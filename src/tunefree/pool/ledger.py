@@ -1,4 +1,4 @@
-"""Rows that were learned wait to be recorded together, since much of what is done with rows takes as long for one."""
+"""The ledger: learned rows wait to be recorded together, since recording one row takes as long as recording many."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class LearnedRows(NamedTuple):
         return self._replace(X=rows_at(self.X, rows), **arrays | {"observed": None, "predictions": None})
 
     def judging_in(self, context: int) -> LearnedRows:
-        """The rows, of which those of other contexts judge nothing."""
+        """The rows, where rows of other contexts judge nothing."""
         is_of_it = self.contexts == context
         relative, judging = (np.where(is_of_it, weights, 0.0) for weights in (self.relative, self.judging))
         return self._replace(relative=relative, judging=judging)
 
     @property
     def draws(self) -> np.ndarray:
-        """What is drawn of each row (n,) for scores of classes."""
+        """Random numbers (n,) of the rows, for scores of classes."""
         return draws_of(self.X) if self.members.loss is None else np.zeros(len(self.y))
 
 

@@ -24,7 +24,7 @@ AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class LinearGroup(Part):
-    """Linear learners, of which there may be none, each on its view of the rows; members with the same view share it.
+    """Linear learners, or none, each on its view of the rows; members with the same view share it.
 
     Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
     ``meetings``: wherever weights are indexed by features here, it is by slots then. Members do not see the dense
@@ -103,7 +103,7 @@ class LinearGroup(Part):
         return past, self.meetings.replayed(past, "raw")
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features, whose slots are those of their own numbers."""
+        """Know nothing of some features, whose slots have the same numbers as they."""
         assert self.meetings is None
         self.complete()
         for member in self.members:
@@ -180,7 +180,7 @@ class LinearGroup(Part):
         return LinearSnapshot(self, self._reads(), self.views, (MOST, MOST))
 
     def snapshot(self) -> LinearSnapshot:
-        """The members as they are now: they predict to the bit what they predict now while the group learns on."""
+        """The members as they are now: their predictions stay the same to the bit while the group learns on."""
         reads, self._weights = self._reads(), None  # they are the snapshot's from here on
         counts = (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
         return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
@@ -220,13 +220,13 @@ class LinearGroup(Part):
             self.complete()
 
     def prepare(self) -> None:
-        """Let files have no more of members than what is known, since capacity depends on how rows came in blocks."""
+        """Drop spare capacity, which depends on how rows came in blocks, before a file is written."""
         for member in self.members:
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
             member.n_logged = None if self.meetings is None else self.meetings.n_logged
 
     def _saved_meetings(self) -> SavedMeetings | None:
-        """What files have of first occurrences."""
+        """First occurrences as files have them."""
         if self.meetings is None or not self.meetings.first:  # no row was learned
             return None
         return SavedMeetings(self.meetings, self.n_known)

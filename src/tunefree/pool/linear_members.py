@@ -35,7 +35,7 @@ class Setting(NamedTuple):
 
 
 def _nothing(member: Any, value: Any) -> None:
-    """What was saved of the setting is only read to know the class of the learner."""
+    """Nothing: the saved setting is only read to know the class of the learner."""
 
 
 class Member(Part):
@@ -213,7 +213,7 @@ class Member(Part):
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
-        """What :meth:`weights` would have of features without a slot, rows of one entry each, numbered by slots."""
+        """The :meth:`weights` and units of features without a slot: rows of one entry each, numbered by slots."""
         if self.log is None or self.is_bounded:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
@@ -257,7 +257,7 @@ def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: f
 
 
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:
-    """Weights with offsets (K,) added to those of the constant.
+    """Weights with offsets (K,) added to the weights of the constant.
 
     >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
     (array([[1., 0.]]), array([0.5]))

@@ -57,7 +57,7 @@ class Past(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Rows with slots instead of features, and what is to be done about first occurrences."""
+    """Rows with slots instead of features, and their first occurrences, to be replayed or kept."""
 
     X: Any  # block of rows, their values unchanged
     words: np.ndarray  # (e,) places of their words among those of the rows as given
@@ -178,7 +178,7 @@ class FirstMeetings:
         return Met(*placed, places, entries, past, past_rows, visited.stop, visited, self.n_partial)
 
     def settle(self) -> Past | None:
-        """Give a slot to each feature that occurred, and from now on to each that occurs; what is to be replayed."""
+        """Give a slot to each feature that occurred or will occur; returns the entries to replay."""
         self.known.counts[2] = 1
         if not self.n_without_slot:
             return None
@@ -217,7 +217,7 @@ class FirstMeetings:
         return Rows(edges[:-1], edges[1:], past.slots, self.values[view][past.places])
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
-        """What belongs to features (d, ...), by slot."""
+        """An array over features (d, ...) in the order of slots."""
         extra = int(self.known.counts[0])
         if not extra:
             return feature_array
@@ -229,7 +229,7 @@ class FirstMeetings:
         return slot_array
 
     def by_feature(self, slot_array: np.ndarray, n_features: int) -> np.ndarray:
-        """What belongs to slots, by feature (d, ...); 0 for features without one."""
+        """An array over slots in the order of features (d, ...); 0 for features without a slot."""
         feature_array = np.zeros((n_features, *slot_array.shape[1:]), slot_array.dtype)
         kept = min(n_features, len(slot_array), self.first or n_features)
         feature_array[:kept] = slot_array[:kept]
@@ -286,7 +286,7 @@ class FirstMeetings:
         return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.known.counts[2]))
 
     def _without_slot(self, ids: np.ndarray) -> np.ndarray:
-        """Those of some features that have none, each as often as it is among them."""
+        """Features without a slot, each as often as it is among some features."""
         known = self.known.slot_of
         if len(known):
             ids = ids[(ids >= len(known)) | (known.take(ids, mode="clip") <= 0)]
@@ -340,7 +340,7 @@ class Values(NamedTuple):
 
 
 class SavedMeetings(Part):
-    """What files have of first occurrences, of the first so many features or of all."""
+    """First occurrences of the first features, or of all, as files have them."""
 
     first = number(FIXED, Number(0, 2**31 - 1, whole=True))
     n_partial = number(FIXED, COUNT)

@@ -140,7 +140,7 @@ class Members(Part):
     def learn(
         self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, matrix: np.ndarray, rows: int
     ) -> np.ndarray:
-        """Predict rows (n, M, K), of which so many were learned before, and learn each of a weight above 0 after that.
+        """Predictions (n, M, K) of rows that follow so many; each of a weight above 0 is learned after its prediction.
 
         Weights are relative to those before; as ``evidence`` rows that may be known have none. Generations see the
         matrix (n, c).

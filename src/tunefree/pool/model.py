@@ -138,7 +138,7 @@ class Model(ScoredModel):
             raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
 
     def _parts(self) -> dict[str, Part]:
-        """What was learned, by the names that files have for it."""
+        """The learned parts, by their names in files."""
         return {"linear": self.linear, "predictor": self.predictor, "record": self.record}
 
     def _check_whole(self) -> None:
@@ -200,7 +200,7 @@ class Model(ScoredModel):
         return self.linear.n_slots(self.n_features)
 
     def n_slots_after(self, X: Any) -> int:
-        """What :attr:`n_slots` will be at most once the rows of a block are learned."""
+        """The largest :attr:`n_slots` possible once the rows of a block are learned."""
         meetings = self.linear.meetings
         return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
 
@@ -315,7 +315,7 @@ class Model(ScoredModel):
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
-        """Margins (n, K) of log-probabilities, one of up to two classes; what is predicted otherwise as it is."""
+        """Margins (n, K) of log-probabilities, one of up to two classes; other predictions as they are."""
         if self.task == "classification" and predictions.shape[1] > self.n_outputs:
             return predictions[:, 1:] - predictions[:, :1]
         return predictions
@@ -362,11 +362,11 @@ class Model(ScoredModel):
         return self._margins(self.predictor.predict(X))
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""
+        """Logarithms (n, classes) of probabilities up to a constant of each row, calibrated where margins are not."""
         return calibration.log_odds(self.predictor.calibration, margins)
 
     def certificate(self) -> Certificate:
-        """What is known of every linear model on the rows of the first pass."""
+        """The certificate of every linear model on the rows of the first pass."""
         if self.only_predicts:
             raise ModelError("this model only predicts; certify the model that it was made of")
         return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
@@ -379,7 +379,7 @@ class Model(ScoredModel):
 
     @property
     def has_weights(self) -> bool:
-        """Whether predictions are those of one learner that is linear in the features of its view."""
+        """Whether one learner predicts alone, linear in the features of its view."""
         return bool(self.linear.members) and not self.options.is_pool
 
     @property

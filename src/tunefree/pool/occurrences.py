@@ -16,7 +16,7 @@ FEATURE, SERIAL, BEFORE, ORDINAL = 0, 1, 2, 3  # columns of the occurrences that
 
 
 class Known(NamedTuple):
-    """What is known of features from number ``first`` on."""
+    """Occurrences of features from number ``first`` on."""
 
     # 0 of one never observed, -1 of one that has no slot yet; those below ``first`` have their own numbers
     slot_of: Annotated[np.ndarray, "int32[features]"]

@@ -1,4 +1,4 @@
-"""What is chosen of a model, before it has seen a row: a learner with its members, or the pool with those of tables and
+"""Options of a model, before it has seen a row: a learner with its members, or the pool with members for tables and
 texts."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Monotone(NamedTuple):
 
 
 def special_about(learner: str) -> Traits:
-    """What is special about a learner of this name; nothing is about a pool."""
+    """The special requirements of a learner of this name; a pool has none."""
     return Traits() if learner == POOL else ALL[learner].traits
 
 
@@ -93,7 +93,7 @@ class ModelOptions:
     monotone: Any = ()  # columns with which predictions of a pool rise or fall; for numbers, and two classes
 
     def __post_init__(self) -> None:
-        """Check what was chosen, and add what follows from it."""
+        """Check the options, and add those that follow from others."""
         settings, family = self.settings or {}, self.family
         check_settings(self.task, self.learner, self.loss, self.average, settings, self.view)
         config, members = self.config, self.member_settings
@@ -110,7 +110,7 @@ class ModelOptions:
 
     @property
     def family(self) -> Any:
-        """What is to be known of the learner if it is not linear, a :class:`tunefree.pool.rows.Family`; else None."""
+        """The :class:`tunefree.pool.rows.Family` of a learner that is not linear; None of others."""
         return None if self.is_pool else family_of(self.learner)
 
     @property
@@ -120,7 +120,7 @@ class ModelOptions:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether predictions are those of a mixture; the members then predict log-odds of classes."""
+        """Whether a mixture predicts; the members then predict log-odds of classes."""
         return self.is_pool or len(self.member_settings) > 1
 
     @property

@@ -1,4 +1,4 @@
-"""The loop over rows: members predict a row and learn it, the mixture learns on what they predicted.
+"""The loop over rows: members predict a row and learn it, and the mixture learns on their predictions.
 
 Rows are cut at fixed numbers of them, where generations are born and take over, and nowhere else does it matter how
 they come in blocks. A row of weight 0 is predicted only, and counts nowhere.
@@ -98,7 +98,7 @@ class Pool(Part):
         return self.contexts[KNOWN if self.known_share > 0.5 else NEW]
 
     def give_up_trees(self) -> None:
-        """Go on without generations, and without what is known of them; online members predict from here on."""
+        """Go on without generations and their records; online members predict from here on."""
         self.flush()
         self.members.growth, self.copies = None, Copies(self.members)
         if self.balance is not None:
@@ -110,7 +110,7 @@ class Pool(Part):
     def learn(
         self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after that; yields pieces of them, and what is predicted of these.
+        """Predict rows in order, and learn each after its prediction; yields slices of rows and their predictions.
 
         Targets are numbers of classes, or numbers, and predictions log-probabilities of at least two classes, or
         numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. The ``mass`` of
@@ -179,12 +179,12 @@ class Pool(Part):
             self.waiting.keep(digests, predictions)
 
     def _mixed(self, predictions: np.ndarray, contexts: np.ndarray, is_over: bool) -> np.ndarray:
-        """Predictions (n, K) of rows from those of members (n, M, K), in the unit of the targets."""
+        """Predictions (n, K) of rows from predictions of members (n, M, K), in the unit of the targets."""
 
         return by_context(contexts, lambda number, rows: self._mixed_in(number, predictions[rows], is_over))
 
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Likewise of rows of one context."""
+        """Predictions (n, K) of rows of one context, likewise."""
         context, predictions = self.predicting(number), np.ascontiguousarray(predictions)
         if context is None:
             return self.contexts[NEW].mixture.mean(predictions, is_over)
@@ -250,7 +250,7 @@ class Pool(Part):
         return {place: float(weights[place] / total) for place in awake}
 
     def selection(self) -> Selection:
-        """What decided how it predicts, see :class:`tunefree.pool.weights_record.Selection`."""
+        """The weights of members, and the losses behind them: :class:`tunefree.pool.weights_record.Selection`."""
         weights = self._weights_awake()
         places = sorted(weights, key=lambda place: -weights[place])
         names = [self.members.names[place] for place in places]
@@ -326,7 +326,7 @@ class Pool(Part):
         contexts: np.ndarray,
         ahead: Ahead | None,
     ) -> np.ndarray:
-        """Learn rows of which the first one may be the first that is known."""
+        """Learn rows; only the first of them may be the first known row."""
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count(contexts[weight > 0.0])
@@ -434,7 +434,7 @@ class Pool(Part):
             context.observe(rows.judging_in(place))
 
     def _let_happen(self, predictions: np.ndarray) -> None:
-        """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
+        """Carry out events due after the latest row, whose predictions by members are (M, K)."""
         growth = self.members.growth
         if growth is None:
             return
@@ -458,7 +458,7 @@ class Pool(Part):
 
     @property
     def mixtures(self) -> list[Mixture]:
-        """Those that follow the stream."""
+        """The mixtures that follow the stream."""
         return [context.mixture for context in self.contexts]
 
     @property

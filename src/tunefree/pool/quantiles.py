@@ -22,7 +22,7 @@ from tunefree.pool.pool import Pool
 def target_quantiles(
     model: Any, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
 ) -> np.ndarray:
-    """Quantiles (n, L) of the targets, which are numbers, of rows of which a model with a pool predicts (n, 1).
+    """Quantiles (n, L) of targets that are numbers, for rows with predictions (n, 1) by a model with a pool.
 
     With the losses of counts and amounts logarithms are predicted, and rows may have exposures (n,).
     """
@@ -95,7 +95,7 @@ def _quantiles(
     exposure: np.ndarray | None,
     are_ends: bool = False,
 ) -> np.ndarray:
-    """Quantiles (n, L) of rows of which (n,) is predicted.
+    """Quantiles (n, L) of rows with predictions (n,).
 
     ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an
     interval, and after a pass they are moved as far as it takes to contain the prediction.

@@ -1,4 +1,4 @@
-"""What groups of members take and hand out: rows to learn, predictions of rows kept back, weights of features."""
+"""Rows to learn, predictions of rows kept back, and weights of features, which groups of members exchange."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class LateLosses(NamedTuple):
     errors: np.ndarray  # (n,)
 
     def part(self, start: int, stop: int) -> LateLosses:
-        """Those of the rows from ``start`` up to ``stop``."""
+        """The rows from ``start`` up to ``stop``."""
         return LateLosses(*(array[start:stop] for array in self))
 
 
 class Family(NamedTuple):
-    """What models have to know of learners that are not linear in features: their members are in a bank."""
+    """Learners that are not linear in features, as models need them: their members are in a bank."""
 
     view: str  # where none is asked for
     config_of: Callable[[Any], Any]  # of a plan: a NamedTuple of what JSON holds; with None, as it is by default

@@ -18,7 +18,7 @@ from tunefree.pool.rows import LabelledRows
 
 
 class Single(Part):
-    """What a model of one linear learner predicts by, as :class:`tunefree.pool.pool.Pool` is of a pool.
+    """The predictor of a model of one linear learner, in the place of :class:`tunefree.pool.pool.Pool`.
 
     Margins of ``n_classes`` are calibrated to log-odds; it is None for numbers, and for margins that are log-odds.
     """

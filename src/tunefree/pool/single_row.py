@@ -38,7 +38,7 @@ ROOM = 64  # for codes and words at least
 
 
 class LinearRow:
-    """A row like ``X`` as linear members see it, and what they predict, which is written to an array (m, 1, K)."""
+    """A row like ``X`` as linear members see it, and their predictions, which are written to an array (m, 1, K)."""
 
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
         p = X.numbers.shape[1]
@@ -128,7 +128,7 @@ class LinearRow:
 
 
 class GenerationsRow:
-    """A row as generations see it, and what they predict.
+    """A row as generations see it, and their predictions.
 
     They know all classes since their birth. Trees that are averaged are the last ``grown``. All write to an array
     (predictions, 1, K): trees as they were born, what learns on leaves, and linear generations.
@@ -205,7 +205,7 @@ class GenerationsRow:
         self.following.run()
 
     def respond(self) -> None:
-        """Write what is predicted with the corrections."""
+        """Write predictions with the corrections."""
         if self.predict_rest:
             margins = self.margins[self.trees_of_living]
             if self.are_living:
@@ -216,7 +216,7 @@ class GenerationsRow:
 
 
 class SingleRow:
-    """A row like ``X``, and what members and mixture of a pool predict of it, made for what is bound."""
+    """A row like ``X``, and its predictions by members and mixture of a pool, for the bound objects."""
 
     def __init__(self, pool: Any, X: Block, bound: list[Any]) -> None:
         self.bound = bound
@@ -366,7 +366,7 @@ def _is_foreseen(pool: Any) -> bool:
 
 
 def _bound(pool: Any) -> list[Any]:
-    """What arrays and calls are made for: they are made anew where one of these is another object."""
+    """The objects that arrays and calls are made for; both are made anew where one of them is another object."""
     linear, growth = pool.members.linear, pool.members.growth
     parts = [pool.has_finished, pool.members.width, linear.n_features, linear.members, growth, *linear.views.values()]
     for member in linear.members:

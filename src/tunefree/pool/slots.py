@@ -18,7 +18,7 @@ WHOLE = 0  # the clock of all rows
 
 
 class Slot(NamedTuple):
-    """What a place of the mixture is for."""
+    """The purpose of a place in the mixture."""
 
     clock: int  # 0 for generations of all rows, else of so many latest ones
     kind: str  # of generation

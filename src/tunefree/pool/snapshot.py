@@ -29,7 +29,7 @@ MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mix
 
 
 class Snapshot(Part):
-    """What predicts of a pool as it was after some rows: linear members, generations, and mixtures of contexts."""
+    """The predicting parts of a pool as it was after some rows: linear members, generations, mixtures of contexts."""
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
@@ -46,7 +46,7 @@ class Snapshot(Part):
         self.generations = [generation.frozen() for *_, generation in members.growth.generations()]
 
     def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
+        """Predictions (n, M, K) of the members as they were, and predictions (n, K) of the mixtures."""
         online, matrix = self.linear.predict(X), self.members.matrix(X)
         predictions = self.members.placed(online, self.rows, with_ages(self.generations), matrix)
 

@@ -74,7 +74,7 @@ def is_missing(value: Any) -> bool:
 
 
 def label_of_row(label: Any) -> Any:
-    """The label of a row that comes alone; NumPy's numbers and strings are as those of Python.
+    """The label of a row that comes alone, as a value of Python where it is a number or string of NumPy.
 
     A DataError is raised if it is missing, too long, or of a type that cannot be told from others.
     """
@@ -209,7 +209,7 @@ class ScoredModel:
         raise NotImplementedError
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        """Logarithms (n, classes) of probabilities up to a constant of each row."""
         raise NotImplementedError
 
     @property

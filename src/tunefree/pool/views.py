@@ -59,7 +59,7 @@ class Centred(NamedTuple):
         return finite(value - self.centres[column])
 
     def divisor(self, size):
-        """What the sparse entries of a row are divided by, whose mean size this is."""
+        """The divisor of the sparse entries of a row with this mean size."""
         return 1.0
 
 

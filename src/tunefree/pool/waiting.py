@@ -19,7 +19,7 @@ MOST_BYTES = 2**26  # of what was predicted of them likewise
 
 
 class Remembered(NamedTuple):
-    """What members predicted of a row whose target is still to come."""
+    """Predictions by members of a row whose target is still to come."""
 
     digest: int  # of its observation
     predictions: np.ndarray  # (M, K)
@@ -36,7 +36,7 @@ def _put(waiting: Waiting, rows: _Rows) -> None:
 
 
 class Waiting(Part):
-    """What members predicted of the latest rows, by the digest of their observation.
+    """Predictions by members of the latest rows, by the digest of their observation.
 
     >>> waiting = Waiting()
     >>> waiting.keep(np.array([7], np.uint64), np.array([[[0.25]]]))
@@ -88,7 +88,7 @@ class Waiting(Part):
 
 
 def remembered(model: Any, X: Any) -> list[Remembered | None]:
-    """What the members of a model that is published predicted of rows, which was the last that it predicted.
+    """The latest predictions of a published model's members, for the rows that it predicted last.
 
     None of each row if nothing is to be remembered: evidence is then what is predicted as the row is learned.
     """
@@ -101,7 +101,7 @@ def remembered(model: Any, X: Any) -> list[Remembered | None]:
 
 
 def remember(model: Any, rows: list[Remembered]) -> None:
-    """Let a model know what was predicted of rows that it learns next; what does not fit its members is left out."""
+    """Give a model earlier predictions of rows that it learns next; those that do not fit its members are left out."""
     if model.pool is not None:
         members = model.pool.members
         shape = len(members.names), max(members.width, 1)

@@ -20,7 +20,7 @@ EARLIEST = 1.0 / 16.0  # part of the rows, before which losses tell nothing of t
 
 
 class Selection(NamedTuple):
-    """The members awake, those of the largest weight first.
+    """The members awake, by decreasing weight.
 
     Rows judge a member if it may not have learned them before: see :mod:`tunefree.pool.members`. Members' losses are
     of different rows, since not all were awake from the first row on.
@@ -143,7 +143,7 @@ class EstimatedLoss(NamedTuple):
 
 
 def estimated_loss(pool: Any) -> EstimatedLoss | None:
-    """That of a pool; None without generations, whose record it needs, with too few rows, or of huge targets.
+    """The estimated loss of a pool; None without generations, with too few rows, or of huge targets.
 
     Known rows and new rows have estimates of their own, and count by their shares of the latest rows.
     """
@@ -164,7 +164,7 @@ def estimated_loss(pool: Any) -> EstimatedLoss | None:
 
 
 def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
-    """That of the rows of a record, after so many rows, where ``end`` rows count as learned; None of too few.
+    """The estimated loss of a record, after so many rows, where ``end`` rows count as learned; None of too few.
 
     Early rows were predicted by a pool that knew little, so their mean loss is larger than that of rows to come. With
     smooth models the loss falls like that of a parametric family (Amari: A universal theorem on learning curves, Neural

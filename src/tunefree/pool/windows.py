@@ -55,7 +55,7 @@ class Window(Part):
         self.is_awake, self.failures, self.birth = False, 0, 2 * length
 
     def decide(self, rows: int, weights: np.ndarray) -> Event | None:
-        """What is born after so many rows, which are those of ``birth``; None if the window sleeps from here on.
+        """The birth after so many rows, the number of ``birth``; None if the window sleeps from here on.
 
         ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
         """

@@ -1,1 +1,1 @@
-"""What commands print and pages show: blocks of facts, tables, charts and notes, and what renders them."""
+"""Output of commands and pages: blocks of facts, tables, charts and notes, and their rendering."""

@@ -64,7 +64,7 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
 
 
 def _curves(decided: Decisions) -> list[Block]:
-    """What all thresholds hit, cost and gain."""
+    """Hits, costs and gains of all thresholds."""
     label, points = shortened(str(decided.label), LONGEST), decided.curve
     roc = [1.0 - point.specificity for point in points], [point.sensitivity for point in points]
     recall = [(point.sensitivity, point.precision) for point in points if point.precision == point.precision]

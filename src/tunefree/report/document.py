@@ -1,4 +1,4 @@
-"""What commands print and reports show: facts, tables, charts and notes.
+"""Blocks of commands' output and reports: facts, tables, charts and notes.
 
 A fact and a cell of a table keep their values, and formats that make texts of them. Three renderers walk the blocks:
 :mod:`tunefree.report.rendering` (terminal and JSON) and :mod:`tunefree.report.page`, so that all show the same numbers.
@@ -118,7 +118,7 @@ class Code(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What only programs read."""
+    """Data that only programs read."""
 
     key: str
     value: Any

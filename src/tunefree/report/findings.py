@@ -1,4 +1,4 @@
-"""What looks wrong with the data, and rows that could not be used: as notes, tables and a section of a report."""
+"""Findings about the data, and rows that could not be used: as notes, tables and a section of a report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
 
 
 def rows_of(bad: BadRows) -> list[Block]:
-    """How many rows were skipped, why, and what is odd about those that were used, for programs."""
+    """Counts and reasons of skipped rows, and oddities of the used ones, for programs."""
     blocks: list[Block] = [Facts([Fact("rows skipped", bad.tally.count, COUNT, "skipped")])]
     for name, reasons in (("reasons", bad.tally.reasons()), ("oddities", bad.tally.oddities())):
         texts = [{name: as_options(getattr(reason, name)) for name in ("problem", "remedy")} for reason in reasons]
@@ -63,7 +63,7 @@ def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Bloc
 
 
 def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
-    """What looks wrong, and what was looked at; ``skipped`` has the rows of each source that could not be used."""
+    """Findings, and the checks behind them; ``skipped`` has the rows of each source that could not be used."""
     blocks = notes_of(findings(trained), has_sentences=True)
     for where, tally in skipped.items():
         lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities())]
@@ -75,7 +75,7 @@ def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
 
 
 def _looked_at(trained: Trained) -> str:
-    """What was looked at, and what could not be: what is not reported is not denied."""
+    """The checks that were made and those that could not be: a problem that is not reported is not denied."""
     is_table, sample, rows = trained.kind == "table", kept_rows(trained), trained.progress.progressive[0].rows
     judged = {
         SKIPPED: True,

@@ -117,7 +117,7 @@ def text(value: Any) -> str:
 
 
 def first(n: int) -> Any:
-    """A format of lists, of which so many names are written.
+    """A format of lists that writes the first names, as many as this.
 
     >>> first(2)(["a", "b", "c"]), first(3)([1, 2])
     ('a, b, ...', '1, 2')

@@ -1,4 +1,4 @@
-"""What is guaranteed, from the sums that were kept along the stream."""
+"""Guarantees, from the sums that were kept along the stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLE_PERCENT = Format("g", 100.0, " %")
 
 
 def guarantees(trained: Trained) -> Section:
-    """What the pass proves."""
+    """A section of the guarantees of the pass."""
     try:
         certified = certification.certified(trained)
     except ModelError as error:
@@ -46,7 +46,7 @@ def guarantees(trained: Trained) -> Section:
 
 
 def bounds(trained: Trained) -> list[Block]:
-    """What the pass proves of linear models, where it proves anything."""
+    """Bounds of the pass on linear models, where there are any."""
     try:
         return _bounds(trained, certification.certified(trained))
     except ModelError:
@@ -54,7 +54,7 @@ def bounds(trained: Trained) -> list[Block]:
 
 
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """What :func:`tunefree.workflows.certification.certified` gives."""
+    """Blocks of the certificates of :func:`tunefree.workflows.certification.certified`."""
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
@@ -112,7 +112,7 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
 
 
 def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
-    """What is proved of the weights of a linear model."""
+    """Bounds on the weights of a linear model."""
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
     names |= {"theorem": "by the learner's theorem, at most"}
     facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]

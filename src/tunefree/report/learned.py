@@ -1,4 +1,4 @@
-"""What was learned, how well it predicted along the stream, what columns became, and how to do it again."""
+"""A learned model: its goal, its losses along the stream, its columns, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _counted(names: list[str]) -> str:
 
 
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
-    """What columns became, and where each is missing, as a table of which people see ``most`` rows (0: all), if any."""
+    """A table of columns, their types and missing values; people see ``most`` rows of it (0: all), if any."""
     columns = _columns(trained)
     if not columns:
         return []
@@ -121,7 +121,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 
 def learned(trained: Trained) -> Section:
-    """Of which rows and columns a model was learned."""
+    """Facts about the rows and columns that a model was learned of."""
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
     tables = table_of_columns(trained, MOST)
     facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
@@ -142,7 +142,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
 
 def facts_of_goal(trained: Trained) -> list[Fact]:
-    """What is learned, with which loss and by which learner."""
+    """Facts about the target, the loss and the learner."""
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
@@ -151,7 +151,7 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
 
 
 def facts_of_rows(trained: Trained) -> list[Fact]:
-    """Of which rows, classes and columns a model was learned."""
+    """Facts about the rows, classes and columns that a model was learned of."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
     held_out = progress.held_out[0].rows if progress.held_out else 0
@@ -175,7 +175,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
-    """How predictions change with monotone columns, and what is left out for that."""
+    """Facts about monotone columns, and the members that are left out for them."""
     what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
     return f"{what} {changes}; without randomised trees and learners on leaves"
@@ -199,7 +199,7 @@ def _kept_rows(trained: Trained) -> list[Fact]:
 
 
 def _settings_of_trees(trained: Trained) -> list[Fact]:
-    """What rows chose for trees of a pool that came after them."""
+    """Settings of trees of a pool, which later rows chose."""
     growth = None if trained.model.pool is None else trained.model.pool.members.growth
     return [
         Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
@@ -244,7 +244,7 @@ def _metric_facts(trained: Trained, kind: str, metrics: RunningMetrics) -> list[
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    """What loss and error of a model are called, with their formats."""
+    """Names of the loss and the error of a model, with their formats."""
     if model.task == "classification":
         return ("log-loss" if model.loss_is_log_loss else "loss", FIGURES), ("error", PERCENT)
     return ("loss", FIGURES), ("absolute error", FIGURES)
@@ -305,7 +305,7 @@ def command_of(plan: Plan) -> str:
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:
-    """How to make the model again, and what it was made with; ``digest`` is the checksum that its file holds."""
+    """A section on how to make the model again, with versions; ``digest`` is the checksum that its file holds."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
     facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
@@ -340,7 +340,7 @@ def blocks_of_model(
 
 
 def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
-    """What a model file says of itself, and its arrays."""
+    """Blocks of the header of a model file and its arrays."""
     arrays, header = storage.load(path)
     plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
     estimator = header.get("estimator", {}).get("class", "that of the plan")

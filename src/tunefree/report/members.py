@@ -47,7 +47,7 @@ def members(trained: Trained) -> Section | None:
 
 
 def in_brief(model: Any) -> str:
-    """How many members there are, and those of the largest weights."""
+    """A sentence on the number of members and those of the largest weights."""
     shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
     named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
     return (
@@ -121,7 +121,7 @@ def _explain(figure: Any, axes: Any, n_columns: int) -> None:
 
 
 def choice_of_rows_to_come(pool: Pool) -> str:
-    """What predicts rows to come, and how it was judged, as sentences.
+    """Sentences on the mixture that predicts rows to come, and how it was judged.
 
     >>> from tunefree.pool.model import Model
     >>> choice_of_rows_to_come(Model("classification").pool)

@@ -52,7 +52,7 @@ def report(
     label: Any = None,
     train: Any = None,
 ) -> Document:
-    """What is known of a model.
+    """The report of a model.
 
     Parameters
     ----------

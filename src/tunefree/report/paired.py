@@ -15,7 +15,7 @@ OF_CLIPPING = " No probability counts as less than half a row of those compared.
 
 
 def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
-    """The sentence, what was compared, and the models."""
+    """The sentence, the facts of the comparison, and the table of models."""
     is_class, loss = comparison.task == "classification", comparison.loss
     facts = [
         Fact("target", comparison.target),

@@ -188,7 +188,7 @@ def _stream(trained: Trained) -> list[Block]:
 
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
-    """The rows of each class by the class predicted; people see that of few classes."""
+    """The confusion matrix: rows of each class by the class predicted; people see it where classes are few."""
     labels = [*classes, "(unseen)"] if tested.unseen else classes
     matrix = tested.confusion.tolist() if tested.confusion is not None else []
     rows = [[label, *row] for label, row in zip(labels, matrix, strict=False)]
@@ -222,7 +222,7 @@ def _residuals(tested: Evaluation) -> Chart:
 
 
 def by_decile(tested: Evaluation) -> list[Block]:
-    """What was predicted and what happened, by decile of the predicted rate of counts, as a table and as a picture."""
+    """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
     deciles = tested.lift
     if not deciles:
         return []
@@ -240,7 +240,7 @@ def by_decile(tested: Evaluation) -> list[Block]:
 
 
 def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
-    """What two models of these names predict and what happened, by decile of the ratio of the two."""
+    """Predictions of two models of these names and observed sums, by decile of the ratio of the two."""
     columns = [Column("decile", COUNT), Column("exposure", FIGURES), Column(names[0], FIGURES, "first")]
     columns += [Column(names[1], FIGURES, "second"), Column("actual", FIGURES)]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
@@ -248,7 +248,7 @@ def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
 
 
 def sureness(tested: Evaluation) -> list[Block]:
-    """How often rows are right by their probability; or coverage against what was asked for, and by width."""
+    """Accuracy by probability; or the coverage of intervals against the one asked for, and by width."""
     if tested.confusion is not None:
         rows = [
             [low, part.rows, share, part.mean, part.share, [part.low or 0.0, part.high or 0.0]]

@@ -1,4 +1,4 @@
-"""What matters, by column and feature."""
+"""Importance, by column and feature."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OF_PAIRS = (
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
-    """What matters."""
+    """A section on what matters."""
     ranked = None if decomposition is None else importance(decomposition)
     blocks = blocks_of_terms(decomposition, TOP, ranked=ranked)
     blocks += [] if decomposition is None else _panels(trained, decomposition, ranked)

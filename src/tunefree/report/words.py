@@ -42,7 +42,7 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
 
 
 def describe(trained: Trained) -> str:
-    """One line on what is learned, with which loss and by which learner."""
+    """One line on the target, the loss and the learner."""
     model = trained.model
     averaged = ", averaged" if model.options.average else ""
     how = f"loss {loss_name(model)}, learner {model.learner}{averaged}"
