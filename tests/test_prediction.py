@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -173,6 +174,18 @@ def test_columns_that_came_later_may_be_missing(tmp_path):
     predictor, new = load(tmp_path / "late.model"), NEW.assign(colour="red")
     assert (predictor.predict_proba(plain(NEW)) == model.predict_proba(NEW)).all()
     assert (predictor.predict_proba(plain(new)) == model.predict_proba(new)).all()
+
+
+def test_columns_that_the_model_does_not_know_are_told(tmp_path):
+    rows = X[["x", "z"]].assign(y=SCORE, name="a")
+    tunefree.train(rows, target="y", ignore=["name"]).save(tmp_path / "a.model", only_for_prediction=True)
+    predictor, row = load(tmp_path / "a.model"), {"x": 1.0, "z": 2, "y": 0.5, "name": "a"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = predictor.predict([row])
+    for strange in ([row | {"X": 1.0}], {name: [value] for name, value in row.items()} | {"X": [1.0]}):
+        with pytest.warns(tunefree.DataWarning, match="the model does not know 'X': left out"):
+            assert predictor.predict(strange) == expected
 
 
 def test_what_does_not_fit_is_one_clear_error(tmp_path):

@@ -126,8 +126,8 @@ def test_arrays_and_groups(X):
         ({"upp": 1}, "no column 'upp'.*did you mean 'up'"),
         ({"town": 1}, "column 'town': is to be monotone, and was read as a category"),
         ({"one": 1}, "column 'one': is monotone, and has the same value in all rows; leave it out of `monotone`"),
-        ({"up": 0}, "'up=0' has no sign; write 'up=.'"),
-        ({"up": "x"}, "'up=x' has no sign"),
+        ({"up": 0}, "'up' has the sign '0'; choose 1 .* or -1"),
+        ({"up": "x"}, "'up' has the sign 'x'"),
         (["up"], "must be a dict from columns"),
     ],
 )

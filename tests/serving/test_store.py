@@ -243,7 +243,7 @@ def test_an_incoming_model_is_taken(file, tmp_path):
         assert service.take("new.model") == 2
         assert service.state()["rows"] == 500
         for name, message in (
-            ("other.model", "another target or task"),
+            ("other.model", "classification of 'job', and the one that is served for classification of 'rich'"),
             ("../people.model", "the store's folder 'incoming' has no file"),
             ("none.model", "no file 'none.model'; did you mean 'new.model'"),
             ("", "the store's folder 'incoming' has no file"),

@@ -101,7 +101,8 @@ def _notes(pool: Any) -> list[str]:
     has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
     rows, others = ("known", "never seen") if has_known else ("new", "that were learned")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
-    return [f"the file predicts all rows as {rows} ones; rows {others}, {share:.1%} of the latest, may differ"]
+    others = f"for rows {others} ({share:.1%} of the latest) predictions of the model differ"
+    return [f"the file predicts all rows as {rows} ones; {others}"]
 
 
 def _linear(graph: Graph, model: Any, states: States) -> str:

@@ -65,14 +65,16 @@ def signs_of(monotone: Iterable[str]) -> dict[str, int]:
     {'age': 1, 'price': -1}
     >>> signs_of(["age=0"])
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: `monotone`: 'age=0' has no sign; write 'age=+' or 'age=-', or leave it out
+    tunefree.core.errors.ModelError: `monotone`: 'age' has the sign '0'; choose 1 (+) or -1 (-), or leave it out
     """
     signs: dict[str, int] = {}
     for text in monotone:
         name, _, sign = text.rpartition("=")
-        if not name or sign not in SIGNS:
-            name = name or text.strip("=+-") or "COLUMN"
+        if not name:
+            name = text.strip("=+-") or "COLUMN"
             raise ModelError(f"`monotone`: {text!r} has no sign; write '{name}=+' or '{name}=-', or leave it out")
+        if sign not in SIGNS:
+            raise ModelError(f"`monotone`: {name!r} has the sign {sign!r}; choose 1 (+) or -1 (-), or leave it out")
         if signs.setdefault(name, SIGNS[sign]) != SIGNS[sign]:
             raise ModelError(f"`monotone` names {name!r} with both signs; leave one out")
     return signs

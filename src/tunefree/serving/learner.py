@@ -459,8 +459,10 @@ class Learner:
         To be called :meth:`between` learning. Raises a ModelError if the model has another target or task.
         """
         before = self.trained
-        if (model.model.task, model.encoder.target) != (before.model.task, before.encoder.target):
-            raise ModelError("the model has another target or task than the one that is served")
+        offered, served = ((one.model.task, one.encoder.target) for one in (model, before))
+        if offered != served:
+            tasks = "the model is for {} of {!r}, and the one that is served for {} of {!r}".format(*offered, *served)
+            raise ModelError(f"{tasks}; train it on the same target")
         continued(model)
         last = self._journal.last
         number = self.store.add(model, last, reason).number

@@ -40,11 +40,11 @@ from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES, ids_of
 from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
 from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
+from tunefree.stream.plain import ROLES
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import Further, Inference, is_among, values_of_texts
 from tunefree.stream.spellings import NULLS
 
-ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 COLUMN_KINDS: dict[str, Callable[..., Any]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)

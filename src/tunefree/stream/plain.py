@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, listed, warn
 from tunefree.core.rows import Block, sparse, table
 from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text
 from tunefree.stream import keys as dictionary
@@ -20,6 +20,7 @@ from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_k
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 KINDS = "number", "category", "boolean"
+ROLES = "target", "weight", "group", "exposure"
 TEXTS = Sequence(Text())
 _ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
@@ -115,6 +116,8 @@ class PlainEncoder:
         ),
         "hash_bits": Optional(COUNT),
         "typed": Optional(Flag()),
+        "further": Optional({"ignored": TEXTS}),
+        **dict.fromkeys(ROLES, Optional(Text())),
         **dict.fromkeys(("na_values", "kept"), Optional(TEXTS)),
     }
 
@@ -122,6 +125,7 @@ class PlainEncoder:
         self.columns, self.keys = columns, keys
         self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
         self._column_of = column_of  # (keys,)
+        self._passed: set[Any] = set()  # columns that rows may have beside these
 
     @property
     def n_features(self) -> int:
@@ -137,6 +141,7 @@ class PlainEncoder:
         first = 1 + sum(len(column.dense_names()) for column in columns)
         keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
         encoder = cls(columns, keys, arrays["name_columns"])
+        encoder._passed = {*(header.get("further") or {}).get("ignored", ()), *map(header.get, ROLES)}
         if len(encoder._column_of) != len(arrays["keys"]):
             raise ModelError("features of the encoder have not a column each")
         if "profile.counts" in arrays and arrays["profile.counts"][0]:
@@ -186,7 +191,10 @@ class PlainEncoder:
             if not isinstance(rows, (list, tuple)) or not all(isinstance(row, abc.Mapping) for row in rows):
                 remedy = "pass a dict of columns, a list of dicts, or a two-dimensional array"
                 raise DataError(f"rows cannot be a {type(rows).__name__} of these values", remedy=remedy)
-            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in names}
+            others = dict.fromkeys(name for row in rows for name in row)
+            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *others]}
+        if strange := [name for name in rows if name not in self._passed.union(names)]:
+            warn(f"the model does not know {listed(strange)}: left out")
         for name in [name for name in names if name in rows]:
             if isinstance(rows[name], str) or not hasattr(rows[name], "__len__"):
                 raise DataError(f"{rows[name]!r} is no column", column=name, remedy="pass a list, also of one value")
