@@ -3,10 +3,12 @@
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import tunefree
+from tunefree import OnlineRegressor, TuneFreeRegressor
 
 KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.PUBLIC.search()) if hasattr(kind, "get_params")]
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -43,3 +45,23 @@ def test_numbers_and_switches_of_numpy_are_taken():
     wanted = tunefree.ScInOLClassifier(average=True, passes=1, variant=1, epsilon=0.5).fit(X, Y)
     of_numpy = {"average": np.bool_(True), "passes": np.int64(1), "variant": np.int32(1), "epsilon": np.float32(0.5)}
     assert (tunefree.ScInOLClassifier(**of_numpy).fit(X, Y).coef_ == wanted.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        (TuneFreeRegressor(), {"loss": "absolute"}),
+        (TuneFreeRegressor(monotone={"x": 1}), {"monotone": {"x": -1}}),
+        (OnlineRegressor("nag"), {"learner": "scinol2"}),
+        (OnlineRegressor("nag"), {"average": True}),
+    ],
+)
+def test_a_parameter_that_the_present_model_did_not_begin_with_is_refused(model, parameters):
+    X, y = pd.DataFrame({"x": [0.0, 1.0, 2.0]}), [0.5, 1.0, 2.0]
+    model.partial_fit(X, y)
+    [name] = parameters
+    before = {name: model.get_params()[name]}
+    with pytest.raises(ValueError, match=f"`{name}` differs from what the present model began with"):
+        model.set_params(**parameters).partial_fit(X, y)
+    assert model.set_params(**before).partial_fit(X, y).t_ == 6
+    assert model.set_params(**parameters).fit(X, y).t_ == 3

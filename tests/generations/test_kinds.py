@@ -7,10 +7,12 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+import tunefree
 from tests.extending import as_before, run_page
 from tunefree.core.errors import ModelError
 from tunefree.generations.kinds import KINDS, registered
 from tunefree.pool.model import Model
+from tunefree.report.learned import facts_of_rows
 
 
 def test_the_worked_example_runs_as_it_stands():
@@ -23,6 +25,20 @@ def test_the_worked_example_runs_as_it_stands():
     assert registered() == () and "category-means, previous" not in Model("regression").pool.members.names
     with pytest.raises(ModelError, match="unknown kind of generation 'category-means'"):
         Model.restore(arrays, header)
+
+
+def test_kinds_that_are_not_monotone_are_left_out_and_named_where_columns_are():
+    rows = {"x": [0.5 * (k % 7) for k in range(40)], "y": [0.1 * (k % 9) for k in range(40)]}
+    with as_before(KINDS):
+        KINDS.register("ordered", KINDS["boosted"])
+        KINDS.register("disordered", KINDS["randomised"])
+        trained = tunefree.train(rows, target="y", monotone={"x": 1})
+        names = trained.trained_.model.pool.members.names
+        assert "ordered, newest" in names and "disordered, newest" not in names
+        [text] = [fact.text() for fact in facts_of_rows(trained.trained_) if fact.name == "monotone"]
+        without = "without randomised trees, disordered trees and learners on leaves"
+        assert text == f"the prediction rises with 'x'; {without}"
+        assert Model.restore(*trained.trained_.model.save_state()).pool.members.names == names
 
 
 def test_a_kind_that_a_file_names_is_found_by_an_entry_point(monkeypatch):

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
+from tunefree.core.errors import ModelError
 from tunefree.core.parameters import check, parameter
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
@@ -111,6 +112,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
             weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
             group = validation.group_digests(groups, len(y), may_be_one=is_stream)
             y, weight = self._learnable(y, weight, again, is_stream, **roles)
+            self._check_unchanged()
             tables.name_columns(self, not again, group=groups, exposure=roles.get("exposure"))
             self._watched(callbacks or (), learn or self._stream, X, y, weight, group)
         return self
@@ -253,6 +255,19 @@ class OnlineEstimator(Inspected, BaseEstimator):
         plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
+
+    def _check_unchanged(self) -> None:
+        """Raise an error if a parameter was set that the present model did not begin with."""
+        options = self._learned.model.options
+        for name, value, before in (
+            ("learner", self._learner()[0], options.learner),
+            ("loss", loss_of(self._task, self.loss), loss_of(self._task, options.loss)),
+            ("average", bool(self.average), options.average),
+            ("monotone", tuple(tables.monotone_of(self)), options.monotone),
+        ):
+            if value != before:
+                problem = f"`{name}` differs from what the present model began with"
+                raise ModelError(f"{problem}; set it back, or begin another one by `fit` without `warm_start`")
 
     def _go_on(self) -> None:
         """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""

@@ -270,4 +270,5 @@ KIND = Kind(
     neighbours_of,
     work_of,
     most_trees,
+    is_monotone=True,
 )

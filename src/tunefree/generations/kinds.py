@@ -35,12 +35,14 @@ class Kind(NamedTuple):
     work: Callable[[Settings, Problem, int], float] = lambda settings, problem, n: 0.0  # of growing: additions, about
     # A multiple of the usual number of trees; 1 where rows do not choose their number.
     most_trees: Callable[[Settings, Problem], float] = lambda settings, problem: 1.0
+    is_monotone: bool = False  # whether its trees rise and fall with columns as the signs of a problem ask for
 
     def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
         """The work of growing the trees of a trial on so many rows."""
         return self.judged(problem) * self.work(settings, problem, n)
 
 
-def registered() -> tuple[str, ...]:
-    """The kinds registered in this process beside those of this package; new pools have them."""
-    return tuple(name for name in KINDS if name not in (*TREES, LINEAR))
+def registered(are_monotone: bool = False) -> tuple[str, ...]:
+    """The kinds registered in this process beside those of this package; new pools have them, or those that
+    ``are_monotone``."""
+    return tuple(name for name in KINDS if name not in (*TREES, LINEAR) and KINDS[name].is_monotone >= are_monotone)

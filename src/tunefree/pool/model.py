@@ -116,7 +116,7 @@ class Model(ScoredModel):
             return options.family.predictor(options, self.linear, self.n_outputs, n_classes)
         if options.is_pool:
             loss = loss_of(self.task, options.loss) if self.task == "regression" else None
-            kinds = TREES[:1] if self.monotone else (*TREES, *options.kinds)
+            kinds = (*(TREES[:1] if self.monotone else TREES), *options.kinds)
             return Pool(Members(self.linear, n_classes, loss, kinds, self._signs()))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 

@@ -101,8 +101,8 @@ class ModelOptions:
             config = config or family.config_of(None)
             members = members or family.settings_of_members(self.learner, settings, self.view, config)
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
-        is_open = self.kinds is None and self.is_pool and not self.monotone  # other kinds are not monotone
-        registered = kinds.registered() if is_open else tuple(self.kinds or ())
+        is_open = self.kinds is None and self.is_pool
+        registered = kinds.registered(bool(self.monotone)) if is_open else tuple(self.kinds or ())
         values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
         values["monotone"] = tuple(self.monotone)
         for name, value in values.items():

@@ -14,6 +14,7 @@ from typing import Any
 from tunefree.core import storage
 from tunefree.core.parameters import OF_PYTHON, words_of
 from tunefree.explanation.decomposition import Decomposition
+from tunefree.generations.kinds import TREES, registered
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -178,7 +179,9 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """Facts about monotone columns, and the members that are left out for them."""
     what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
-    return f"{what} {changes}; without randomised trees and learners on leaves"
+    kinds = {slot.kind for slot in model.pool.members.slots}
+    without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
+    return f"{what} {changes}; without {without} and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
