@@ -79,6 +79,9 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
     def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
         """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
 
+        It is computed from the numbers of the proof, so it may be far below the right-hand side as printed, which
+        :func:`tunefree.papers.play` computes, and below 0.
+
         Parameters
         ----------
         coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes

@@ -186,6 +186,8 @@ def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
     >>> result.predictions.round(4).tolist()
     [0.0, 0.1176, -0.1481]
     """
+    if isinstance(algorithm, type):
+        raise TypeError(f"`algorithm` must be an object, such as {algorithm.__name__}(), not the class")
     rows = rows_of(X)
     objective, targets = loss_and_targets(loss, y)
     if len(rows) != len(targets) or not len(rows):
