@@ -137,6 +137,12 @@ def test_a_report_in_python_is_that_of_the_command(at, folder):
     assert lead in door and about in door and "logistic regression" in lead and "cost of a miss" in page.html
     with pytest.raises(ModelError, match="`train` is for data on which the model is judged"):
         model.report(train="train.csv")
+    with pytest.raises(ModelError, match="`class_` is for data on which the model is judged"):
+        model.report(class_="yes")
+    first, second = (model.report("test.csv", class_=label).html for label in model.classes_)
+    assert first != second == model.report("test.csv").html
+    with pytest.raises(ModelError, match="'maybe' is no class of the model"):
+        model.report("test.csv", class_="maybe")
 
 
 def test_a_report_keeps_the_groups_of_the_training_whole(at):

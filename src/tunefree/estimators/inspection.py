@@ -163,7 +163,7 @@ class Inspected(Saving):
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 
-    def report(self, test: Any = None, train: Any = None, cost: str | None = None) -> Any:
+    def report(self, test: Any = None, train: Any = None, cost: str | None = None, class_: Any = None) -> Any:
         """The report of the model as a page of HTML, as `tunefree report` writes it.
 
         Parameters
@@ -174,6 +174,8 @@ class Inspected(Saving):
             Rows that the model has learned: peers learn these, too. Without them it stands beside a constant.
         cost : str, optional
             Costs of mistakes, such as ``"fp=1,fn=5"``, by which decisions for a class are judged.
+        class_ : optional
+            The class that decisions are for; of two classes by default the second.
 
         Returns
         -------
@@ -187,7 +189,7 @@ class Inspected(Saving):
         >>> "scinol2" in page.html
         True
         """
-        return REPORTS["page"](self.trained_, test, train, cost)
+        return REPORTS["page"](self.trained_, test, train, cost, class_)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:

@@ -183,12 +183,12 @@ class Page:
         return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
 
 
-def page_of(trained: Trained, test: Any = None, train: Any = None, cost: str | None = None) -> Page:
+def page_of(trained: Trained, test: Any = None, train: Any = None, cost: str | None = None, class_: Any = None) -> Page:
     """The report of a model as a page; ``cost`` as of the command, and the others as of :func:`report`."""
-    if test is None and (train is not None or cost is not None):
-        name = "cost" if train is None else "train"
-        raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
-    return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), train=train))
+    for name, value in (("train", train), ("cost", cost), ("class_", class_)):
+        if test is None and value is not None:
+            raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
+    return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), label=class_, train=train))
 
 
 def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:
