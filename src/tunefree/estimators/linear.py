@@ -80,7 +80,7 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
         """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
 
         It is computed from the numbers of the proof, so it may be far below the right-hand side as printed, which
-        :func:`tunefree.papers.play` computes, and below 0.
+        ``play`` of the papers computes, and below 0.
 
         Parameters
         ----------
