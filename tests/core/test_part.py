@@ -25,8 +25,8 @@ from tunefree.core.part import (
 from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model_files.column_samples import ColumnSamples
-from tunefree.pool.meetings import SavedMeetings
 from tunefree.pool.model import Model, published
+from tunefree.pool.occurrences import SavedMeetings
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises

@@ -8,7 +8,7 @@ import pytest
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective
-from tunefree.pool import meetings
+from tunefree.pool import occurrences
 from tunefree.pool.linear_group import LinearGroup, LinearSnapshot
 from tunefree.pool.linear_members import Setting
 from tunefree.pool.rows import LabelledRows
@@ -25,7 +25,7 @@ REPLAYED = SETTINGS[:3]  # those that can learn first meetings later
 
 @pytest.fixture(autouse=True)
 def few_features_have_slots_from_the_start(monkeypatch):
-    monkeypatch.setattr(meetings, "FIRST", 6)
+    monkeypatch.setattr(occurrences, "FIRST", 6)
 
 
 def words(rng, n=N, d=400):
@@ -46,7 +46,7 @@ def block(rng, kind):
 def group_of(kind, task):
     objective = Objective("classification") if task == "classes" else Objective("regression", Square())
     of_group = (SETTINGS, objective, 6) if kind == "dense" else (REPLAYED, objective, 2)
-    known = None if kind == "dense" else meetings.FirstMeetings()
+    known = None if kind == "dense" else occurrences.FirstMeetings()
     return LinearGroup(*of_group, 3 if task == "classes" else 1, False, known)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.compiled.declarations import Declaration
-from tunefree.core.fields import LANES, State
+from tunefree.core.fields import LANES
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
@@ -93,7 +93,44 @@ class Compiled(Declaration):
     @cached_property
     def table_of(self) -> Callable[..., bytes]:
         """A function that checks the arguments and returns their words, see :attr:`Declaration.words`."""
-        return tables(self)
+        n_parameters = len(self.parameters)
+        records = [(k, p.kind, p.is_state, p.name) for k, p in enumerate(self.parameters) if p.kind is not None]
+        arguments = [argument for p in self.parameters if not p.is_state for argument in p.arguments]
+        arrays_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is not None])
+        numbers_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is None])
+        pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in self.words)).pack
+        lengths_of = lru_cache(MOST_KNOWN)(partial(checked_lengths, self))
+
+        def table_of(*values: Any) -> bytes:
+            if len(values) != n_parameters:
+                raise TypeError(f"{self.name} takes {n_parameters} arguments, not {len(values)}")
+            addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
+            for k, kind, is_state, name in records:
+                value = values[k]
+                if type(value) is not kind:
+                    raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+                flat += values[start:k]
+                start = k + 1
+                if is_state:
+                    if value.memory is None:  # none of its blocks is ever replaced
+                        value.memory = _addresses_of(value.blocks), [*chain(*map(_shape, value.blocks))]
+                    addresses += value.memory[0]
+                    state_lengths += value.memory[1]
+                else:
+                    flat += value
+            flat += values[start:]
+            arrays, numbers = arrays_of(flat), numbers_of(flat)
+            lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
+            try:
+                words = *addresses, *_addresses_of(arrays), *lengths
+                try:
+                    return pack(*words, *numbers)
+                except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
+                    return pack(*words, *map(_signed, numbers))
+            except (ValueError, struct.error):
+                raise problem(self, arrays, numbers) from None
+
+        return table_of
 
 
 def compiled(function: Callable[..., Any]) -> Compiled:
@@ -108,49 +145,8 @@ def entry_of(code: Any) -> Any:
     return entry
 
 
-def tables(declaration: Declaration) -> Callable[..., bytes]:
-    """:attr:`Compiled.table_of` of a declaration."""
-    n_parameters = len(declaration.parameters)
-    records = [(k, p.kind, p.is_state, p.name) for k, p in enumerate(declaration.parameters) if p.kind is not None]
-    arguments = [argument for p in declaration.parameters if not p.is_state for argument in p.arguments]
-    arrays_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is not None])
-    numbers_of = _picker([k for k, argument in enumerate(arguments) if argument.axes is None])
-    pack = struct.Struct("<" + "".join(WORDS[word.dtype] for word in declaration.words)).pack
-    lengths_of = lru_cache(MOST_KNOWN)(partial(checked_lengths, declaration))
-
-    def table_of(*values: Any) -> bytes:
-        if len(values) != n_parameters:
-            raise TypeError(f"{declaration.name} takes {n_parameters} arguments, not {len(values)}")
-        addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
-        for k, kind, is_state, name in records:
-            value = values[k]
-            if type(value) is not kind:
-                raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
-            flat += values[start:k]
-            start = k + 1
-            if is_state:
-                memory = memory_of(value)
-                addresses += memory[0]
-                state_lengths += memory[1]
-            else:
-                flat += value
-        flat += values[start:]
-        arrays, numbers = arrays_of(flat), numbers_of(flat)
-        lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
-        try:
-            words = *addresses, *_addresses_of(arrays), *lengths
-            try:
-                return pack(*words, *numbers)
-            except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
-                return pack(*words, *map(_signed, numbers))
-        except (ValueError, struct.error):
-            raise problem(declaration, arrays, numbers) from None
-
-    return table_of
-
-
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function of a sequence that returns what is at some places, in their order."""
+    """A function of a sequence that returns its elements at some places, in their order."""
     if len(places) > 1:
         return itemgetter(*places)
     return (lambda values: (values[places[0]],)) if places else (lambda values: ())
@@ -197,13 +193,6 @@ def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Seq
         except struct.error:
             return TypeError(f"{name} must be {dtype}, not {number!r}")
     return TypeError(f"the arguments of {declaration.name} are not as declared")
-
-
-def memory_of(state: State) -> tuple[list[int], list[int]]:
-    """Where the blocks of a state begin, and their lengths, which it keeps: none is ever replaced."""
-    if state.memory is None:
-        state.memory = _addresses_of(state.blocks), [*chain(*map(_shape, state.blocks))]
-    return state.memory
 
 
 def _addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:

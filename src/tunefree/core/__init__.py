@@ -1,1 +1,1 @@
-"""What every room stands on: errors, compiled code, rows, threads, files of arrays."""
+"""The ground of all packages: errors, rows, fields and parts, parameters, threads, files of arrays."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -23,17 +22,13 @@ def plain_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-def description_column() -> Any:
-    """A column of a progress bar with the description of its task, as it is."""
-    return TextColumn("{task.description}", markup=False)
-
-
 class ProgressLine:
     """How far work has come: a bar on a terminal, and elsewhere a line from time to time."""
 
     def __init__(self, console: Console) -> None:
         self.console, self.last = console, time.monotonic()
-        columns = SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn()
+        description = TextColumn("{task.description}", markup=False)
+        columns = SpinnerColumn(), description, BarColumn(), TimeElapsedColumn()
         self.bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self.task = self.bar.add_task("reading", total=None)
 

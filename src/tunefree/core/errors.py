@@ -1,4 +1,4 @@
-"""Errors that tell a user what is wrong, where, and what to do about it."""
+"""Errors that name the problem, its place and the remedy."""
 
 from __future__ import annotations
 

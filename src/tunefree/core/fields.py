@@ -230,7 +230,7 @@ class State:
         return type(self)(n_features, n_outputs, **self.settings)
 
     def grown(self, n_features: int, n_outputs: int, first: int = 0) -> Self:
-        """The same numbers with capacity for more; the present first output becomes output ``first``.
+        """A state of the same numbers with capacity for more; the present first output becomes output ``first``.
 
         What is larger than there is room for in a further axis is cut.
         """

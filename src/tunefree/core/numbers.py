@@ -38,13 +38,13 @@ def bounded(number):
     return min(max(number, -CEILING), CEILING)
 
 
-def clipped(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
-    """An array with the bound in place of larger numbers, and 0 in place of NaN.
+def clipped(numbers: np.ndarray) -> np.ndarray:
+    """An array with the ceiling in place of larger numbers, and 0 in place of NaN.
 
-    >>> clipped(np.array([1.0, -np.inf, np.nan]), 8.0)
-    array([ 1., -8.,  0.])
+    >>> bool((clipped(np.array([1.0, -np.inf, np.nan])) == [1.0, -CEILING, 0.0]).all())
+    True
     """
-    return np.clip(np.nan_to_num(numbers, posinf=bound, neginf=-bound), -bound, bound)
+    return np.clip(np.nan_to_num(numbers, posinf=CEILING, neginf=-CEILING), -CEILING, CEILING)
 
 
 def scaled(numbers: np.ndarray, unit: float, centre: float = 0.0) -> np.ndarray:

@@ -90,7 +90,7 @@ class _Array(Declared):
     ) -> None:
         limits = {name: properties.pop(name) for name in Limits._fields if name in properties}
         super().__init__(role, **properties)
-        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, **limits), may_be_none
+        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, Limits(**limits)), may_be_none
 
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         value = self.read(part)
@@ -442,7 +442,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
         axes = axes | kind.axes_of_files
         for field in [field for field in kind.fields if field.is_saved]:
             shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
-            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, *field.limits)
+            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, field.limits)
         return arrays
     for name, (field_kind, hint, limits) in _hints(kind).items():
         if not isinstance(hint, str):
@@ -451,7 +451,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
         dtype, _, lengths = hint.removesuffix("]").partition("[")
         names = [axis.strip() for axis in lengths.split(",") if axis.strip()]
         shape = tuple(int(axis) if axis.isdigit() else axes.get(axis, axis) for axis in names)
-        arrays[_under(key, name)] = Array(dtype, shape, *limits)
+        arrays[_under(key, name)] = Array(dtype, shape, limits)
     return arrays
 
 

@@ -232,18 +232,8 @@ def copied(X: Block) -> Block:
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:
-    """A block as arrays, from which :func:`restored` makes the same.
-
-    >>> restored(saved(dense([[1.5]]))).numbers
-    array([[1.5]])
-    """
+    """A block as arrays, of which :func:`tunefree.core.part.restored` makes a block."""
     return {name: np.asarray(value) for name, value in X._asdict().items()}
-
-
-def restored(arrays: dict[str, np.ndarray]) -> Block:
-    """The block that :func:`saved` wrote down."""
-    fields: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in arrays.items()}
-    return Block(**fields)
 
 
 def _codes_of(columns: np.ndarray, X: Block) -> np.ndarray:

@@ -81,13 +81,13 @@ class Record(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits of the numbers of an array; see :class:`Array`."""
+    """Limits of the numbers of an array."""
 
     low: float = -MOST
-    below: float | str = math.inf
+    below: float | str = math.inf  # a number, or the name of a length
     may_be_infinite: bool = False
-    may_be_missing: bool = False
-    ascends_to: str | None = None
+    may_be_missing: bool = False  # NaN
+    ascends_to: str | None = None  # numbers from 0 to this length, none less than the one before
 
 
 class Array(NamedTuple):
@@ -97,11 +97,7 @@ class Array(NamedTuple):
     # Each length is a number, None for any, or a name: in capitals one of the whole file, in small letters one that all
     # arrays have in common whose names are the same up to the last dot. "n+1" is one more.
     shape: tuple[int | str | None, ...] | None = None
-    low: float = -MOST
-    below: float | str = math.inf  # what numbers are less than: a number, or a length
-    may_be_infinite: bool = False
-    may_be_missing: bool = False  # NaN
-    ascends_to: str | None = None  # numbers from 0 to this length, none less than the one before
+    limits: Limits = Limits()
 
 
 FLOATS = "float64|float32"
@@ -200,8 +196,9 @@ def restored(kind: Any, value: Any) -> Any:
     """
     if value is not None and isinstance(kind, Sequence):
         return [restored(kind.of, entry) for entry in value]
-    if isinstance(kind, Mapping):
-        return {name: restored(kind.of, entry) for name, entry in value.items()}
+    if isinstance(kind, Mapping | dict):
+        kinds = kind if isinstance(kind, dict) else dict.fromkeys(value, kind.of)
+        return {name: restored(kinds.get(name), entry) for name, entry in value.items()}
     if value is None or not isinstance(kind, Record):
         return value
     kinds = fields_of(kind.of)
@@ -252,7 +249,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
 
     ``lengths`` are those that have names in capitals.
 
-    >>> kinds = {"rows.ids": Array("int32", ("n",), 0, "D"), "rows.values": Array("float64", ("n",))}
+    >>> kinds = {"rows.ids": Array("int32", ("n",), Limits(0, "D")), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
     >>> check_arrays(arrays, kinds, {"D": 8})
     >>> check_arrays(arrays, kinds, {"D": 5})
@@ -292,21 +289,22 @@ def _scoped(name: str, length: str) -> str:
 
 
 def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:
+    limits = kind.limits
     if not array.size or array.dtype.kind == "b":
-        if kind.ascends_to is not None:
+        if limits.ascends_to is not None:
             raise ModelError(f"{name} is empty")
         return
-    if kind.may_be_missing and array.dtype.kind == "f":
+    if limits.may_be_missing and array.dtype.kind == "f":
         array = np.append(array[~np.isnan(array)], 0.0)
     least, most = float(array.min()), float(array.max())  # NaN if there is one
-    if math.isnan(least) or (math.inf in (-least, most) and not kind.may_be_infinite):
+    if math.isnan(least) or (math.inf in (-least, most) and not limits.may_be_infinite):
         raise ModelError(f"{name} has a number that is not finite")
-    below: Any = _length(name, kind.below, known) if isinstance(kind.below, str) else kind.below
-    if least < kind.low and not (kind.may_be_infinite and kind.low == -MOST):
-        raise ModelError(f"{name} has {least}, where all are at least {kind.low:g}")
+    below: Any = _length(name, limits.below, known) if isinstance(limits.below, str) else limits.below
+    if least < limits.low and not (limits.may_be_infinite and limits.low == -MOST):
+        raise ModelError(f"{name} has {least}, where all are at least {limits.low:g}")
     if below < math.inf and most >= below:
         raise ModelError(f"{name} has {most:g}, where all are below {below:g}")
-    if kind.ascends_to is not None:
-        end = _length(name, kind.ascends_to, known)
+    if limits.ascends_to is not None:
+        end = _length(name, limits.ascends_to, known)
         if array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
             raise ModelError(f"{name} does not ascend from 0 to {end}")

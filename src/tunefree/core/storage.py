@@ -105,7 +105,7 @@ def _columns(piece: np.ndarray) -> np.ndarray:
 
 
 def _pieces(array: np.ndarray, is_plain: bool = False) -> Iterator[bytes]:
-    """The bytes of a few rows of an array at a time: those of each column, or of a column before that is the same."""
+    """The bytes of an array, some rows at a time: each column, or the place of an equal column before."""
     array = np.atleast_1d(array)
     rows, bits = _rows(array.shape, array.itemsize), f"<u{array.itemsize}"
     for start in range(0, len(array) if array.size else 0, rows):
@@ -214,7 +214,7 @@ def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> n
 
 
 def _decompressed(data: bytes, most: int) -> bytes:
-    """What zlib compressed; a ValueError if it is cut, or longer than ``most``."""
+    """Decompressed bytes; a ValueError if they are cut, or more than ``most``."""
     decompressor = zlib.decompressobj()
     raw = decompressor.decompress(data, most + 1)
     if len(raw) > most or not decompressor.eof or decompressor.unused_data:
@@ -297,8 +297,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     there before is untouched.
     """
     if _is_device(path):
-        with _through(path) as file:
-            yield file
+        try:
+            with path.open("wb") as file:
+                yield file
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be written ({error.strerror or error}); name a file") from None
         return
     handle, part = _beside(path)
     try:
@@ -317,15 +320,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def _is_device(path: Path) -> bool:
     """Whether something is there that is neither a file nor a folder."""
     return path.exists() and not path.is_file() and not path.is_dir()
-
-
-@contextmanager
-def _through(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("wb") as file:
-            yield file
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written ({error.strerror or error}); name a file") from None
 
 
 def _beside(path: Path) -> tuple[int, Path]:

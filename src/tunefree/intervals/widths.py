@@ -44,14 +44,14 @@ class Widths(Part):
         self.mean, self.trees, self.n_columns = mean, trees, n_columns
 
     def check(self) -> None:
-        """Raise a ModelError unless the trees are sound, and those of a number."""
+        """Raise a ModelError unless the trees are sound, and have one output."""
         if self.trees is not None:
             self.trees.check(self.n_columns)
             if self.trees.n_outputs != 1:
                 raise ModelError("widths are not of a number")
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """The widths (n,) of rows, by their columns (n, c), of which later ones may be new, and their predictions."""
+        """The widths (n,) of rows by their columns (n, c), the last of which may be new, and their predictions."""
         roots: Any = self.mean
         if self.trees is not None:
             columns = np.column_stack([predictions, matrix[:, : self.n_columns - 1]])

@@ -160,7 +160,7 @@ class Learner(State):
         raise TypeError(f"{type(self).__name__} has no regret bound")
 
     def with_outputs(self, n_outputs: int, first: int = 0, mirrors: bool = False) -> Self:
-        """The same learner with more outputs; the present first output becomes output ``first``.
+        """A learner of the same numbers with more outputs; the present first output becomes output ``first``.
 
         Where one margin becomes those of several classes under a softmax, ``first`` is 1 and it ``mirrors``.
         """

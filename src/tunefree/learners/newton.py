@@ -99,7 +99,7 @@ class Newton(Learner):
         return 1.0 / state.inverse[j] if state.inverse[j] > 0.0 else 0.0
 
     def leave_out(state, scale, n_features):
-        state.is_off[0] = 1.0  # only features beyond the matrices are left out, see tunefree.pool.meetings
+        state.is_off[0] = 1.0  # only features beyond the matrices are left out, see tunefree.pool.occurrences
 
     def prepare_outputs(self, outputs: list[int]) -> None:
         """Give outputs that come late the prior of the features seen, without which they would learn nothing."""

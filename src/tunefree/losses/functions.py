@@ -72,8 +72,7 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
 
 @cache
 def compiled_over(classes: tuple[type, ...]) -> tuple[Compiled, ...]:
-    """Those of these functions that have all losses as cases, as compiled functions: loops over rows call their machine
-    code."""
+    """The functions with all losses as cases, as compiled functions, whose machine code loops over rows call."""
     functions = functions_over(classes)
     names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
     return tuple(Compiled(getattr(functions, name), f"losses.{name}") for name in names)

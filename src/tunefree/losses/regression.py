@@ -1,4 +1,4 @@
-"""Losses of the error of a number, p - y; the power losses are those of Lin, Rosasco, Zhou 2016, Section 2."""
+"""Losses of the error of a number, p - y; the power losses are from Lin, Rosasco, Zhou 2016, Section 2."""
 
 from __future__ import annotations
 

@@ -18,10 +18,13 @@ from tunefree.core.rows import Block, n_rows, reach
 from tunefree.core.schema import (
     COUNT,
     FINITE,
+    FROM_ZERO,
+    INFINITE,
     Anything,
     Array,
     Flag,
     Label,
+    Limits,
     Mapping,
     Number,
     Optional,
@@ -40,9 +43,9 @@ from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.meetings import LOGGED
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
+from tunefree.pool.occurrences import LOGGED
 from tunefree.pool.options import POOL as POOLED
 from tunefree.pool.passes import OF_ROW
 from tunefree.pool.pool import Pool
@@ -125,20 +128,20 @@ HEADER = FILE | {
 ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
     "encoder.names": Array("uint8", (None,)),
-    "encoder.name_ends": Array("int64", (None,), 0),
-    "encoder.name_columns": Array("int32", (None,), -1),
-    "encoder.evidence": Array("float64", (None,), 0),
-    "encoder.free": Array("int64", (None,), 0),
-    "encoder.name_sizes": Array("int64", (None,), 0),
-    "encoder.profile.counts": Array("int64", (None,), 0),
-    "encoder.profile.ranges": Array("float64", (None, 2), may_be_infinite=True),
+    "encoder.name_ends": Array("int64", (None,), FROM_ZERO),
+    "encoder.name_columns": Array("int32", (None,), Limits(-1)),
+    "encoder.evidence": Array("float64", (None,), FROM_ZERO),
+    "encoder.free": Array("int64", (None,), FROM_ZERO),
+    "encoder.name_sizes": Array("int64", (None,), FROM_ZERO),
+    "encoder.profile.counts": Array("int64", (None,), FROM_ZERO),
+    "encoder.profile.ranges": Array("float64", (None, 2), INFINITE),
     "encoder.profile.keys": Array("uint64", (None,)),
-    "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
+    "encoder.profile.values": Array("float32", (None, None), INFINITE),
 }
 
 HELD = {
     "held.rows": Array("uint8", (None,)),
-    "held.forgotten": Array("int64", (None,), 0, "D"),
+    "held.forgotten": Array("int64", (None,), Limits(0, "D")),
     **arrays_of("held.X", Block, {}),
 }
 

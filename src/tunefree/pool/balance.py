@@ -63,7 +63,7 @@ class Balance(Part):
         self.parts = []
 
     def observe(self, rows: LearnedRows) -> None:
-        """Add rows to the sums, and let those of a weight above 0 be candidates for the sample."""
+        """Add rows to the sums; rows of a weight above 0 are candidates for the sample."""
         evidence, y = np.where(rows.contexts == NEW, rows.judging, 0.0), rows.y
         with np.errstate(over="ignore"):
             means = np.minimum(np.exp(rows.mixed[:, 0]), MOST_TERM)
@@ -88,7 +88,7 @@ class Balance(Part):
 
     @property
     def sample(self) -> Sampled:
-        """The rows of the sample, of which there are some."""
+        """The rows of the sample, which is not empty."""
         sample: Sampled = joined(self.parts)
         return sample
 

@@ -1,4 +1,4 @@
-"""Calibration: probabilities from margins that are no log-odds, such as those of hinge losses.
+"""Calibration: probabilities from margins that are no log-odds, such as margins of hinge losses.
 
 Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
 of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
@@ -70,8 +70,7 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
 def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Learn margins (n, 1) or (n, K) that were predicted, with classes (n,), and weights (n,), 0 of rows not learned.
 
-    Returns the logarithms (n, K) of what is proportional to the probabilities, as they were before each row was
-    learned.
+    Returns the log-odds (n, K), up to a constant of the row, before each row was learned.
     """
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
@@ -108,7 +107,7 @@ def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
 
 
 def margins_of_classes(margins: np.ndarray) -> np.ndarray:
-    """A margin for each class: the one margin of two classes is that of class 1."""
+    """A margin for each class; the only margin of two classes belongs to class 1."""
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,10 @@ from tunefree.core.fields import FEATURE as FIELD_FEATURE
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Rows
-from tunefree.core.schema import COUNT, FINITE, SIZE, Flag, Mapping, Number
+from tunefree.core.schema import SIZE, Flag, Record
 from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
-from tunefree.pool.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
-from tunefree.pool.occurrences import FEATURE
+from tunefree.pool.occurrences import FEATURE, LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
@@ -47,24 +46,11 @@ class FirstPassRecord(Part):
         LEARNED,
         axes={FIELD_FEATURE: "E", OUTPUT: "K"},
         read=lambda record: record.evidence.arrays(record.n_known),
-        write=lambda record, evidence: setattr(record, "_evidence", evidence),
     )
     log = array("float64", ("logged", "K"), LEARNED, read=lambda record: record.used_log())
     steepest = number(LEARNED, SIZE)
-    _risks: dict[str, Progressive] = number(
-        LEARNED,
-        Mapping(
-            {"ceiling": Number(5e-324), "rows": COUNT, "unweighted": Flag(), **dict.fromkeys(("total", "spread"), SIZE)}
-        ),
-        lambda record: {name: asdict(risk) for name, risk in record.risks.items()},
-        lambda record, risks: record.risks.update({name: Progressive(**risk) for name, risk in risks.items()}),
-    )
-    targets = number(
-        LEARNED,
-        {"weight": SIZE, "total": FINITE},
-        lambda record: asdict(record.targets),
-        lambda record, targets: setattr(record, "targets", RunningMean(**targets)),
-    )
+    _risks: dict[str, Progressive] = number(LEARNED, dict.fromkeys(("error", "log_loss"), Record(Progressive)))
+    targets = number(LEARNED, Record(RunningMean))
     is_over = number(LEARNED, Flag())
     _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
     _ledger = scratch(lambda _: Ledger())
@@ -105,7 +91,7 @@ class FirstPassRecord(Part):
             self.evidence = widen(self.evidence, n_features, n_outputs, objective)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
-        """Have more outputs; ``objective`` is that of the predictions from now on."""
+        """Take more outputs into account; ``objective`` belongs to predictions from now on."""
         split = self.log.shape[1] == 1 < n_outputs
         self.evidence = widened(self.evidence, self.evidence.n_features, n_outputs, objective)
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)

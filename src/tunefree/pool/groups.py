@@ -1,4 +1,4 @@
-"""Groups: rows that belong together, such as those of one patient, and tell more of each other than of rows to come.
+"""Groups: rows that belong together, such as rows of one patient, and tell more of each other than of rows to come.
 
 A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
 evidence. So the evidence is of groups that are new, as rows to come are. The mixture learns one row of a run: others
@@ -40,7 +40,7 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
 
 
 def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weight (n,) of one row of each run, the middle one of those of a weight above 0, and 0 of all others.
+    """Weights (n,) of one row of each run, the middle one of the rows of a weight above 0; 0 for all others.
 
     >>> weights_of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
     array([0., 1., 0., 1.])

@@ -10,7 +10,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, size_of
-from tunefree.core.schema import COUNT, Number, Sequence, Text
+from tunefree.core.schema import COUNT, Number, Record, Sequence, Text
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
@@ -86,9 +86,7 @@ class Growth(Part):
 
     n_classes, loss, signs, clocks_of_places = argument(), argument(), argument(), argument()
     keeps_rows, has_texts = argument(), argument()
-    next: Event = number(
-        LEARNED, Sequence(COUNT, 2), write=lambda growth, event: setattr(growth, "next", Event(*event))
-    )
+    next: Event = number(LEARNED, Record(Event))
     columns = child(Columns, LEARNED)
     whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
     recent = child(Reservoir, RECORD, blank=lambda _: Reservoir(max(LENGTHS)))

@@ -16,7 +16,7 @@ from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
 from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
-from tunefree.pool.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
+from tunefree.pool.occurrences import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
 from tunefree.pool.views import create_view, hidden, transform
 
@@ -311,7 +311,7 @@ class LinearSnapshot(Part):
     def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
         """Rows by view, whose features have slots; and for each member their entries without one, with their weights.
 
-        See :meth:`tunefree.pool.meetings.FirstMeetings.alone_in`.
+        See :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
         """
         X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
         seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}

@@ -18,8 +18,8 @@ from tunefree.learners.contract import begin_outputs, mirror
 from tunefree.learners.weights import Averaged, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.pool import meetings, passes
-from tunefree.pool.meetings import Met, Past
+from tunefree.pool import passes
+from tunefree.pool.occurrences import Met, Past, with_outputs, with_room
 from tunefree.pool.rows import Read
 from tunefree.pool.targets import MOST_SUMMED, running_sum
 
@@ -99,7 +99,7 @@ class Member(Part):
         """The rows of the log that are in use."""
         if self.log is None or self.n_logged is None:
             return self.log
-        return meetings.with_room(self.log, self.n_logged)[: self.n_logged]
+        return with_room(self.log, self.n_logged)[: self.n_logged]
 
     @property
     def name(self) -> str:
@@ -127,7 +127,7 @@ class Member(Part):
         if begun is not None:
             begin_outputs(self.state, begun, range(first + before, n_outputs))
         if self.log is not None:
-            self.log = meetings.with_outputs(self.log, n_outputs, first, passes.OF_ROW)
+            self.log = with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # a replay then lets output 0 take over what the state does here
                 self.log[:, passes.OF_ROW] = math.nan
         steepest, self.objective = self.objective.steepest, objective.copied()
@@ -158,7 +158,7 @@ class Member(Part):
         met_arrays = passes.NOTHING_MET
         if met is not None:
             log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
-            self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
+            self.log = with_room(log, 1 + int(met.places.max(initial=-1)))
             met_arrays = met.left_out, met.places, self.log
         row_arguments = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
         run, *arguments = passes.call_on(self.state, self.objective, row_arguments, met_arrays, self.offsets)

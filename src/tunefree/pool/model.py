@@ -29,8 +29,8 @@ from tunefree.pool import calibration
 from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import Setting
-from tunefree.pool.meetings import FirstMeetings
 from tunefree.pool.members import Members
+from tunefree.pool.occurrences import FirstMeetings
 from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
 from tunefree.pool.rows import LabelledRows, LateLosses
@@ -345,7 +345,7 @@ class Model(ScoredModel):
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
-        """Know one more class; a third one turns one margin into three, in which the old margin is that of class 1."""
+        """Know one more class; a third one turns one margin into three, and the old margin becomes that of class 1."""
         check_room(len(self.classes))
         self._check_monotone([*self.classes, label])
         before = self.n_outputs
@@ -389,7 +389,7 @@ class Model(ScoredModel):
 
     @property
     def n_support(self) -> int:
-        """Rows that the functions of a bank are made of."""
+        """Rows in the expansion of the functions of a bank."""
         return 0 if self.bank is None else int(self.bank.n_support)
 
     def reduce(self) -> None:

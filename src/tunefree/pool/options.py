@@ -87,7 +87,7 @@ class ModelOptions:
     config: Any = None  # what the family of a learner that is not linear chooses, such as a kernel
     member_settings: Any = None  # a tuple of Setting, instead of the members that a learner of this name usually has
     # Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
-    # meeting too, where all linear members can (tunefree.pool.meetings).
+    # meeting too, where all linear members can (tunefree.pool.occurrences).
     replays: bool = False
     kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
     monotone: Any = ()  # columns with which predictions of a pool rise or fall; for numbers, and two classes
@@ -130,7 +130,7 @@ class ModelOptions:
 
     @property
     def replays_first_meetings(self) -> bool:
-        """Whether features get statistics after their first few occurrences (:mod:`tunefree.pool.meetings`)."""
+        """Whether features get statistics after their first few occurrences (:mod:`tunefree.pool.occurrences`)."""
         can_replay = (ALL[setting.learner].traits.can_replay for setting in self.linear_settings)
         return self.replays and not self.average and all(can_replay)
 

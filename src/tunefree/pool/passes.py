@@ -187,7 +187,7 @@ def learn(
 ) -> None:
     """Learn rows in order; writes the prediction (n, K) of each before it was learned.
 
-    Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.pool.meetings.Met`.
+    Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.pool.occurrences.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
     row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), predictions

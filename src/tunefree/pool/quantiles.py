@@ -1,4 +1,4 @@
-"""How sure a pool is: quantiles, intervals and sets for the targets of rows to come.
+"""Quantiles, intervals and sets for the targets of rows to come.
 
 They follow from the scores of rows of the same context, see :mod:`tunefree.intervals`. All raise a ModelError if there
 is too little evidence for what is asked.
@@ -136,7 +136,7 @@ def quantile(pool: Pool, level: float, asked: str, code: int | None = None, numb
 
 
 def _scoring(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
-    """The context whose scores bound those of rows of one: the other one, if it alone has enough of them."""
+    """The context whose scores bound the scores of rows of a context: the other one if only that has enough."""
     contexts = sorted(
         pool.contexts, key=lambda context: context is not pool.contexts[min(number, len(pool.contexts) - 1)]
     )

@@ -25,8 +25,8 @@ class RelativeWeights(Part):
     unit = number(LEARNED, Number(0))
     mass = number(LEARNED, Number(0))
 
-    def __init__(self, rows: int = 0, unit: float = 0.0, mass: float = 0.0) -> None:
-        self.rows, self.unit, self.mass = rows, unit, mass
+    def __init__(self) -> None:
+        self.rows, self.unit, self.mass = 0, 0.0, 0.0
 
     def of(self, weight: np.ndarray) -> np.ndarray:
         """Relative weights (n,) of the next rows; 0 stays 0.

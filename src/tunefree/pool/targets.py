@@ -155,7 +155,7 @@ class RunningMetrics:
 class RunningMean:
     """The mean of the targets of a stream, in regression."""
 
-    weight: float = 0.0  # sum of sample weights
+    weight: Size = 0.0  # sum of sample weights
     total: float = 0.0  # weighted sum of targets
 
     def add(self, weight: np.ndarray, targets: np.ndarray) -> np.ndarray:

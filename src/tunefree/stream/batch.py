@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.part import restored as restored_block
 from tunefree.core.rows import Block, part, rows_at, saved, together
-from tunefree.core.rows import restored as restored_block
 
 MOST_MESSAGES = 5  # that are kept whole
 MOST_REASONS = 20  # that are distinguished; rows of further ones are counted together
@@ -260,7 +260,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
     with pa.ipc.open_stream(pa.py_buffer(arrays["rows"].tobytes())) as reader:
         table = reader.read_next_batch()
     table.validate(full=True)
-    X = restored_block({name[2:]: array for name, array in arrays.items() if name.startswith("X.")})
+    X = restored_block(Block, "X", arrays, {})
     names = table.schema.names
     named = {name: table.column(name).cast(kind).to_numpy(False) for name, kind in WAITING.items() if name in names}
     if not 0 < table.num_rows == len(X.numbers) or any(table.column(name).null_count for name in names):

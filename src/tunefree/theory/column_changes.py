@@ -106,7 +106,8 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
         (codes, is_rare), (related, _) = (
             _bins(values, is_of_categories, rows_of_a_bin, k) for k in (BINS, RELATED_BINS)
         )
-        test = _of_values(*_counts(codes, BINS + 1, n))
+        x, y = _counts(codes, BINS + 1, n)
+        test = _Test(float(_chi_square(x, y)), int(np.count_nonzero(x + y)) - 1, *map(float, _distance(x, y)))
         if test.is_beyond(level):
             change = Change(int(key), False, test.distance, test.error)
             changes.append(_with_bin(change, values, is_of_categories, codes, is_rare, n))
@@ -133,12 +134,6 @@ def _with_bin(
     else:
         changed_bin = Bin("category" if is_category else "numbers", float(bin_values.min()), float(bin_values.max()))
     return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
-
-
-def _of_values(x: np.ndarray, y: np.ndarray) -> _Test:
-    """The test of the values of a column, by counts (bins,) before and after."""
-    distance, error = _distance(x, y)
-    return _Test(float(_chi_square(x, y)), int(np.count_nonzero(x + y)) - 1, float(distance), float(error))
 
 
 def _of_relation(codes: np.ndarray, target_codes: np.ndarray, n: int) -> _Test:

@@ -103,7 +103,9 @@ class TargetSample(Part):
         counts = PARTS if self.numbers else (0,)
         logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]
         everything = _codes(self.spaced, self.spaced, counts[-1])
-        share = _share_of_changes(everything)
+        # the share of neighbours that differ, on the average over all orders
+        n, occurrences = len(everything), np.bincount(everything).astype(np.float64)
+        share = 1.0 - float((occurrences * (occurrences - 1)).sum()) / max(n * (n - 1), 1)
         sample_codes = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
         changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in sample_codes]
         return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
@@ -140,12 +142,6 @@ def log_fortunes(codes: np.ndarray) -> np.ndarray:
         gain = (recent / np.maximum(rows - begin, 1) / still - 1.0)[1:]
         logs += [np.log1p(stake * gain).sum() for stake in STAKES]
     return np.array(logs)
-
-
-def _share_of_changes(codes: np.ndarray) -> float:
-    """The share of neighbours that differ, on the average over all orders."""
-    n, counts = len(codes), np.bincount(codes).astype(np.float64)
-    return 1.0 - float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
 
 
 def log_mean(logs: np.ndarray) -> float:

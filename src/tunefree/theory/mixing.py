@@ -97,8 +97,8 @@ from typing import Any
 N_CANDIDATES = 3
 
 
-def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
-    """C(s, T): bound on the mix losses of rounds s to T minus the losses of a candidate of n, in units of the losses.
+def interval_cost(start: float, rounds: float) -> float:
+    """C(s, T): bound on the mix losses of rounds s to T minus the losses of a candidate, in units of the losses.
 
     >>> interval_cost(1, 1) == math.log(3)
     True
@@ -107,13 +107,13 @@ def interval_cost(start: float, rounds: float, n: int = N_CANDIDATES) -> float:
     """
 
     def share(t: float) -> float:
-        return math.lgamma(t + 1.0) - math.lgamma(t + 1.0 / n)
+        return math.lgamma(t + 1.0) - math.lgamma(t + 1.0 / N_CANDIDATES)
 
-    return math.log(n * start) + share(rounds) - share(start)
+    return math.log(N_CANDIDATES * start) + share(rounds) - share(start)
 
 
-def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
-    """Bound on the loss of a mixture minus the loss of any of n candidates (Theorem 1), in units of the loss.
+def mixing_excess(account: Any, rounds: float) -> float:
+    """Bound on the loss of a mixture minus the loss of any candidate (Theorem 1), in units of the loss.
 
     It learned T rounds, and has an account (:class:`tunefree.mixing.bases.Account`).
 
@@ -124,5 +124,5 @@ def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
     """
     if rounds == 0.0:
         return 0.0
-    mixing = account.units[0] * interval_cost(float(account.start[0]), rounds, n)
-    return float(account.skipped[0] + account.gap[0] + mixing + account.units[1] * math.log(n * rounds))
+    mixing = account.units[0] * interval_cost(float(account.start[0]), rounds)
+    return float(account.skipped[0] + account.gap[0] + mixing + account.units[1] * math.log(N_CANDIDATES * rounds))

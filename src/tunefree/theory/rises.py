@@ -31,21 +31,21 @@ The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.core.part import LEARNED, Part, array, number, scratch
+from tunefree.core.part import LEARNED, Part, array, number
 from tunefree.core.schema import COUNT, Record, Sequence, Size
 from tunefree.theory.column_changes import Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
-BETS = ((2.0, 1.0), (16.0, 1.0), (1.0, 0.4))  # odds and powers: for small rises that last, for large ones, and for few
-_BETS = np.array(BETS)
+# Odds and powers: for small rises that last, for large ones, and for few.
+_BETS = np.array([[2.0, 1.0], [16.0, 1.0], [1.0, 0.4]])
 LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
@@ -124,20 +124,18 @@ class LossRises(Part):
     scale = array("float64", (2,), LEARNED, low=0, may_be_infinite=True)
     targets = array("float64", (2,), LEARNED)
     counts = array("int64", (CELLS,), LEARNED, low=0)
-    capital = array("float64", (len(BETS),), LEARNED, low=0)
+    capital = array("float64", (len(_BETS),), LEARNED, low=0)
     gain = array("float64", (1,), LEARNED)
     sums = array("float64", (3,), LEARNED, low=0, may_be_infinite=True)
     start = array("float64", (4,), LEARNED, may_be_infinite=True)
-    largest = scratch(lambda _: (-math.inf, 0))
 
     def __init__(self) -> None:
         self.rises = []
         self.count = 0
-        self.largest = (-math.inf, 0)  # by how much the loss rose, and at which row of the stream
         self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
         self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
         self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
-        self.capital = np.zeros(len(BETS))  # of all who bet
+        self.capital = np.zeros(len(_BETS))  # of all who bet
         self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
@@ -174,8 +172,9 @@ class LossRises(Part):
         return int(self.sums[0] - self.start[1])
 
     def of_interest(self) -> list[Rise]:
-        """The rises of which columns are compared: the largest and the LATEST."""
-        return [rise for rise in self.rises[:-LATEST] if rise.row == self.largest[1]] + self.rises[-LATEST:]
+        """The rises whose columns are compared: the largest and the LATEST."""
+        largest = max(self.rises, key=attrgetter("size"), default=None)  # the first of equals
+        return [rise for rise in self.rises[:-LATEST] if rise is largest] + self.rises[-LATEST:]
 
     def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
         """Keep the largest and the latest of the rises that are large enough to matter."""
@@ -196,24 +195,11 @@ class LossRises(Part):
             if k in described:
                 n, n_before = int(sums.rows[k]), int(sums.rows_before[k])
                 rise = Rise(*place(int(sums.lowest[k])), n, float(means[k]), n_before, float(before[k]))
-                self._keep(rise)
+                self.rises = [*self.rises, rise]
+                if len(self.rises) > MOST_KEPT:
+                    self.rises.pop(1 if self.rises[0] is max(self.rises, key=attrgetter("size")) else 0)
             kept.append((int(sums.sure[k]), int(sums.rows[k]), rise))
         return kept
-
-    def _keep(self, rise: Rise) -> None:
-        """Keep a rise, and none that is neither the largest nor among the latest."""
-        self._note_size(rise)
-        self.rises = [*self.rises, rise]
-        if len(self.rises) > MOST_KEPT:
-            self.rises.pop(1 if self.rises[0].row == self.largest[1] else 0)
-
-    def complete(self) -> None:
-        """Know the largest rise."""
-        for rise in self.rises:
-            self._note_size(rise)
-
-    def _note_size(self, rise: Rise) -> None:
-        self.largest = max(self.largest, (rise.size, rise.row), key=lambda pair: pair[0])  # the first of equals
 
 
 @compiled

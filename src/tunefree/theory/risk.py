@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tunefree.core.schema import Number, Size
 from tunefree.theory.exchangeability import log_mean
 
 _CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # grid of l; N values in the average cost at most a factor N in 1 / delta
@@ -43,10 +45,10 @@ class Progressive:
     (0.1, 0.135)
     """
 
-    ceiling: float = 1.0
+    ceiling: Annotated[float, Number(5e-324)] = 1.0
     rows: int = 0
-    total: float = 0.0  # S: sum of the losses, clipped and divided by the ceiling
-    spread: float = 0.0  # V: sum of squared differences between each loss and the mean of the losses before it
+    total: Size = 0.0  # S: sum of the losses, clipped and divided by the ceiling
+    spread: Size = 0.0  # V: sum of squared differences between each loss and the mean of the losses before it
     unweighted: bool = True  # whether all sample weights were 1
 
     def add(self, weight: ArrayLike, losses: ArrayLike) -> None:

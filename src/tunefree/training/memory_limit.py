@@ -21,8 +21,8 @@ from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
 from tunefree.pool.linear_members import Setting
-from tunefree.pool.meetings import FIRST
 from tunefree.pool.model import Model
+from tunefree.pool.occurrences import FIRST
 from tunefree.pool.options import OF_TABLES, OF_TEXTS
 from tunefree.stream.files import TextFile
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
+from tunefree.core.schema import ANY, FINITE, FLOATS, FROM_ZERO, SIZE, Array, Flag, Limits, Mapping, Number
 from tunefree.estimators import model_file, validation
 from tunefree.explanation.decomposition import Weights
 from tunefree.losses import loss_of
@@ -42,20 +42,16 @@ HEADER = FILE | {
 }
 ARRAYS = ENCODED | {
     "model.coefficients": Array("float64", ("t", "p", "o")),
-    "model.path.iteration": Array("int64", ("t",), 1),
-    **{
-        f"model.path.{name}": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True)
-        for name in COLUMNS
-        if name != "iteration"
-    },
-    "model.standards.unit": Array("float64", ("d",), 5e-324),
+    "model.path.iteration": Array("int64", ("t",), Limits(1)),
+    **{f"model.path.{name}": Array("float64", ("t",), ANY) for name in COLUMNS if name != "iteration"},
+    "model.standards.unit": Array("float64", ("d",), Limits(5e-324)),
     "model.standards.centre": Array("float64", ("d",)),
-    "model.standards.spread": Array("float64", ("d",), 5e-324),
+    "model.standards.spread": Array("float64", ("d",), Limits(5e-324)),
     "model.support.array": Array(FLOATS, ("n", "d")),
     "model.support.data": Array(FLOATS, ("e",)),
-    "model.support.indices": Array("int32|int64", ("e",), 0),
-    "model.support.pointers": Array("int32|int64", (None,), ascends_to="e"),
-    "model.support.shape": Array("int64", (2,), 0),
+    "model.support.indices": Array("int32|int64", ("e",), FROM_ZERO),
+    "model.support.pointers": Array("int32|int64", (None,), Limits(ascends_to="e")),
+    "model.support.shape": Array("int64", (2,), FROM_ZERO),
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tunefree.compiled import functions
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.pool import first_pass as record
-from tunefree.pool import meetings
+from tunefree.pool import occurrences
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
@@ -23,7 +23,7 @@ LEARNERS = ["scinol2", "adagrad", "nag", "cocob", "cocob-original"]
 
 @pytest.fixture(autouse=True)
 def few_features_have_slots_from_the_start(monkeypatch):
-    monkeypatch.setattr(meetings, "FIRST", FIRST)
+    monkeypatch.setattr(occurrences, "FIRST", FIRST)
 
 
 def words(rng, zeros=0.1, n=N, d=400):
@@ -84,7 +84,7 @@ def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
     X, _, weight = streams(11, kind=kind)
 
     def results():
-        known = meetings.FirstMeetings()
+        known = occurrences.FirstMeetings()
         batches = [
             known.meet(part(X, start, stop), weight[start:stop], 3) for start, stop in ((0, 50), (50, 51), (51, N))
         ]
@@ -123,7 +123,7 @@ def test_the_certificate_is_that_of_all_features():
 
 
 def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_for_them(monkeypatch):
-    for module in (meetings, record):
+    for module in (occurrences, record):
         monkeypatch.setattr(module, "LOGGED", 12)
     X, y, weight = streams(7)
     cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds
@@ -146,13 +146,13 @@ def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
     X, y, weight = streams(seed)
     short = [*range(0, N, 8), *cuts]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (meetings, record):
+        for module in (occurrences, record):
             patch.setattr(module, "LOGGED", 12)
-        patch.setattr(meetings, "FEW", few)
+        patch.setattr(occurrences, "FEW", few)
         (one, losses), (other, of_parts) = (
             learned(X, y, weight, sorted({*some} - {0})) for some in (short[:20], short)
         )
-        patch.setattr(meetings, "FEW", 2)
+        patch.setattr(occurrences, "FEW", 2)
         early, of_early = learned(X, y, weight, short[1:20])
         certificates = one.certificate(), early.certificate()
     same(one, other)
@@ -166,8 +166,8 @@ def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
 def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(few, monkeypatch):
     X, y, weight = streams(21)
     models = []
-    for occurrences in (few, 2):
-        monkeypatch.setattr(meetings, "FEW", occurrences)
+    for most in (few, 2):
+        monkeypatch.setattr(occurrences, "FEW", most)
         models.append(learned(X, y, weight, [30, 90])[0])
     late, early = models
     assert late.n_slots < early.n_slots
