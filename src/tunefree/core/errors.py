@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 MOST_NAMES = 1000  # among which one that is spelt alike is looked for
 PASSED = {"tunefree", "sklearn", "joblib", "contextlib"}  # packages between a user and a warning
-CLOSE, NEAR = 0.75, 0.65  # similarity of spellings: of names that may be the same, and of one that may be meant
+CLOSE, NEAR = 0.75, 0.7  # similarity of spellings: of names that may be the same, and of one that may be meant
 
 
 class TunefreeError(ValueError):
