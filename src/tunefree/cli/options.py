@@ -138,7 +138,11 @@ class Run(Parameters):
         metavar="N|ADDRESS",
     )
     only_for_prediction: bool = parameter(
-        False, "Write what predicts only: a pool that cannot go on learning.", OUTPUT, scopes=(POOLED,)
+        False,
+        "Write what predicts only: a pool that cannot go on learning. Corrections of leaves are rounded: probabilities "
+        "differed by at most 4e-5 on seven tables.",
+        OUTPUT,
+        scopes=(POOLED,),
     )
     exit_code_on_drift: int | None = parameter(
         None,
