@@ -39,6 +39,7 @@ MOST_LEARNED = 2**13  # rows on which trees are grown for this
 MOST_REPEATS = 8  # permutations of few rows
 MOST_NUMBERS = 2**22  # that members predict of these rows
 NEWEST, PREVIOUS = 0, 1  # ages of generations
+NO_PLACES = np.zeros(0, np.intp)
 
 
 class Importance(NamedTuple):
@@ -271,12 +272,13 @@ def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.nd
 
 
 class Coded(NamedTuple):
-    """Rows as the model of a generation takes them."""
+    """Rows as the model of a generation takes them, and the leaves that they reach."""
 
     named: tuple[int, str, int, Any]  # clock, kind, age, and generation
-    rows: np.ndarray  # (n,)
+    rows: slice
     entries: np.ndarray  # (n, e)
     columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
+    leaves: np.ndarray  # (n, trees)
 
 
 class PermutedRows:
@@ -284,43 +286,43 @@ class PermutedRows:
 
     def __init__(self, new: NewRows) -> None:
         self.pool, self.members = new.pool, new.pool.members
-        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
         self.predictions = self.members.asleep(len(new.targets))
-        for coded in self.coded:
-            self._write(coded, self.predictions)
+        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
+        self.permutable = {place for coded in self.coded for place in coded.columns.tolist()} - {-1}
 
     def have(self, places: np.ndarray) -> bool:
         """Whether columns in these places change a prediction."""
-        return any(np.isin(coded.columns, places).any() for coded in self.coded)
+        return not self.permutable.isdisjoint(places.tolist())
 
-    def margins(self, places: Any = (), order: Any = None) -> np.ndarray:
+    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
         """What the base mixture predicts (n, K), where columns in these places are those of the rows in this order."""
         predictions = self.predictions.copy()
         for coded in self.coded:
-            some = np.flatnonzero(np.isin(coded.columns, places))
+            has_changed = (coded.columns[:, None] == places).any(axis=1)
+            some = np.flatnonzero(has_changed)
             if len(some):
-                values, others = coded.entries[:, some], order[coded.rows] - coded.rows[0]
+                values, others = coded.entries[:, some], order[coded.rows] - coded.rows.start
                 coded.entries[:, some] = values[others]
-                self._write(coded, predictions)
+                before = coded.leaves, has_changed.view(np.uint8)
+                self._write(predictions, coded, coded.named[3].predict_as_born(coded.entries, before)[1])
                 coded.entries[:, some] = values
         margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         return margins
 
     def _coded(self, matrix: np.ndarray, rows: np.ndarray, named: tuple[int, str, int, Any]) -> Coded:
-        """The rows as the model of a generation takes them, so that permutations need not code them anew."""
+        """The rows, which are next to each other, as the model of a generation takes them; writes their predictions."""
         *_, generation = named
         model = generation.model
         places = np.array(self.members.growth.columns.places(generation.keys), np.intp)
         entries = model.entries(np.ascontiguousarray(matrix[rows][:, places]))
         columns = np.full(entries.shape[1], -1)
         columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-        return Coded(named, rows, entries, columns)
+        leaves, born = generation.predict_as_born(entries)
+        coded = Coded(named, slice(int(rows[0]), int(rows[-1]) + 1), entries, columns, leaves)
+        self._write(self.predictions, coded, born)
+        return coded
 
-    def _write(self, coded: Coded, predictions: np.ndarray) -> None:
+    def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
         """Write what a generation predicts to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
-        _, born = generation.predict_as_born(coded.entries)
-        written = self.members.asleep(len(coded.rows))
-        self.members.place_generation(written, clock, kind, age, born, generation.rows)
-        awake = ~np.isnan(written[0, :, 0])
-        predictions[np.ix_(coded.rows, awake)] = written[:, awake]
+        self.members.place_generation(predictions[coded.rows], clock, kind, age, born, generation.rows)
