@@ -259,10 +259,12 @@ def walk_again(
 
     Nodes and leaves below such tests are marked first, in arrays of zeros; children come after their parent.
     """
-    for v in range(len(nodes)):
-        test, target = nodes[v, 0], nodes[v, 1]
+    for node in range(len(nodes)):
+        test, target = nodes[node, 0], nodes[node, 1]
         is_inner = np.uint8(test >= 0)
-        if nodes_below[v] | has_changed[max(test, np.int32(0)) >> COLUMN] & is_inner:  # of few, which processors guess
+        if (
+            nodes_below[node] | has_changed[max(test, np.int32(0)) >> COLUMN] & is_inner
+        ):  # of few, which processors guess
             if is_inner:
                 nodes_below[target], nodes_below[target + 1] = 1, 1
             else:

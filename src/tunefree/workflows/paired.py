@@ -192,7 +192,8 @@ def compared(
     counts = weight > 0.0
     known = None
     if first.probability is not None:
-        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts])
+        groups = None if truth.groups is None else truth.groups[counts]
+        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts], groups)
     return PairedComparison(
         target,
         truth.task,
