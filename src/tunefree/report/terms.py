@@ -93,7 +93,8 @@ def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
         return []
     header = [Column("columns that act together"), Column("rise", FIGURES), Column("standard error", TWO)]
     rows = [[" x ".join(pair.names), *pair[1:]] for pair in pairs if pair.size > pair.noise]
-    note = f"{len(pairs)} pairs of the columns that matter most were looked at."
+    looked_at = "1 pair" if len(pairs) == 1 else f"{len(pairs)} pairs"
+    note = f"{looked_at} of the columns that matter most {'was' if len(pairs) == 1 else 'were'} looked at."
     if not rows:
         return [Note(f"No two columns act together beyond noise. {note}"), Data("pairs", [])]
     return [Table("Pairs that act together", [*header, Column("noise", TWO)], rows, f"{OF_PAIRS} {note}", "pairs")]
