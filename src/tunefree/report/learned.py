@@ -225,8 +225,9 @@ def _estimated(model: Any) -> list[Fact]:
     if estimate is None:
         return []
     (name, _), _ = names_of_losses(model)
+    rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
     return [
-        Fact(f"estimated {name} on new rows", estimate.loss, FIGURES, "estimated_loss"),
+        Fact(f"estimated {name} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
         Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
     ]
 

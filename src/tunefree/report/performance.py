@@ -70,7 +70,7 @@ OF_WIDTHS = (
 )
 SURENESS = (
     "Rows by the probability of the class that is predicted. Right: how many of them are of this class; it should be as"
-    " the mean probability says. Intervals: Wilson's, 95 %, if rows are independent."
+    " the mean probability says. Intervals: Wilson's, 95 %, if {} are independent."
 )
 SURE = [
     Column("probability from", Format("g"), "from"),
@@ -96,7 +96,7 @@ TENTHS = [
 OF_TENTHS = "Shares of rows of the class in the test data, by tenth of its probability."
 OF_PREDICTED = "Shares of the test data whose class is the predicted one, by its probability."
 ACTUAL_AND_EXPECTED = (
-    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent rows. Below: how many rows have a"
+    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent {}. Below: how many rows have a"
     " probability."
 )
 TENTHS_OF_CLASSES = [
@@ -254,7 +254,8 @@ def sureness(tested: Evaluation) -> list[Block]:
             [low, part.rows, share, part.mean, part.share, [part.low or 0.0, part.high or 0.0]]
             for low, share, part in by_sureness(tested.scored)
         ]
-        return [Table("How sure, and how often right", SURE, rows, SURENESS, "by_sureness", is_wide=True)]
+        note = SURENESS.format(_units(tested))
+        return [Table("How sure, and how often right", SURE, rows, note, "by_sureness", is_wide=True)]
     covered = tested.covered
     if not covered:
         return []
@@ -294,9 +295,9 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
+    blocks += [_chart_of_tenths(tested, one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
-    return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
+    return blocks + [_table_of_tenths(tested, one, rank) for rank, one in enumerate(classes)]
 
 
 def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
@@ -314,7 +315,7 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
 
 
-def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
+def _table_of_tenths(tested: Evaluation, one: ClassReliability, rank: int) -> Table:
     rows = []
     for tenth in one.tenths:
         over = max(tenth.mean, 1e-300)
@@ -325,15 +326,16 @@ def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
     title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
     note = (
         f"In all, actual / expected is {one.ratio:.2f}. Actual and expected shares differ by {one.error:.2f} of the"
-        " share of the class on the average. Intervals: Wilson's, if rows are independent."
+        f" share of the class on the average. Intervals: Wilson's, if {_units(tested)} are independent."
     )
     return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else (), is_open=False)
 
 
-def _chart_of_tenths(one: ClassReliability) -> Chart:
+def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
     """The shares of rows of a class against its probability, with their intervals and the counts of rows."""
     titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-    return _calibration(f"Class {one.label}: actual against expected", one.tenths, one.counts, titles, OF_TENTHS)
+    title, about = f"Class {one.label}: actual against expected", f"{OF_TENTHS} {ACTUAL_AND_EXPECTED}"
+    return _calibration(title, one.tenths, one.counts, titles, about.format(_units(tested)))
 
 
 def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
@@ -343,10 +345,17 @@ def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
         return []
     titles = "probability of the class that is predicted", "share that is right"
     counts = counts_of(probability, tested.scored.weight)
-    return [_calibration("Right against expected", parts, counts, titles, OF_PREDICTED)]
+    about = f"{OF_PREDICTED} {ACTUAL_AND_EXPECTED}".format(_units(tested))
+    return [_calibration("Right against expected", parts, counts, titles, about)]
+
+
+def _units(tested: Evaluation) -> str:
+    """Of which intervals suppose that they are independent."""
+    return "rows" if tested.scored.groups is None else "groups"
 
 
 def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
+    """A chart of shares against what was expected; ``about`` is its caption."""
     expected = [part.mean for part in parts]
     ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
     described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)
@@ -354,4 +363,4 @@ def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tupl
     def draw(figure: Any) -> None:
         charts.draw_calibration(figure, expected, ends, counts, titles)
 
-    return Chart(title, described, draw, f"{about} {ACTUAL_AND_EXPECTED}")
+    return Chart(title, described, draw, about)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError, nearest
-from tunefree.workflows.metrics import Measure, Scored, mean_interval, wilson
+from tunefree.workflows.metrics import Measure, Scored, mean_interval, share_of
 
 MOST_POINTS = 200  # of a curve
 THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
@@ -111,22 +111,8 @@ class _Rows(NamedTuple):
 
     def share(self, flags: np.ndarray, among: np.ndarray) -> Measure:
         """The share of some rows that have a flag, with Wilson's interval."""
-        weight = self.weight[among]
-        if not len(weight):
-            return Measure(math.nan)
-        values = flags[among].astype(np.float64)
-        share = float(np.average(values, weights=weight))
-        return Measure(share, *wilson(share, *self._effective(values, share, weight, among)))
-
-    def _effective(self, values: np.ndarray, share: float, weight: np.ndarray, among: np.ndarray) -> Any:
-        """Weights by which rows count, and the variance of their share; rows of a group count as one if all agree."""
-        if self.groups is None:
-            return weight, 0.0
-        groups = np.unique(self.groups[among], return_inverse=True)[1]
-        errors, n = np.bincount(groups, weight * (values - share)), int(groups.max()) + 1
-        if n < 2 or not 0.0 < share < 1.0:
-            return np.bincount(groups, weight), 0.0
-        return weight, float(errors @ errors) / weight.sum() ** 2 * n / (n - 1)
+        groups = None if self.groups is None else self.groups[among]
+        return share_of(flags[among], self.weight[among], groups)
 
     def costs(self, threshold: float, costs: Costs) -> np.ndarray:
         """What each row costs."""

@@ -63,7 +63,7 @@ class Evaluation(NamedTuple):
         scored = self.scored
         if scored.probability is None:
             return Calibration(0.0, 0.0)
-        return calibration(scored.probability, scored.is_right, scored.weight)
+        return calibration(scored.probability, scored.is_right, scored.weight, scored.groups)
 
     @property
     def lift(self) -> list[Decile]:

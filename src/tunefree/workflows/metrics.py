@@ -235,6 +235,29 @@ def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[flo
     return float(max((middle - half) / (1.0 + z), 0.0)), float(min((middle + half) / (1.0 + z), 1.0))
 
 
+def share_of(flags: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None) -> Measure:
+    """The share of rows that have a flag, with Wilson's interval, for independent rows or groups.
+
+    Of groups the variance is that of their sums; where all rows have the flag, or none, groups count as one row each.
+
+    >>> flags, groups = np.arange(100) < 10, np.arange(100) // 5
+    >>> [[round(end, 3) for end in share_of(flags, np.ones(100), units)[1:]] for units in (None, groups)]
+    [[0.055, 0.174], [0.027, 0.307]]
+    """
+    if not len(weight):
+        return Measure(math.nan)
+    values = flags.astype(np.float64)
+    share, variance = float(np.average(values, weights=weight)), 0.0
+    if groups is not None:
+        groups = np.unique(groups, return_inverse=True)[1]
+        errors, n = np.bincount(groups, weight * (values - share)), int(groups.max()) + 1
+        if n < 2 or not 0.0 < share < 1.0:
+            weight = np.bincount(groups, weight)
+        else:
+            variance = float(errors @ errors) / weight.sum() ** 2 * n / (n - 1)
+    return Measure(share, *wilson(share, weight, variance))
+
+
 def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | None, float | None]:
     left = np.array([value, *without])
     if len(left) == 1 or np.isnan(left).any():

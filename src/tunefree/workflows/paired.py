@@ -192,7 +192,8 @@ def compared(
     counts = weight > 0.0
     known = None
     if first.probability is not None:
-        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts])
+        groups = None if truth.groups is None else truth.groups[counts]
+        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts], groups)
     return PairedComparison(
         target,
         truth.task,
@@ -253,7 +254,7 @@ class _Words:
     def number(self, contender: Contender) -> str:
         """The mean error, or loss."""
         value = contender.error if self.is_error else contender.loss
-        return f"{100.0 * value:.1f} %" if self.is_share else f"{value:,.4g}"
+        return f"{100.0 * value:.1f} %" if self.is_share else _figures(value, 4)
 
     def mean(self, contender: Contender) -> str:
         """The mean error, or loss, and what it is."""
@@ -266,7 +267,7 @@ class _Words:
         ends = sorted(sign * end for end in (measure.low or 0.0, measure.high or 0.0))
         if self.is_share:
             return f"{100.0 * ends[0]:.1f} to {100.0 * ends[1]:.1f} points"
-        return f"{ends[0]:,.3g} to {ends[1]:,.3g}"
+        return " to ".join(_figures(end, 3) for end in ends)
 
     def beside(self, other: Contender, model: Contender) -> list[str]:
         """Another model, and the interval of the difference; that of the loss, too, where only this is clear."""
@@ -289,6 +290,15 @@ class _Words:
             better = "it is" if by_loss > 0 else f"{other.name} is"
             clauses.append(f"{better} better by its {self.loss}, 95 % interval {low:.3g} to {high:.3g}")
         return clauses
+
+
+def _figures(number: float, digits: int) -> str:
+    """A number with so many digits, or all of a whole number below a million, which has no exponent.
+
+    >>> _figures(0.123456, 4), _figures(37138.2, 4), _figures(3.04e9, 4)
+    ('0.1235', '37,138', '3.04e+09')
+    """
+    return f"{number:,.0f}" if 10.0**digits - 0.5 <= abs(number) < 1e6 else f"{number:,.{digits}g}"
 
 
 def goal_in_words(target: str, classes: Sequence[Any]) -> str:
