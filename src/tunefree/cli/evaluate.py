@@ -56,8 +56,8 @@ def evaluate(
     Classes: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve and
     average precision (of the second of two classes; of more, the mean over classes, each against the others), and the
     confusion matrix. Numbers: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of
-    targets at or below the prediction. Intervals are for independent rows: Wilson's for shares of rows, and else those
-    of a jackknife over 20 parts of the rows; with --group all are of that, and groups stay whole.
+    targets at or below the prediction. Intervals are for independent rows, or groups with --group: Wilson's for shares
+    of rows, and else those of a jackknife over 20 parts of the rows or groups.
 
     The calibration error compares the probability of each row's most probable class with how often it is right: the
     mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. Rows of the rarest

@@ -39,9 +39,8 @@ OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squar
 OF_INTERVALS = ("interval_coverage", "interval_width", "interval_score")
 OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
 INTERVALS = (
-    "Intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 parts of them."
+    "Intervals: 95 %, if {} are independent; Wilson's for shares of rows, else by a jackknife over 20 parts of them."
 )
-INTERVALS_OF_GROUPS = "Intervals: 95 %, if groups are independent; by a jackknife over 20 parts of whole groups."
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
@@ -152,8 +151,8 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    note = INTERVALS if groups is None else INTERVALS_OF_GROUPS
-    blocks: list[Block] = [Facts(facts, title, note if has_intervals else ""), *by_decile(tested)]
+    note = INTERVALS.format(_units(tested)) if has_intervals else ""
+    blocks: list[Block] = [Facts(facts, title, note), *by_decile(tested)]
     if tested.confusion is None:
         return [*blocks, _residuals(tested)]
     labels = trained.model.classes

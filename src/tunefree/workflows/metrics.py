@@ -147,8 +147,7 @@ def measures(scored: Scored) -> dict[str, Measure]:
     that of the delete-a-group jackknife (Kott 2001): rows are dealt to 20 groups at random, the metric is computed
     without each of them, and the interval is Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the
     scale of log-odds. There is none with fewer than 40 rows, and for the areas under curves with more than 20 classes.
-    Groups of rows stay whole: they are dealt instead of rows, shares of rows have the interval of the others, and there
-    is none with fewer than 40 groups.
+    Groups of rows stay whole: they are dealt instead of rows. A metric that is the same without each of them has none.
 
     >>> wrong = np.arange(100) < 10
     >>> scored = Scored(np.ones(100), {"error": wrong * 1.0}, 1 * wrong, np.zeros(100, int), n_classes=2)
@@ -162,8 +161,10 @@ def measures(scored: Scored) -> dict[str, Measure]:
         without = [scored.metrics(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
     measures: dict[str, Measure] = {}
     for name, value in scored.metrics(weight).items():
-        if name in PROPORTIONS and scored.groups is None:
-            ends = wilson(value, weight)
+        if name in PROPORTIONS:
+            counts = ~np.isnan(scored.means[name]) & (weight > 0.0)
+            groups = None if scored.groups is None else scored.groups[counts]
+            ends = share_of(scored.means[name][counts], weight[counts], groups)[1:]
         else:
             ends = _jackknife(name, value, [others.get(name, math.nan) for others in without])
         measures[name] = Measure(value, *ends)
@@ -262,8 +263,8 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
     left = np.array([value, *without])
     if len(left) == 1 or np.isnan(left).any():
         return None, None
-    unit = name in (*UNIT, *PROPORTIONS)
-    if unit and (left.min() <= 0.0 or left.max() >= 1.0):
+    unit = name in UNIT
+    if left.min() == left.max() or (unit and (left.min() <= 0.0 or left.max() >= 1.0)):
         return None, None
     left = np.log(left / (1.0 - left)) if unit else left
     left_unit = _unit(left)
