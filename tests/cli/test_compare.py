@@ -169,10 +169,14 @@ def test_differences_have_the_digits_of_the_loss():
     assert len(ends) == 4 and {len(end.partition(".")[2]) for end in ends} == {4}
 
 
-def test_files_that_were_learned_are_told(at):
+def test_files_that_were_learned_are_told(at, folder):
     told = "the model has learned a file named train.csv"
     for words in ("evaluate good.model", "compare good.model bad.model"):
         assert told in at(*words.split(), "train.csv")[2] and told not in at(*words.split(), "test.csv")[2]
+    for name in ("train", "test"):
+        assert at("report", "good.model", f"{name}.csv", "-o", f"{name}.html")[0] == 0
+    assert "It has learned a file of this name" in (folder / "train.html").read_text()
+    assert "It has learned" not in (folder / "test.html").read_text()
 
 
 def test_expected_costs_are_drawn_for_all_thresholds():

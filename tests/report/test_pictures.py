@@ -56,8 +56,8 @@ def test_curves_are_drawn(tmp_path, target):
     drawn = picture(target)
     draw_curves(drawn, tmp_path / "plot.svg")
     text = html.unescape((tmp_path / "plot.svg").read_text())
-    goal = {"rich": "log-odds of 'rich' = 'yes'", "mood": "log-odds of the classes of 'mood'", "pay": "pay"}
-    for words in (f">What the {goal[target]} depends on<", ">age<", ">job<", ">missing<", "importance"):
+    goal = {"rich": "log-odds of 'rich' = 'yes'", "pay": "pay"}
+    for words in (f">Partial dependence of {goal[target]}<", ">age<", ">job<", ">missing<", "importance"):
         assert words in text, words
     assert (">day[month]<" in text) == (target == "pay")  # of classes too weak to be told from noise
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.workflows.calibration import BINS, CELLS, by_sureness, calibration, class_reliability
-from tunefree.workflows.metrics import Scored
+from tunefree.workflows.metrics import Scored, measures
 
 
 def expected_error(probabilities, right, weight):
@@ -55,7 +55,8 @@ def test_rows_of_a_group_count_as_one_where_they_agree():
     def scored(rows, groups):
         fields = {"scores": p[rows, None], "n_classes": 2, "groups": groups}
         sure = {"probability": np.maximum(p, 1 - p)[rows], "is_right": (codes == (p >= 0.5))[rows]}
-        return Scored(np.ones(len(rows)), {}, codes[rows], (p[rows] >= 0.5).astype(int), **fields, **sure)
+        means = {"error": (codes != (p >= 0.5))[rows] * 1.0, "interval_width": np.ones(len(rows))}
+        return Scored(np.ones(len(rows)), means, codes[rows], (p[rows] >= 0.5).astype(int), **fields, **sure)
 
     single, whole = scored(np.arange(400), None), scored(copies, copies)
     for parts_of in (
@@ -67,3 +68,6 @@ def test_rows_of_a_group_count_as_one_where_they_agree():
             assert five[4:] == pytest.approx(one[4:], abs=0.03)
     chance = [calibration(one.probability, one.is_right, one.weight, one.groups).by_chance for one in (single, whole)]
     assert chance[1] == pytest.approx(chance[0], rel=0.15)
+    told = [measures(one) for one in (single, whole)]
+    assert told[1]["error"] == pytest.approx(told[0]["error"], abs=1e-3)  # Wilson's interval of 400
+    assert told[1]["interval_width"] == (1.0, None, None)  # the same without any part

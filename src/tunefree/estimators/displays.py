@@ -136,7 +136,7 @@ class CurveDisplay:
 
     def _describe(self, figure: Any) -> None:
         """Draw the title above the panels, the caption below, and the legend of classes."""
-        title = f"What the {escaped(self.picture.goal)} depends on"
+        title = f"Partial dependence of {escaped(self.picture.goal)}"
         if len(self.picture.labels) > 1:
             legend = figure.legend(
                 *lines_of_classes(self.picture),

@@ -18,7 +18,7 @@ from tunefree.core.errors import ModelError, nearest
 from tunefree.core.registry import names_in
 from tunefree.core.rows import Block, n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition, output_of
-from tunefree.explanation.importance import Importance, importance
+from tunefree.explanation.importance import Importance, importance, margin_name
 from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 
@@ -124,9 +124,9 @@ def picture(
             missing = margins(missing_rows).mean(axis=0)
         return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), mean, low, high, missing)
 
-    margin = name or "prediction"
-    if decomposition.model.task == "classification":
-        margin = "log-odds" if decomposition.model.loss_is_log_loss else "margin"
+    margin = margin_name(decomposition)
+    if decomposition.model.task == "regression":
+        margin = name or margin
     curves = [curve(part, axis) for part, axis in axes]
     note = _note(n_rows(rows), ranked.judges is not None)
     return Picture(curves, labels, margin, _goal(margin, labels, name), note)

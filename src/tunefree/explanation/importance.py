@@ -156,7 +156,9 @@ def margin_name(decomposition: Decomposition) -> str:
     """What the model's margins are called."""
     if decomposition.model.task == "regression":
         return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
-    return "log-odds" if decomposition.model.loss_is_log_loss else "margin"
+    if not decomposition.model.loss_is_log_loss:
+        return "margin"
+    return "log-odds" if decomposition.model.n_outputs == 1 else "centred log-probability"
 
 
 class Judged(NamedTuple):

@@ -62,7 +62,8 @@ def check_columns(encoder: Any) -> None:
     for column in encoder.columns:
         if not isinstance(column, (Number, Category)):
             problem = f"column {column.name!r} holds {REFUSED.get(column.kind, column.kind)}, which are not exported"
-            raise ModelError(f"{problem}; ignore it, or train on numbers and categories made of it")
+            remedy = "leave it out (`ignore`), or train on numbers and categories made of it"
+            raise ModelError(f"{problem}; {remedy}")
         if isinstance(column, Number) and column.since:
             problem = f"column {column.name!r} has no number before row {column.since:,}, which is not exported"
             raise ModelError(f"{problem}; train on rows that have it from the start")

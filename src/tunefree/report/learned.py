@@ -251,7 +251,7 @@ def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
     """Names of the loss and the error of a model, with their formats."""
     if model.task == "classification":
         return ("log-loss" if model.loss_is_log_loss else "loss", FIGURES), ("error", PERCENT)
-    return ("loss", FIGURES), ("absolute error", FIGURES)
+    return ("squared error" if loss_name(model) == "square" else "loss", FIGURES), ("absolute error", FIGURES)
 
 
 def tables_of_passes(trained: Trained) -> list[Table]:

@@ -31,7 +31,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
-from tunefree.workflows.evaluation import Evaluation, evaluate, group_in
+from tunefree.workflows.evaluation import KNOWN, Evaluation, evaluate, group_in, learned_files
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.paired import PairedComparison, goal_in_words
 from tunefree.workflows.peers import beside_constant
@@ -81,7 +81,7 @@ def report(
     'Predicts rich = yes with 0.0 % error'
     """
     bad, model = BadRows() if bad is None else bad, trained.model
-    tested, comparison, about = None, None, ""
+    tested, comparison, about, warning = None, None, "", ""
     if trained.progress.data:
         about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
@@ -90,6 +90,7 @@ def report(
         tested = evaluate(trained, test, bad, interval=interval, group=group)
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
+        warning = f" It has learned a file of this name: {KNOWN}." if learned_files(trained, test) else ""
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         performance(trained, tested),
@@ -108,7 +109,7 @@ def report(
         sentence(goal_of(trained)),
         _summary(trained, tested),
         [section for section in sections if section is not None],
-        _sentence(trained, tested, comparison),
+        _sentence(trained, tested, comparison) + warning,
         f"{about}Report of {today()}, tunefree {version('tunefree')}.",
     )
 
@@ -196,7 +197,8 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     if tested is None:
         return [*tiles, *(fact for fact in losses(trained) if fact.name.startswith(("progressive", "estimated")))]
     measures = {name: tested.measures[name] for name in OF_TESTS if name in tested.measures}
-    briefly = [fact._replace(name=BRIEF_TITLES.get(fact.key, fact.name)) for fact in facts_of_measures(measures)]
+    facts = facts_of_measures(measures, trained.model)
+    briefly = [fact._replace(name=BRIEF_TITLES.get(fact.key, fact.name)) for fact in facts]
     return [*tiles, Fact("rows judged", tested.metrics.rows, COUNT), *briefly][:MOST_TILES]
 
 

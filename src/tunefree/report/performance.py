@@ -24,7 +24,7 @@ from tunefree.report.formats import (
     text,
     weight,
 )
-from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
+from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
 from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
@@ -145,7 +145,7 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
     facts, groups = [Fact("rows", tested.metrics.rows, COUNT)], tested.scored.groups
     if column := weights_named(trained.plan, tested.scored.weight):
         facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, WEIGHT)]
-    facts += facts_of_measures(tested.measures)
+    facts += facts_of_measures(tested.measures, trained.model)
     if tested.confusion is not None:
         facts.append(Fact("calibration error", tested.calibration.error, FIGURES))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
@@ -271,9 +271,9 @@ def sureness(tested: Evaluation) -> list[Block]:
     ]
 
 
-def title_of(name: str) -> str:
+def title_of(name: str, titles: dict[str, str] = TITLES) -> str:
     """The title of a metric."""
-    return TITLES.get(name, name.replace("_", " "))
+    return titles.get(name, name.replace("_", " "))
 
 
 def format_of(name: str) -> Format:
@@ -281,9 +281,10 @@ def format_of(name: str) -> Format:
     return PERCENT if name in SHARES else FIGURES
 
 
-def facts_of_measures(measures: dict[str, Measure]) -> list[Fact]:
-    """Metrics with their intervals."""
-    return [Fact(title_of(name), measure, format_of(name), name) for name, measure in measures.items()]
+def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
+    """Metrics of a model with their intervals."""
+    titles = TITLES | {"loss": f"mean {names_of_losses(model)[0][0]}"}
+    return [Fact(title_of(name, titles), measure, format_of(name), name) for name, measure in measures.items()]
 
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:

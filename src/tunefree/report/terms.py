@@ -123,7 +123,7 @@ def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
         picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
     except ModelError:  # words and hashed features alone, or noise
         return []
-    note = f"Curves: what the {picture.goal} depends on, by the value of a column. {picture.note}"
+    note = f"Partial dependence of {picture.goal} on the columns. {picture.note}"
     return [*(_panel(picture, panel) for panel in picture.curves), Note(note, "fine")]
 
 

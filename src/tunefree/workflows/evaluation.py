@@ -36,6 +36,8 @@ from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.prediction import predict
 
+KNOWN = "known rows are predicted better than new ones"
+
 
 class Slice(NamedTuple):
     """Rows that have a value of a column in common."""
@@ -186,10 +188,14 @@ def evaluate(
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
     """Tell of files that have the name of one that the model has learned."""
-    for file in source.files:
-        if (name := os.path.basename(file)) in trained.progress.data:
-            problem = f"the model has learned a file named {name}; known rows are predicted better than new ones"
-            bad.note(problem, file, 0, rows=0)
+    for file in learned_files(trained, source):
+        problem = f"the model has learned a file named {os.path.basename(file)}; {KNOWN}"
+        bad.note(problem, file, 0, rows=0)
+
+
+def learned_files(trained: Trained, source: Source) -> list[str]:
+    """Files of a source that have the name of one that the model has learned."""
+    return [file for file in source.files if os.path.basename(file) in trained.progress.data]
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:

@@ -28,7 +28,7 @@ from tunefree.workflows.calibration import Calibration, calibration
 from tunefree.workflows.metrics import Measure, mean_interval
 
 FOLDS = 5
-MEANT = ("square", "absolute")  # losses whose absolute errors say how good predictions are; else the loss does
+MEANT = ("squared error", "absolute loss")  # losses of which absolute errors tell how good predictions are
 CONSTANT = "constant"
 ROUNDING = 1e-12  # of the largest target, by which predictions of it may differ
 LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
@@ -197,7 +197,7 @@ def compared(
     return PairedComparison(
         target,
         truth.task,
-        "log-loss" if is_class else f"{truth.loss or 'square'} loss",
+        "log-loss" if is_class else "squared error" if truth.loss in (None, "square") else f"{truth.loss} loss",
         contenders,
         int(counts.sum()),
         how,
@@ -248,7 +248,7 @@ class _Words:
 
     def __init__(self, comparison: PairedComparison) -> None:
         self.is_share, self.loss = comparison.task == "classification", comparison.loss
-        self.is_error = self.is_share or self.loss.removesuffix(" loss") in MEANT
+        self.is_error = self.is_share or self.loss in MEANT
         self.kind = "errors" if self.is_error else "losses"
 
     def number(self, contender: Contender) -> str:
