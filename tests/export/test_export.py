@@ -61,6 +61,7 @@ MODELS = {
     "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
     "monotone numbers": lambda: TuneFreeRegressor(monotone={"x": 1}).fit(X, NOISY),
     "groups": lambda: TuneFreeClassifier().fit(X, YES, groups=np.arange(len(X)) // 3),
+    "groups return": lambda: TuneFreeClassifier(shuffle=False).fit(X, YES, groups=np.arange(len(X)) % 90),
     "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
     "average": lambda: OnlineClassifier("scinol2", average=True).fit(X, YES),
     "calibrated": lambda: OnlineClassifier("nag", loss="hinge", view="steady").fit(X, THREE),

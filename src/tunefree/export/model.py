@@ -142,7 +142,7 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
 
 
 def _rule(pool: Any, places: list[int | None]) -> Rule:
-    """The rule by which most of the latest rows were predicted, of members in the order of these places."""
+    """The rule by which rows to come are predicted, of members in the order of these places."""
     context = pool.predicting(pool.contexts.index(pool.context))
     if not pool.has_finished or context.frozen.choice == FOLLOWING:
         return spread(Rule.of(context.mixture, pool.has_finished), places)

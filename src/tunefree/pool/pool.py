@@ -94,8 +94,12 @@ class Pool(Part):
 
     @property
     def context(self) -> Context:
-        """The context of most of the latest rows."""
-        return self.contexts[KNOWN if self.known_share > 0.5 else NEW]
+        """The context of rows to come: that of most of the latest rows, and of groups the one of new ones."""
+        return self.contexts[NEW if self.members.has_groups else self._latest_context]
+
+    @property
+    def _latest_context(self) -> int:
+        return KNOWN if self.known_share > 0.5 else NEW
 
     def give_up_trees(self) -> None:
         """Go on without generations and their records; online members predict from here on."""
@@ -166,7 +170,7 @@ class Pool(Part):
     def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Digests and contexts (n,) of rows to come, see :meth:`tunefree.pool.members.Members.recognised`.
 
-        Where columns are monotone, all rows are predicted by the mixture of most of the latest rows.
+        Where columns are monotone, all rows are predicted by the mixture of rows to come.
         """
         digests, contexts = self.members.recognised(X, matrix)
         if self.members.signs:
@@ -447,7 +451,7 @@ class Pool(Part):
         if self.rows % BLOCK == 0 or self.rows >= growth.event():
             for context, weights in zip(self.contexts, context_weights, strict=True):
                 context.record.add(self.rows, weights)
-        latest = context_weights[self.contexts.index(self.context)]
+        latest = context_weights[self._latest_context]
         took_over = growth.advance(self.rows, latest)
         if growth.has_texts:
             self.give_up_trees()
