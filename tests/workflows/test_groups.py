@@ -13,11 +13,13 @@ from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.pool.model import Model
+from tunefree.report.guarantees import certificates
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training import one_pass
 from tunefree.training.training import train
+from tunefree.workflows.certification import certified
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
 
@@ -86,6 +88,8 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, hande
     unknown = {name: values for name, values in homes().items() if name != "home"}
     assert sum(len(part.predictions) for part in predict(trained, open_source(unknown), BadRows())) == N
     assert evaluate(trained, open_source(unknown), BadRows()).metrics.rows == N
+    last = certificates(trained, certified(trained))[-1]
+    assert last.tone == "warning" and "Rows of a group depend on each other" in last.text
 
 
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):

@@ -258,7 +258,7 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     ((0, -1.0), (1, 1.0))
     """
     if not classes:
-        raise ModelError(f"there is no class {label!r}: the model predicts numbers")
+        raise ModelError(f"there is no class {label!r}: the model predicts numbers; leave the class out")
     place = place_of(label, classes)
     return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
 

@@ -22,7 +22,8 @@ OF_COSTS = (
     " rows, so that new ones cost more."
 )
 OF_BENEFIT = (
-    "Hits less false alarms, of which each weighs t / (1 - t) hits (Vickers and Elkin 2006). Acting on none has 0."
+    "True positives less false positives, of which each weighs t / (1 - t), per row (Vickers and Elkin 2006). Acting on"
+    " none has 0."
 )
 
 

@@ -121,9 +121,12 @@ def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Bounds on the loss of rows to come, or why there are none."""
-    if doubts := order_findings(trained):
+    doubts, pool = [str(finding) for finding in order_findings(trained)], trained.model.pool
+    if pool is not None and pool.members.has_groups:
+        doubts.append("Rows of a group depend on each other.")
+    if doubts:
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(str(doubts[0]))} {said}", "warning")]
+        return [Note(f"{sentence(doubts[0])} {said}", "warning")]
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []

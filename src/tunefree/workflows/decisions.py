@@ -141,7 +141,7 @@ def decisions(
     >>> scored = Scored(np.ones(4), {}, codes, np.zeros(4, int), scores, n_classes=2)
     >>> decided = decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))
     >>> [(one.name, round(one.threshold, 3), one.cost.value) for one in decided.decisions]
-    [('even', 0.5, 1.5), ('by the costs', 0.167, 0.25), ('least cost', 0.25, 0.25)]
+    [('even odds', 0.5, 1.5), ('by the costs', 0.167, 0.25), ('least cost', 0.25, 0.25)]
     """
     k = _place_of(label, labels, scored.codes is not None)
     if threshold is not None and not 0.0 < threshold < 1.0:
@@ -155,7 +155,7 @@ def decisions(
     groups = None if scored.groups is None else scored.groups[counts]
     rows = _Rows(probability[counts], scored.codes[counts] == k, scored.weight[counts], groups)
     curve = _curve(rows, costs)
-    named = {"even": EVEN} if threshold is None else {"asked for": threshold}
+    named = {"even odds": EVEN} if threshold is None else {"asked for": threshold}
     extremes: list[float | None] = [None, None]
     if costs is not None:
         named |= {"by the costs": costs.threshold, "least cost": _cheapest(curve, costs)}
