@@ -129,7 +129,7 @@ def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
 
 def test_a_report_in_python_is_that_of_the_command(at, folder):
     model = tunefree.load("good.model")
-    page = model.report("test.csv", train="train.csv", cost="fp=1,fn=5")
+    page = model.report("test.csv", train="train.csv", cost={"fp": 1, "fn": 5})
     words = ("--train", "train.csv", "--cost", "fp=1,fn=5", "-o", "door.html")
     assert at("report", "good.model", "test.csv", *words)[0] == 0
     lead, about = f'<p class="lead">{page.document.lead}</p>', page.document.about

@@ -163,7 +163,7 @@ class Inspected(Saving):
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 
-    def report(self, test: Any = None, train: Any = None, cost: str | None = None, class_: Any = None) -> Any:
+    def report(self, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Any:
         """The report of the model as a page of HTML, as `tunefree report` writes it.
 
         Parameters
@@ -172,8 +172,8 @@ class Inspected(Saving):
             Data with known targets, on which it is judged.
         train : as ``test``, optional
             Rows that the model has learned: peers learn these, too. Without them it stands beside a constant.
-        cost : str, optional
-            Costs of mistakes, such as ``"fp=1,fn=5"``, by which decisions for a class are judged.
+        cost : str or dict, optional
+            Costs of mistakes, such as ``"fp=1,fn=5"`` or ``{"fp": 1, "fn": 5}``, by which decisions are judged.
         class_ : optional
             The class that decisions are for; of two classes by default the second.
 

@@ -175,7 +175,7 @@ class Page:
         return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
 
 
-def page_of(trained: Trained, test: Any = None, train: Any = None, cost: str | None = None, class_: Any = None) -> Page:
+def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Page:
     """The report of a model as a page; ``cost`` as of the command, and the others as of :func:`report`."""
     for name, value in (("train", train), ("cost", cost), ("class_", class_)):
         if test is None and value is not None:

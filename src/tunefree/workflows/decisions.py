@@ -33,12 +33,13 @@ class Costs(NamedTuple):
     fn: float
 
     @classmethod
-    def parsed(cls, text: str) -> Costs:
-        """The costs in a text; a ModelError if it says anything else.
+    def parsed(cls, text: str | dict[str, float]) -> Costs:
+        """The costs in a text, or by their names; a ModelError if it says anything else.
 
-        >>> Costs.parsed("fp=1,fn=5").threshold
-        0.16666666666666666
+        >>> Costs.parsed("fp=1,fn=5") == Costs.parsed({"fp": 1, "fn": 5}) == Costs(1.0, 5.0)
+        True
         """
+        text = ",".join(f"{name}={cost}" for name, cost in text.items()) if isinstance(text, dict) else str(text)
         parts = [part.partition("=") for part in text.split(",")]
         numbers = {name.strip(): number for name, _, number in parts}
         try:
