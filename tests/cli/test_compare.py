@@ -149,6 +149,10 @@ def test_a_report_keeps_the_groups_of_the_training_whole(at):
     options = {"target": "rich", "ignore": "kind", "groups": "who"}
     model = tunefree.train("train.csv", **options)
     assert "if groups are independent" in str(model.report("test.csv").document)
+    model.save("grouped.model")
+    for words in (("evaluate", "grouped.model"), ("compare", "grouped.model", "bad.model")):
+        _, out, err = at(*words, "test.csv", "--json")
+        assert "rows of one who belong together" in err and json.loads(out)["groups"] == 100
     rows = read_csv("test.csv").drop_columns("who")
     assert "if rows are independent" in str(model.report(rows).document)
 

@@ -45,8 +45,10 @@ def train(
     tunefree train more.csv --from people.model -o people.model
     """
     from tunefree.core.storage import only_writer
+    from tunefree.model_files.trained import check_name
 
     run.check(plan)
+    check_name(output)
     machine.share_freed_memory()
     if is_store(output):
         trained, n_rises, output = _learn_in_store(files, plan, run, output)

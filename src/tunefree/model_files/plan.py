@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -61,14 +62,14 @@ DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 def signs_of(monotone: Iterable[str]) -> dict[str, int]:
     """The signs of monotone columns by their names.
 
-    >>> signs_of(["age=+", "price=-1"])
+    >>> signs_of(["age=+,price=-1"])
     {'age': 1, 'price': -1}
     >>> signs_of(["age=0"])
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: `monotone`: 'age' has the sign '0'; choose 1 (+) or -1 (-), or leave it out
     """
     signs: dict[str, int] = {}
-    for text in monotone:
+    for text in [part for several in monotone for part in re.split(r"(?<==[+-])1?,", several)]:
         name, _, sign = text.rpartition("=")
         if not name:
             name = text.strip("=+-") or "COLUMN"

@@ -84,6 +84,7 @@ class Trained:
         ``encoder``: its state as it was after the last row learned, if it has read further since.
         ``only_for_prediction``: whether to leave out what only learning and certificates need, of a pool.
         """
+        check_name(path)
         trained = self
         if only_for_prediction:
             trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
@@ -120,6 +121,13 @@ class Trained:
             estimator=header.get("estimator"),
             **stream_parts,
         )
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise a ModelError if a file is named as one that only an export writes."""
+    if os.fspath(path).lower().endswith(".onnx"):
+        remedy = "name a .model, and write ONNX with `tunefree export`, in Python with `model.export(path)`"
+        raise ModelError(f"{path}: models that go on learning are not written as ONNX; {remedy}")
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:

@@ -28,11 +28,10 @@ from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, perform
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
-from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
-from tunefree.workflows.evaluation import Evaluation, evaluate
+from tunefree.workflows.evaluation import Evaluation, evaluate, group_in
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.paired import PairedComparison, goal_in_words
 from tunefree.workflows.peers import beside_constant
@@ -87,7 +86,7 @@ def report(
         about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
         test = _source(test)
-        interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, _group_in(trained, test)
+        interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, group_in(trained, test)
         tested = evaluate(trained, test, bad, interval=interval, group=group)
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
@@ -116,14 +115,6 @@ def report(
 
 def _source(data: Any) -> Source:
     return data if isinstance(data, Source) else open_source(data)
-
-
-def _group_in(trained: Trained, source: Source) -> str | None:
-    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
-    column = trained.plan.groups
-    if column is None or source.kind != TABLE or not source.rewindable:
-        return None
-    return column if column in next(source.chunks()).data.schema.names else None
 
 
 def today() -> str:

@@ -19,6 +19,7 @@ from tunefree.pool.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family
+from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
@@ -226,6 +227,14 @@ def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
     """The metrics of each slice of the rows by a column."""
     values = pa.chunked_array([decoded(column) for column in columns]).combine_chunks()
     return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]
+
+
+def group_in(trained: Trained, source: Source) -> str | None:
+    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
+    column = trained.plan.groups
+    if column is None or source.kind != TABLE or not source.rewindable:
+        return None
+    return column if column in next(source.chunks()).data.schema.names else None
 
 
 def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:
