@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.data import Here, parquet_of, people, shards
 from tunefree.core.errors import ModelError
 from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, train, training
-from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -34,13 +33,12 @@ def bytes_of(trained, folder, name="some.model"):
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
     path = parquet_of(tmp_path, people(1500), 5)
-    here = training.learn(Engine(), training.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
+    here = training.learn(Here(), training.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
     lines = []
     model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
     assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
     assert lines[0].startswith("read 1,500 rows in 5 shards")
-    sent = [float(line.removesuffix(" MB sent").split("; ")[-1]) for line in lines]
-    assert len(sent) == 4 and sent[-1] > 0.0  # the client has the model
+    assert len(lines) == 4
 
 
 def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
@@ -130,7 +128,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = training.learn(Engine(), training.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
+    here = training.learn(Here(), training.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out
