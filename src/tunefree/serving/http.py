@@ -30,7 +30,6 @@ from tunefree.core.parameters import as_options
 from tunefree.serving import learner
 from tunefree.serving.events import Counts, log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
-from tunefree.serving.predictor import Together
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
@@ -114,7 +113,7 @@ class Application:
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self.service, self._limits, self._token = service, limits, limits.token()
-        self.metrics, self._predictions = Metrics(service), Together(service.predictor)
+        self.metrics = Metrics(service)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -180,7 +179,7 @@ class Application:
         if any(row.get(id_name := self.service.admission.id) is not None for row in rows):
             self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
         layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
-        answers = await self._predictions.predict(rows, layout)
+        answers = await self.service.predictor.answer(rows, layout)
         return 200, answers[0] if is_one else answers
 
     async def explain(self, request: Request) -> Answer:
