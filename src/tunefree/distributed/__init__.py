@@ -1,7 +1,6 @@
 """Learning from more rows than one machine holds: on Dask, whose workers learn shards that are merged."""
 
 from tunefree.distributed.engines import local_cluster
-from tunefree.distributed.estimators import DaskTuneFreeClassifier, DaskTuneFreeRegressor
 from tunefree.distributed.training import train
 
-__all__ = ["DaskTuneFreeClassifier", "DaskTuneFreeRegressor", "local_cluster", "train"]
+__all__ = ["local_cluster", "train"]
