@@ -139,15 +139,6 @@ class Run(Parameters):
     only_for_prediction: bool = parameter(
         False, "Write what predicts only: a pool that cannot go on learning.", OUTPUT, scopes=(POOLED,)
     )
-    exit_code_on_drift: int | None = parameter(
-        None,
-        "The exit code, from 3 on, if the loss rose on these rows; the model is written all the same.",
-        OUTPUT,
-        low=3,
-        high=125,
-        scopes=(ONE_MACHINE,),
-        metavar="CODE",
-    )
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:
@@ -160,9 +151,6 @@ class Run(Parameters):
         scopes = plan.scopes if self.workers is None else plan.scopes - {ONE_MACHINE} | {SHARDS}
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
-        if self.exit_code_on_drift is not None and plan.shuffle:
-            problem = "`exit_code_on_drift` has no effect with `shuffle`, as rows are in a random order"
-            raise ModelError(f"{problem}; leave one out")
 
 
 @dataclass(frozen=True)

@@ -87,11 +87,7 @@ def interval_of(text: int | str) -> tuple[int, float]:
 
 
 class Checkpoints(Callback):
-    """The file to which a training is saved on the way.
-
-    ``interval``: rows between two saves, or a time such as ``"10m"``; 0 for none.
-    ``resume``: whether the training goes on from the file if it is there.
-    """
+    """The file to which a training is saved on the way; see :func:`tunefree.train`."""
 
     may_end = False
 

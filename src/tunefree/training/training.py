@@ -66,9 +66,7 @@ def train(
 ) -> Trained:
     """Learn a model from a source, or raise Interrupted, a DataError or a ModelError.
 
-    ``checkpoint``, ``save_every``, ``resume``: see :class:`Checkpoints`. A training that is resumed ends as if it had
-    never been interrupted, to the byte.
-    ``memory_limit``: see :class:`MemoryLimit`.
+    Parameters that are not named here are those of :func:`tunefree.train`.
     ``stop``: asks the training to end before its rows do; it is saved to the checkpoint then.
     ``earlier``: a model of the same plan that goes on with these rows; see :func:`learn_more`.
     ``tell``: called with what the user should know.
