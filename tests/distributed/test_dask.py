@@ -130,7 +130,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert status == 0 and "each predicted before it was learned" in out
     for wrong, problem in (
         (["--workers", "0"], "--workers must be at least 1"),
-        (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
+        (["--workers", "1", "--shuffle"], "--shuffle is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
         (["--workers", "1", "--learner", "nag"], "--learner is for one machine"),
     ):

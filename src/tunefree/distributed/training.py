@@ -219,7 +219,7 @@ def learn(
         last = engine.each("last", attrgetter("last"), [(shard,) for shard in ready])
         end = engine.one("join", shard_pass.joined, start, total, last)
     model, sums = engine.value(end)
-    progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)], held_out=[RunningMetrics()])
+    progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)])
     progress.tally = whole.skipped
     trained = Trained(Model.restore(*model), whole.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
