@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.data import Here, parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import engines, train, training
-from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -31,9 +30,7 @@ def bytes_of(trained, folder):
 
 def alone(path, n_shards):
     """The model that one process learns."""
-    return training.learn(
-        Engine(), training.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None
-    )
+    return training.learn(Here(), training.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None)
 
 
 @pytest.mark.slow
@@ -73,4 +70,4 @@ def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
     table = people(200).append_column("hours", pa.array([0.0] * 200))
     parts = training.Parts(shards(parquet_of(tmp_path, table, 2)), [[]] * 2)
     with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
-        training.learn(Engine(), parts, Plan(target="rich", sample_weight="hours"), lambda line: None)
+        training.learn(Here(), parts, Plan(target="rich", sample_weight="hours"), lambda line: None)

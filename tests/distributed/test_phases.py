@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.data import Here, parquet_of, people, shards
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
-from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -29,7 +28,7 @@ def small_sample():
         yield
 
 
-class Shuffled(Engine):
+class Shuffled(Here):
     """Calls functions in another order, and each of them twice."""
 
     def each(self, stage, function, items):
@@ -41,7 +40,7 @@ class Shuffled(Engine):
 def learned(path, plan, engine=None, lines=None):
     cut_up = shards(path)
     lines = [] if lines is None else lines
-    return training.learn(engine or Engine(), training.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
+    return training.learn(engine or Here(), training.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):

@@ -14,7 +14,6 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.predictor import Together
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -213,7 +212,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(Together(one.predictor).predict, requests), return_exceptions=True)
+        return await asyncio.gather(*map(one.predictor.answer, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -335,10 +334,10 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    predictions, sent, answered = Together(service().predictor), rows(0, N, "rich"), []
+    predictions, sent, answered = service().predictor, rows(0, N, "rich"), []
 
     async def ask(n_rows):
-        assert len(await predictions.predict(sent[:n_rows])) == n_rows
+        assert len(await predictions.answer(sent[:n_rows])) == n_rows
         answered.append(n_rows)
 
     async def ask_both():

@@ -8,7 +8,6 @@ import pytest
 from tests.serving.model import N, rows, write_model
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.serving.predictor import Together
 from tunefree.serving.service import Service
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -49,8 +48,8 @@ def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
     ]
 
     async def answers():
-        predictions = Together(service.predictor)
-        asked = [predictions.predict(sent[:2], layout) for layout in layouts * 5]
+        predictions = service.predictor
+        asked = [predictions.answer(sent[:2], layout) for layout in layouts * 5]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     for place, of_request in enumerate(asyncio.run(answers())):

@@ -8,9 +8,8 @@ import pytest
 from pyarrow import parquet
 
 import tunefree
-from tests.distributed.data import shards
+from tests.distributed.data import Here, shards
 from tunefree.distributed import training
-from tunefree.distributed.engines import Engine
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import continued
 from tunefree.pool.model import Model
@@ -98,7 +97,7 @@ def test_partial_fit_and_the_end_are_train(kind, trained):
 
 def test_one_shard_is_train(path, trained):
     cut = shards(path)
-    learned = training.learn(Engine(), training.Parts(cut, [[] for _ in cut]), Plan(target="y"), lambda line: None)
+    learned = training.learn(Here(), training.Parts(cut, [[] for _ in cut]), Plan(target="y"), lambda line: None)
     assert_same(learned.model, trained.model)
     assert learned.progress.progressive == trained.progress.progressive
 
