@@ -23,9 +23,9 @@ from tunefree.report.formats import (
     Format,
     text,
     weight,
+    weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
-from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
