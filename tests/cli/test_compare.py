@@ -13,7 +13,7 @@ from sklearn import ensemble
 import tunefree
 from tunefree.core.errors import ModelError
 from tunefree.report.decisions import blocks_of_decisions
-from tunefree.report.paired import blocks_of_pairs
+from tunefree.report.performance import blocks_of_pairs
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import Truth, compared

@@ -23,8 +23,7 @@ from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, 
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.paired import blocks_of_pairs
-from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
+from tunefree.report.performance import BRIEF_TITLES, blocks_of_pairs, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
