@@ -22,11 +22,20 @@ from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
+from tunefree.report.formats import (
+    COUNT,
+    FIGURES,
+    PERCENT,
+    TENTHS_OF_PERCENT,
+    TWO,
+    first,
+    loss_name,
+    sentence,
+    weights_named,
+)
 from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
-from tunefree.report.words import loss_name, sentence, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
@@ -219,8 +228,9 @@ def _estimated(model: Any) -> list[Fact]:
     if estimate is None:
         return []
     (name, _), _ = names_of_losses(model)
+    rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
     return [
-        Fact(f"estimated {name} on new rows", estimate.loss, FIGURES, "estimated_loss"),
+        Fact(f"estimated {name} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
         Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
     ]
 

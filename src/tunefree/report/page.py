@@ -19,14 +19,12 @@ from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
-from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.paired import blocks_of_pairs
-from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
+from tunefree.report.performance import BRIEF_TITLES, blocks_of_pairs, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
-from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials

@@ -32,8 +32,7 @@ from tunefree.workflows.calibration import (
     calibration,
     class_reliability,
 )
-from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, double_lift, lift, measures
 from tunefree.workflows.prediction import predict
 
 
@@ -63,7 +62,7 @@ class Evaluation(NamedTuple):
         scored = self.scored
         if scored.probability is None:
             return Calibration(0.0, 0.0)
-        return calibration(scored.probability, scored.is_right, scored.weight)
+        return calibration(scored.probability, scored.is_right, scored.weight, scored.groups)
 
     @property
     def lift(self) -> list[Decile]:
