@@ -215,7 +215,7 @@ class Service:
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
-            "waiting": self.store.journal.n_waiting,
+            "waiting": self.store.journal.n_rows["waiting"],
             "most_waiting": self._keeping.remember,
             "dropped_for_size": counts.dropped_for_size,
             "dropped_for_age": counts.dropped_for_age,
