@@ -30,7 +30,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.plan import ONE_MACHINE, Plan, plan_of
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import Model
+from tunefree.pool.model import restored
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
@@ -165,7 +165,7 @@ def learn(
     model, sums = engine.value(end)
     progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)], held_out=[RunningMetrics()])
     progress.tally = whole.skipped
-    trained = Trained(Model.restore(*model), whole.encoder, beginning.kind, beginning.plan, progress)
+    trained = Trained(restored(*model), whole.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained

@@ -156,8 +156,9 @@ class OnlineEstimator(Inspected, BaseEstimator):
 
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
-        is_sparse = self._learned.model.is_sparse
-        return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
+        model = self._learned.model
+        members = model.linear if model.predictor.bank is None else model.predictor.bank
+        return validation.in_form(block, self.fit_intercept, members.is_sparse, tables.n_features(self))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)
@@ -252,7 +253,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
             monotone=tables.monotone_of(self),
         )
         monotone: Any = {one.name: one.sign for one in model.monotone}
-        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
+        plan = Plan(task=self._task, learner=model.options.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

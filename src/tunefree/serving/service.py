@@ -272,7 +272,7 @@ def check_serves(trained: Trained) -> None:
     """Raise an error if a model cannot be served."""
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
-    if trained.model.only_predicts:
+    if trained.model.predictor.only_predicts:
         raise ModelError("this model only predicts; serve the model that it was made of")
     continued(trained)
 

@@ -168,7 +168,7 @@ def _places(rows: list[tuple[str, int]]) -> str:
 def pool_findings(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
     model, group = trained.model, trained.plan.groups
-    if model.pool is None or model.only_predicts:
+    if model.pool is None or model.pool.only_predicts:
         return []
     unseen = [Finding("", UNSEEN, line) for line in model.pool.unseen]
     (known, rows), share = model.pool.known_rows, model.pool.known_share

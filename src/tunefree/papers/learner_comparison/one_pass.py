@@ -56,7 +56,7 @@ class Contestant:
     @property
     def bytes(self) -> int:
         """Memory of what has been learned."""
-        linear_bytes = sum(size_of(member.state) for member in self.model.members)
+        linear_bytes = sum(size_of(member.state) for member in self.model.linear.members)
         return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
     def learn(self, batch: Batch, n_features: int) -> None:
