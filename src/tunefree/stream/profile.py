@@ -268,7 +268,8 @@ class Comparison:
         return chance * len(self.encoder.columns) <= LEVEL
 
     def _unseen_message(self, place: int, rows: _Rows) -> str:
-        known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
+        known = self.encoder.ids.names.categories(place, self.encoder.columns[place].name)
+        frequent = sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [
             repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
