@@ -169,7 +169,7 @@ def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
     path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
     reading = begin(open_source(path), Plan(target="y"), bad)
     assert reading.encoder.columns[0].kind == "number"
-    (oddity,) = bad.tally.oddities()
+    (oddity,) = bad.tally.oddities
     assert (oddity.column, oddity.rows) == ("v", 10) and "'broken' is taken for a missing value" in str(oddity)
 
 
@@ -222,7 +222,7 @@ class TestSemicolons:
         path.write_text("\n".join([";".join([*"uvw"[: len(columns)], "y"]), *lines]) + "\n")
         reading = begin(open_source(path), Plan(target="y"), bad)
         batch = next(reading.batches)
-        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities()]
+        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities]
 
     def test_commas_before_three_digits(self, tmp_path):
         values, notes = self.read(tmp_path, [f"{k},{k + 100}" for k in range(12, 52)])

@@ -98,7 +98,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
         if "further" in header:
             header["further"]["rows"] = 0
         note_roles(reading, bad)
-        oddities = tuple(oddity for oddity in bad.tally.oddities() if not oddity.rows)
+        oddities = tuple(oddity for oddity in bad.tally.oddities if not oddity.rows)
         return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes, oddities)
     return None
 

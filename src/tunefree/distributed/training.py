@@ -117,7 +117,7 @@ def train(
     else:
         if "-" in (data if isinstance(data, list | tuple) else [data]):
             raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
-        parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
+        parts = parts_of_files(engine, open_source(data), cut)
     journal = Journal(checkpoint, resume)
     tell = tell or (lambda line: None)
     return estimator_of(learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))

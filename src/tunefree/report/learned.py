@@ -139,7 +139,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    blocks += tables_of_reasons(trained.progress.reasons)
+    blocks += tables_of_reasons(trained.progress.tally.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
@@ -166,8 +166,8 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
             Fact("rows held out", held_out, COUNT),
-            Fact("rows skipped", progress.skipped, COUNT, "skipped"),
-            Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled"),
+            Fact("rows skipped", progress.tally.count, COUNT, "skipped"),
+            Fact("rows without a label, skipped", progress.tally.unlabelled, COUNT, "unlabelled"),
         ),
         Fact("features", model.n_features, COUNT, "n_features"),
         *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),

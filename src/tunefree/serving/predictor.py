@@ -137,7 +137,7 @@ class Predictor:
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()
-        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities()]
+        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
 
 class Together:

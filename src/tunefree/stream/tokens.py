@@ -530,7 +530,7 @@ class UnknownFeatures:
         some = SOME.format(", ".join(examples))
         if 0 < len(absent) <= MOST_EXAMPLES:
             some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
-        for reason in self.rows.oddities():
+        for reason in self.rows.oddities:
             if reason.problem == NOTHING:
                 bad.note(NOTHING, reason.file, reason.row, rows=reason.rows)
             elif self.unknown > FEWEST_OF_ENTRIES * self.entries:

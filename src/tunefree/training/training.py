@@ -328,9 +328,9 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
         trained = reader.checkpoints.load(source, plan)
-        bad.tally = trained.progress.tally
+        bad.tally = trained.progress.tally.copy()
     elif earlier is not None:
-        bad.tally, row = earlier.progress.tally, earlier.progress.position.row
+        bad.tally, row = earlier.progress.tally.copy(), earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
         encoder = source.known or earlier.encoder
         if row or source.known is not None:  # the rest of a stream is read as its beginning was
@@ -347,7 +347,7 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         trained, reader.begun = _blank(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
-    progress.tally, progress.sizes = bad.tally, file_sizes(source)
+    progress.tally, progress.sizes = bad.tally.copy(), file_sizes(source)
     return trained
 
 
@@ -367,7 +367,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
-    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
+    if not any(not oddity.rows for oddity in bad.tally.oddities):  # before rows were moved, their order told more
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.

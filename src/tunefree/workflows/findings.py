@@ -88,11 +88,11 @@ def findings(trained: Trained) -> list[Finding]:
     """
     row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
     row_findings += [*weight_findings(trained), *rise_findings(trained)]
-    first = [*oddity_findings(trained.progress.oddities), *doubts_of_columns(trained.encoder)]
+    first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
         first.append(Finding("", ODD, unused))
-    known = {oddity.column for oddity in trained.progress.oddities}
+    known = {oddity.column for oddity in trained.progress.tally.oddities}
     return [*row_findings, *first, *findings_of_kept_rows(trained, known)]
 
 

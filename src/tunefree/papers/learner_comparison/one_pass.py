@@ -164,7 +164,7 @@ def compare(
                 for contestant in contestants:
                     _rehearse(model_of(contestant.name), batch)
             comparison.learn(batch, encoder.n_features)
-            comparison.skipped, comparison.oddities = bad.tally.count, bad.tally.oddities()
+            comparison.skipped, comparison.oddities = bad.tally.count, bad.tally.oddities
             callback.step(comparison, batch)  # type: ignore[arg-type]
             began = time.perf_counter()
     finally:
