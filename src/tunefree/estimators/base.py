@@ -157,8 +157,9 @@ class OnlineEstimator(Inspected, BaseEstimator):
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
         model = self._learned.model
-        members = model.linear if model.predictor.bank is None else model.predictor.bank
-        return validation.in_form(block, self.fit_intercept, members.is_sparse, tables.n_features(self))
+        n_columns = (model.linear if model.predictor.bank is None else model.predictor.bank).n_columns
+        is_sparse = None if n_columns is None else n_columns == 0
+        return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)

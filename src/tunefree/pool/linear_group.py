@@ -74,10 +74,6 @@ class LinearGroup(Part):
         """How many dense columns rows have; None before the first row, and where no member has a view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
-    @property
-    def is_sparse(self) -> bool | None:
-        return None if self.n_columns is None else self.n_columns == 0
-
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
         """Reserve capacity for at least so many features, as far as they have slots, or for slots that may be given.
 
