@@ -113,11 +113,17 @@ class Category(Column):
         keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
 
         def names(places: np.ndarray) -> Array:
-            texts = values.take(number_array(places, places == len(values)))
-            return pc.coalesce(pc.binary_join_element_wise(f"{self.name}=", texts, ""), missing_name(self.name))
+            known = _named(self.name, values.take(number_array(places, places == len(values))))
+            return pc.coalesce(known, string_array([missing_name(self.name)])[0])
 
         codes = Codes(index, keys, names)
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
+
+
+def _named(column: str, strings: Array) -> Array:
+    """The names of features of the strings of a column."""
+    front, nothing = string_array([f"{column}=", ""])  # of Python's strings Arrow would make scalars by pandas
+    return pc.binary_join_element_wise(front, strings, nothing)
 
 
 @dataclass(eq=False)
@@ -391,7 +397,7 @@ class Bag(Column):
             in_rows,
             keys,
             np.log2(1.0 + counts[order]),
-            lambda k: pc.binary_join_element_wise(f"{self.name}=", strings.take(number_array(index[at[k]])), ""),
+            lambda k: _named(self.name, strings.take(number_array(index[at[k]]))),
         )
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
