@@ -20,6 +20,10 @@ from tunefree.workflows.findings import alike_classes
 WORDS = ["Anna", "None", "Ben", "null", "NA"]
 
 
+def categories(encoder):
+    return encoder.ids.names.categories(0, encoder.columns[0].name)
+
+
 def people(folder, name="a.csv", target="y"):
     path = folder / name
     rows = [{"name": WORDS[k % 5], "x": k % 7 + 0.5, "y": ("None", "some")[k % 2]} for k in range(60)]
@@ -36,14 +40,14 @@ class TestWordsForNulls:
     def test_in_columns_of_texts(self, tmp_path):
         bad = BadRows(names_columns=True)
         reading = begin(open_source(people(tmp_path)), Plan(target="x"), bad)
-        assert set(reading.encoder.categories(0)) == {"Anna", "Ben"}
-        told = [str(oddity) for oddity in bad.tally.oddities()]
+        assert set(categories(reading.encoder)) == {"Anna", "Ben"}
+        told = [str(oddity) for oddity in bad.tally.oddities]
         assert any("'NA' is taken for a missing value in columns of texts (12 rows" in line for line in told)
 
     def test_in_a_column_that_is_named(self, tmp_path):
         plan, bad = Plan(target="x", categorical=("name", "y")), BadRows()
         reading = begin(open_source(people(tmp_path)), plan, bad)
-        assert set(reading.encoder.categories(0)) == set(WORDS) and not bad.tally.oddities()
+        assert set(categories(reading.encoder)) == set(WORDS) and not bad.tally.oddities
 
     def test_in_a_target(self, tmp_path):
         path = people(tmp_path)
@@ -51,13 +55,13 @@ class TestWordsForNulls:
             begin(open_source(path), Plan(target="y"), BadRows())
         bad = BadRows(skip_unlabelled=True)
         begin(open_source(path), Plan(target="y"), bad)
-        assert bad.tally.unlabelled == 30 and any("'None' stands for" in str(odd) for odd in bad.tally.oddities())
+        assert bad.tally.unlabelled == 30 and any("'None' stands for" in str(odd) for odd in bad.tally.oddities)
         for plan in (Plan(target="y", classes=("None", "some")), Plan(target="y", categorical=("y",))):
             assert begin(open_source(path), plan, BadRows()).classes == ["None", "some"]
 
     def test_they_are_strings_where_types_are_known(self, tmp_path):
         reading = begin(open_source(people(tmp_path, "a.jsonl")), Plan(target="y"), BadRows())
-        assert reading.classes == ["None", "some"] and set(reading.encoder.categories(0)) == set(WORDS)
+        assert reading.classes == ["None", "some"] and set(categories(reading.encoder)) == set(WORDS)
 
     def test_a_saved_model_knows_what_they_were(self, tmp_path):
         plan = Plan(target="y", classes=("None", "some"), learner="scinol2")
@@ -76,7 +80,7 @@ def test_a_first_line_of_categories_may_be_a_row(tmp_path):
     bad = BadRows()
     reading = begin(open_source(tmp_path / "a.csv"), Plan(target="f"), bad)
     assert sum(len(batch.weight) for batch in reading.batches) == 59
-    (oddity,) = bad.tally.oddities()
+    (oddity,) = bad.tally.oddities
     assert "the first line is read as names of columns, and may be a row (a, c, f)" in str(oddity)
 
 
@@ -125,7 +129,7 @@ def test_features_that_training_never_saw_are_told(tmp_path, name, known, other,
     for folder, lines in (("known", []), ("other", ["features that training never saw"])):
         bad, source = BadRows(), open_source(tmp_path / folder / name)
         list(encoded(encoder, chunks_of(source, encoder, bad), bad, False, False))
-        texts = [str(oddity) for oddity in bad.tally.oddities()]
+        texts = [str(oddity) for oddity in bad.tally.oddities]
         assert [text[:32] for text in texts[:1]] == lines and (folder == "known" or told in texts[0])
     assert (len(texts) == 2) == (name == "a.vw")  # there no feature of a row is known
 

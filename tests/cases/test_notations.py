@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cases.test_files import categories
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -168,7 +169,7 @@ def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
     path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
     reading = begin(open_source(path), Plan(target="y"), bad)
     assert reading.encoder.columns[0].kind == "number"
-    (oddity,) = bad.tally.oddities()
+    (oddity,) = bad.tally.oddities
     assert (oddity.column, oddity.rows) == ("v", 10) and "'broken' is taken for a missing value" in str(oddity)
 
 
@@ -198,7 +199,7 @@ def test_identifiers_of_json_keep_their_digits(tmp_path, start):
     ids = [start + 2 * k + 1 for k in range(60)]
     path = written(tmp_path, "jsonl", ids)
     reading, _ = read(path)
-    assert reading.encoder.categories(0) == list(map(str, ids))
+    assert categories(reading.encoder) == list(map(str, ids))
     encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
     (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
     assert list(map(int, batch.columns.column("v").to_pylist())) == ids
@@ -221,7 +222,7 @@ class TestSemicolons:
         path.write_text("\n".join([";".join([*"uvw"[: len(columns)], "y"]), *lines]) + "\n")
         reading = begin(open_source(path), Plan(target="y"), bad)
         batch = next(reading.batches)
-        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities()]
+        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities]
 
     def test_commas_before_three_digits(self, tmp_path):
         values, notes = self.read(tmp_path, [f"{k},{k + 100}" for k in range(12, 52)])
@@ -254,7 +255,7 @@ def test_a_word_among_few_numbers_of_a_target_is_told(tmp_path):
 def test_words_and_digits_for_true_and_false_are_one_feature(tmp_path, words, extension):
     reading, _ = read(written(tmp_path, extension, [words[k % 4] for k in range(60)]))
     assert reading.encoder.columns[0].kind == "boolean"
-    assert sorted(reading.encoder.categories(0)) == ["false", "true"]
+    assert sorted(categories(reading.encoder)) == ["false", "true"]
 
 
 def test_dates_in_an_unknown_format_with_words_are_told(tmp_path):

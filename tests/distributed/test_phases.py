@@ -11,7 +11,7 @@ from tunefree.distributed import shard_pass, training
 from tunefree.distributed.rows import Beginning
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import Model
+from tunefree.pool.model import restored
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import open_source
 from tunefree.training.targets import target_of
@@ -105,9 +105,7 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     state = shard_pass.following(start)
     passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
-    before, after = (
-        np.mean((Model.restore(*at.model).predict(rows_of(X, y).rows)[:, 0] > 0) == y) for at in (start, end)
-    )
+    before, after = (np.mean((restored(*at.model).predict(rows_of(X, y).rows)[:, 0] > 0) == y) for at in (start, end))
     assert before < 0.8 < 0.95 < after
 
 
@@ -138,7 +136,7 @@ def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
     totals = [*passed, shard_pass.plus(*passed)]
     models = [shard_pass._end(start, total, shard_rows.NOTHING, adds_sums)[0] for total in totals]
-    first, one, other, both = (leaves(model) for model in (Model.restore(*start.model), *models))
+    first, one, other, both = (leaves(model) for model in (restored(*start.model), *models))
     for name in ("gradients", "squares", "wealth"):
         assert (one[0][name] != first[0][name]).any()
         if adds_sums:
@@ -176,7 +174,7 @@ def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, mon
 
     is_better = adds_sums
     monkeypatch.setattr(shard_pass, "_end", worse)
-    joined = Model.restore(*shard_pass.joined(start, total, [last]).model)
+    joined = restored(*shard_pass.joined(start, total, [last]).model)
     expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
     expected.pool.has_finished = True
     np.testing.assert_array_equal(joined.predict(last.rows), expected.predict(last.rows))
@@ -226,11 +224,11 @@ def test_evidence_of_shards_adds_up(task):
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
-    model = Model.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
+    model = restored(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
     result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
     assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
     assert np.isfinite(model.predict(rows.rows)).all()
     if task == "regression":
         assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
-        assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)
+        assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fuzz.numbers import outcome
 from tunefree.core.rows import dense
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 
 
@@ -33,18 +33,18 @@ def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
     X, y, weight = rng.normal(size=(300, 4)), rng.integers(0, 2, 300), np.ones(300)
     model = Model("classification", n_features=5)
     model.learn(dense(X[:100]), Labels.of(y[:100]), weight[:100])
-    learn = model.members[1].learn
+    learn = model.linear.members[1].learn
 
     def overflow(X, y, weight, predictions, met):
         learn(X, y, weight, predictions, met)
         predictions[::3] = np.inf
 
-    model.members[1].learn = overflow
+    model.linear.members[1].learn = overflow
     shown, losses = model.learn(dense(X[100:200]), Labels.of(y[100:200]), weight[100:200])
-    del model.members[1].learn
+    del model.linear.members[1].learn
     assert np.isfinite(shown).all() and np.isfinite(losses).all() and np.isfinite(model.predict(dense(X))).all()
     weights = model.predictor.shares()
-    assert np.isfinite([*weights.values()]).all() and weights[model.members[1].name] > 0.0
-    restored = Model.restore(*model.save_state())
-    again = [one.learn(dense(X[200:]), Labels.of(y[200:]), weight[200:])[0].tobytes() for one in (model, restored)]
-    assert again[0] == again[1]
+    assert np.isfinite([*weights.values()]).all() and weights[model.linear.members[1].name] > 0.0
+    again = restored(*model.save_state())
+    margins = [one.learn(dense(X[200:]), Labels.of(y[200:]), weight[200:])[0].tobytes() for one in (model, again)]
+    assert margins[0] == margins[1]

@@ -204,7 +204,7 @@ def test_what_looks_wrong_is_told():
     assert tables[0] == [["… is not a number", "new.csv, row 7, column 'age'", "2"]]
     found = [finding for finding in findings(trained) if finding.column == "tax"]
     assert [finding.kind for finding in found] == [ODD]  # it was told when training began
-    trained.progress.oddities = []  # as of a model whose first rows told nothing
+    trained.progress.tally.oddities = []  # as of a model whose first rows told nothing
     assert LEAK_OF_TARGET in [finding.kind for finding in findings(trained) if finding.column == "tax"]
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     note = suspicions.suspicions(sound, {}).blocks[-1]

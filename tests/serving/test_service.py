@@ -222,7 +222,7 @@ def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service)
     sent = [[{**row, "id": k}] for k, row in enumerate(rows(N, N + 60, "rich"))]
     answers = together(one, *sent, sent[0] + sent[1], [{**sent[0][0], "id": True}])
     assert [answer["id"] for of_request in answers[:-1] for answer in of_request] == [*range(60), 0, 1]
-    assert isinstance(answers[-1], DataError) and one.store.journal.n_waiting == 60
+    assert isinstance(answers[-1], DataError) and one.store.journal.n_rows["waiting"] == 60
     labels = [{"id": k, "rich": row["rich"]} for k, row in enumerate(known)]
     assert one.label(labels) == {"learned": 60, "unknown": []}
 

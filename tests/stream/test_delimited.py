@@ -80,14 +80,14 @@ def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_
     chunks, bad = skipped([file], block_size=block)
     assert [record["s"] for record in records(chunks)] == ["a", "b", "s"] and numbers(chunks) == [1, 3, 6]
     assert bad.tally.count == 0
-    assert [(oddity.problem, oddity.rows, oddity.row) for oddity in bad.tally.oddities()] == [
+    assert [(oddity.problem, oddity.rows, oddity.row) for oddity in bad.tally.oddities] == [
         ("comments before the header are left out", 2, 0),
         ("a line that repeats the header is left out", 3, 2),
     ]
     for k, chunk in enumerate(chunks):
         rest, left = skipped([file], block_size=block, start=chunk.position)
         assert numbers(rest) == numbers(chunks[k + 1 :])
-        assert "comments before the header are left out" not in {oddity.problem for oddity in left.tally.oddities()}
+        assert "comments before the header are left out" not in {oddity.problem for oddity in left.tally.oddities}
 
 
 @pytest.mark.parametrize(

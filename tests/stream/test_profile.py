@@ -40,7 +40,7 @@ def oddities(encoder, batch, size=N):
     for chunk in pieces(batch, size):
         encoder.encode(chunk, False, bad)
     bad.compare()
-    return [str(oddity) for oddity in bad.tally.oddities()]
+    return [str(oddity) for oddity in bad.tally.oddities]
 
 
 def replaced(batch, name, values):

@@ -142,10 +142,10 @@ def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kin
 
 def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
     trained = copy.deepcopy(trained)
-    trained.progress.skipped = 3
+    trained.progress.tally.count = 3
     going, (X, y) = continued(trained), (np.zeros((5, 4)), [0, 1, 0, 1, 1])
     chunks = chunks_of(open_source(table_of(X, y)), going.encoder, BadRows())
     for batch in encoded(going.encoder, chunks, BadRows(), True, True):
         learn_batch(going, batch)
-    assert going.progress.skipped == 3
+    assert going.progress.tally.count == 3
     assert going.progress.rows == N + 5

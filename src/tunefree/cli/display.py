@@ -50,7 +50,7 @@ class TrainingDisplay(Callback):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
-        column_oddities = [oddity for oddity in trained.progress.oddities if not oddity.rows]
+        column_oddities = [oddity for oddity in trained.progress.tally.oddities if not oddity.rows]
         rendering.show(self.console, notes_of(oddity_findings(column_oddities)))
         self.share = source.progress()
         self.progress.bar.start()

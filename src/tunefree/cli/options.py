@@ -314,10 +314,10 @@ def tell_of_rows(bad: BadRows) -> None:
     if bad.tally.count:
         rows = "1 row" if bad.tally.count == 1 else f"{bad.tally.count:,} rows"
         typer.echo(as_options(f"{rows} skipped, the first: {bad.tally.first[0]}"), err=True)
-    reasons = bad.tally.reasons()
+    reasons = bad.tally.reasons
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
-    for finding in oddity_findings(bad.tally.oddities()):
+    for finding in oddity_findings(bad.tally.oddities):
         typer.echo(as_options(f"note: {finding}"), err=True)
 
 

@@ -33,7 +33,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.plan import ONE_MACHINE, Plan, plan_of
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import Model
+from tunefree.pool.model import restored
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
@@ -173,7 +173,7 @@ def train(
     else:
         if "-" in (data if isinstance(data, list | tuple) else [data]):
             raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
-        parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
+        parts = parts_of_files(engine, open_source(data), cut)
     journal = Journal(checkpoint, resume)
     tell = tell or (lambda line: None)
     return estimator_of(learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))
@@ -221,7 +221,7 @@ def learn(
     model, sums = engine.value(end)
     progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)])
     progress.tally = whole.skipped
-    trained = Trained(Model.restore(*model), whole.encoder, beginning.kind, beginning.plan, progress)
+    trained = Trained(restored(*model), whole.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained

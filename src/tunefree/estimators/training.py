@@ -11,7 +11,7 @@ from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
-from tunefree.stream.source import Source, open_source
+from tunefree.stream.source import open_source
 from tunefree.training import training
 from tunefree.workflows.findings import findings
 
@@ -118,7 +118,7 @@ def train(
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
-    source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
+    source = open_source(data, is_table=target is not None)
     if not source.files and source.rewindable and options.get("groups") is None:  # in memory: their order is drawn
         options = {"shuffle": True, **options}
     plan = plan or plan_of(options, on_the_way)

@@ -87,7 +87,7 @@ def _check(trained: Any) -> None:
     if trained.kind != TABLE:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
     check_columns(trained.encoder)
-    if model.kind != "linear" or model.bank is not None:
+    if model.kind != "linear" or model.predictor.bank is not None:
         name = model.options.learner if model.kind == "linear" else model.kind
         raise ModelError(f"models of the learner {name!r} are not exported; train the pool, or a linear learner")
     if model.task == "classification" and len(model.classes) < 2:

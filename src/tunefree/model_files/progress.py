@@ -12,7 +12,7 @@ import numpy as np
 from tunefree.core.schema import Record, Sequence, Size
 from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
-from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
+from tunefree.stream.batch import Position, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
@@ -48,9 +48,6 @@ class Evaluated(NamedTuple):
     error: float
 
 
-Reasons = Annotated[list[Reason], Sequence(Record(Reason), MOST_REASONS + 1)]
-
-
 @dataclass
 class Progress:
     """How far training has come; saved with the model, so that it can be resumed."""
@@ -59,10 +56,7 @@ class Progress:
     number: int = 0  # of the pass, from 0
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
-    skipped: int = 0  # rows that could not be used, in this pass
-    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
-    reasons: Reasons = field(default_factory=list)  # why the skipped ones could not be used
-    oddities: Reasons = field(default_factory=list)  # what is odd about rows that were used, in this pass
+    tally: Tally = field(default_factory=Tally)  # of rows of this pass that were skipped, or are odd
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
     read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
@@ -107,16 +101,6 @@ class Progress:
             rows = metrics.rows
             metrics.add(late.weight[:rows], late.row_losses[:rows], late.errors[:rows])
             metrics.rows = rows
-
-    @property
-    def tally(self) -> Tally:
-        """The rows that were skipped in this pass, and those that were used but are odd."""
-        return Tally.of(self.skipped, self.unlabelled, self.reasons, self.oddities)
-
-    @tally.setter
-    def tally(self, tally: Tally) -> None:
-        self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
-        self.oddities = tally.oddities()
 
     def points(self) -> list[RunningMetrics]:
         """Sums of the first pass up to each of ``POINTS``, and so far."""

@@ -176,7 +176,7 @@ def describe(trained: Trained) -> str:
     """One line on the target, the loss and the learner."""
     model = trained.model
     averaged = ", averaged" if model.options.average else ""
-    how = f"loss {loss_name(model)}, learner {model.learner}{averaged}"
+    how = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
     so_far = "" if trained.progress.complete else " so far"
     return f"{goal_of(trained, so_far)}; {how}"
 
@@ -185,7 +185,8 @@ def without_weights(model: Any) -> str:
     """Why features have no weights in a model, as a sentence."""
     if model.pool is not None:
         return "Features have no weights: the model is a mixture of trees and linear learners."
-    return f"Features have no weights: the model is made of {model.n_support:,} rows, in the space of a kernel."
+    support = model.n_support if model.kind == "path" else model.predictor.bank.n_support
+    return f"Features have no weights: the model is made of {support:,} rows, in the space of a kernel."
 
 
 def sentence(text: str) -> str:

@@ -149,7 +149,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
     """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
     model = trained.model
-    if len(model.members) > 1 or not model.has_weights:
+    if not model.has_weights:
         return []
     try:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights

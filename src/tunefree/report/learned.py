@@ -17,6 +17,8 @@ from tunefree.generations.kinds import TREES, registered
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.pool.growth import settings_of_trees
+from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.weights_record import estimated_loss
@@ -145,7 +147,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    blocks += tables_of_reasons(trained.progress.reasons)
+    blocks += tables_of_reasons(trained.progress.tally.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
@@ -155,7 +157,7 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
-    facts += [Fact("loss", loss_name(model)), Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
+    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda name: f"{name}{averaged}")]
     return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 
 
@@ -170,8 +172,8 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
             Fact("monotone", model.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
-            Fact("rows skipped", progress.skipped, COUNT, "skipped"),
-            Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled"),
+            Fact("rows skipped", progress.tally.count, COUNT, "skipped"),
+            Fact("rows without a label, skipped", progress.tally.unlabelled, COUNT, "unlabelled"),
         ),
         Fact("features", model.n_features, COUNT, "n_features"),
         *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),
@@ -183,7 +185,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """Facts about monotone columns, and the members that are left out for them."""
-    what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
+    what = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
     without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
@@ -212,7 +214,7 @@ def _settings_of_trees(trained: Trained) -> list[Fact]:
     growth = None if trained.model.pool is None else trained.model.pool.members.growth
     return [
         Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
-        for kind, settings in (growth.settings() if growth else {}).items()
+        for kind, settings in settings_of_trees(growth).items()
     ]
 
 

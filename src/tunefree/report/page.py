@@ -83,7 +83,7 @@ def report(
     if trained.progress.data:
         about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
-        test = _source(test)
+        test = open_source(test)
         interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, group_in(trained, test)
         tested = evaluate(trained, test, bad, interval=interval, group=group)
         comparison = _beside(trained, tested, test, train, bad, group)
@@ -109,10 +109,6 @@ def report(
         _sentence(trained, tested, comparison),
         f"{about}Report of {today()}, tunefree {version('tunefree')}.",
     )
-
-
-def _source(data: Any) -> Source:
-    return data if isinstance(data, Source) else open_source(data)
 
 
 def today() -> str:
@@ -145,7 +141,7 @@ def _beside(
     """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
     if train is not None:
         again = BadRows(bad.skip, skip_unlabelled=None)
-        data = trials.read(_source(train), trained.plan, again, trained)
+        data = trials.read(open_source(train), trained.plan, again, trained)
         judged = trials.read(test, trained.plan, again, trained)
         return trials.beside_peers(data, trained.plan, judged, trained, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)

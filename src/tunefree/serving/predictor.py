@@ -146,7 +146,7 @@ class Predictor:
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()
-        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities()]
+        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
 
 def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:

@@ -57,7 +57,7 @@ def small_chunks(file: str) -> TextFile:
 
 def model_bytes(model: Model) -> int:
     """Bytes of a model, with the rows in which features were met for the first time."""
-    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    logs = [log for member in model.linear.members if (log := getattr(member, "log", None)) is not None]
     meetings = model.linear.meetings
     met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
     row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
@@ -66,9 +66,13 @@ def model_bytes(model: Model) -> int:
 
 def _feature_bytes(model: Model, room: int = 0) -> int:
     """Bytes of statistics of features; with ``room``, only of arrays with at least this capacity, which grow."""
-    parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
-    parts.append(model.record.evidence)
-    return sum(size_of(part, room) for part in parts)
+    return sum(size_of(part, room) for part in (*_states(model), model.record.evidence))
+
+
+def _states(model: Model) -> list[Any]:
+    """What the online members learned."""
+    members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
+    return [member.state for member in members]
 
 
 def shown(size: float) -> str:
@@ -98,9 +102,12 @@ class MemoryLimit:
 
     def most_features(self, model: Model) -> int | None:
         """How many categories and words a model may know at a time; None if none is to be forgotten."""
-        if not self.is_stated or model.bank is not None:
+        if not self.is_stated or model.predictor.bank is not None:
             return None
-        sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
+        sizes = [
+            (member.setting, size_of(member.state.blocks, member.room) // member.room)
+            for member in model.linear.members
+        ]
         others = [sum(size for setting, size in sizes if setting in alike) for alike in (OF_TEXTS, OF_TABLES)]
         left_out = min(others) if model.pool is not None else 0  # as members for the other kind of rows are
         evidence = model.record.evidence
@@ -157,7 +164,7 @@ class MemoryLimit:
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""
         dictionary_bytes = DICTIONARY * (self.most or 0)
-        rooms = [member.room for member in model.members if hasattr(member, "room")]
+        rooms = [member.room for member in model.linear.members]
         room = max(rooms, default=n_features)
         growth = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
         further = growth * _feature_bytes(model, min(room, FIRST))  # Newton's matrices do not grow beyond

@@ -20,7 +20,9 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import chunks, digests, starts_of_runs
+from tunefree.pool.model import Model
 from tunefree.pool.pool import PIECE
+from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training import rises
@@ -51,7 +53,7 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
     if progress.number == len(progress.progressive):  # a further pass begins
         progress.progressive.append(RunningMetrics())
         trained.model.begin_pass()
-        progress.add_late(trained.model.take_late_losses())
+        progress.add_late(late_losses(trained.model))
     for batch in batches:
         step = learn(trained, batch)
         answers = [callback.step(trained, step) for callback in callbacks]
@@ -68,7 +70,7 @@ def learn(trained: Trained, batch: Batch) -> Step:
     y, weight = learned.target, learned.weight
     counts = weight if learned.counts is None else learned.counts
     if forgotten := [features for row, features in batch.forgotten if row == 0]:
-        model.forget(np.unique(np.concatenate(forgotten)))
+        _forget(model, np.unique(np.concatenate(forgotten)))
     options: dict[str, Any] = {} if learned.groups is None else {"groups": learned.groups}
     if learned.mass is not None:
         options["mass"] = learned.mass
@@ -76,7 +78,7 @@ def learn(trained: Trained, batch: Batch) -> Step:
         options["again"] = True
         weight = np.zeros(len(weight))  # members are evaluated on rows that they have not learned
     predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
-    counted, errors, late = row_losses, model.errors(y, predictions), model.take_late_losses()
+    counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
     if late is not None:  # the last of them are of this batch
         kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
         before = len(late.weight) - len(kept_back)
@@ -86,10 +88,30 @@ def learn(trained: Trained, batch: Batch) -> Step:
     return Step(batch, learned, predictions, row_losses)
 
 
+def _forget(model: Model, features: np.ndarray) -> None:
+    """Know nothing of some features (f,), whose numbers others may have from here on.
+
+    Certificates are then of linear models in the features as they are known: in the rows before, those that were
+    forgotten had the value 0.
+    """
+    model.predictor.forget(features)
+    evidence = model.record.evidence
+    evidence.forget(features[features < evidence.n_features])
+
+
+def late_losses(model: Model) -> LateLosses | None:
+    """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
+
+    Each row was predicted before it was learned. Linear members keep none back.
+    """
+    late: LateLosses | None = None if model.predictor.bank is None else model.predictor.take_late_losses()
+    return late
+
+
 def end(trained: Trained) -> None:
     """End a training: the last generations are grown, and the model is complete."""
     trained.model.freeze()
-    trained.progress.add_late(trained.model.take_late_losses())
+    trained.progress.add_late(late_losses(trained.model))
     trained.progress.end()
     rises.end(trained)
 

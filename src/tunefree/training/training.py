@@ -13,6 +13,7 @@ import numpy as np
 
 from tunefree.core import machine
 from tunefree.core.errors import DataError, warn
+from tunefree.core.rows import reach
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
@@ -248,7 +249,8 @@ class _Reader:
         """The batches of a pass, from the place on to which it has come."""
         model, interval = trained.model, CHECKED if self.limit.is_stated else 0
         for batch in self._ahead(trained):
-            n_slots = model.n_slots_after(batch.rows)
+            meetings, n_features = model.linear.meetings, max(model.n_features, reach(batch.rows))
+            n_slots = n_features if meetings is None else meetings.n_slots_after(batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve(n_slots=n_slots, exactly=True)
@@ -303,9 +305,9 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
         trained = reader.checkpoints.load(source, plan)
-        bad.tally = trained.progress.tally
+        bad.tally = trained.progress.tally.copy()
     elif earlier is not None:
-        bad.tally, row = earlier.progress.tally, earlier.progress.position.row
+        bad.tally, row = earlier.progress.tally.copy(), earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
         encoder = source.known or earlier.encoder
         if row or source.known is not None:  # the rest of a stream is read as its beginning was
@@ -314,13 +316,15 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
             encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
         trained = replace(earlier, encoder=encoder)
         reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
-        if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
+        # what is forgotten must have the places of its own numbers, and no bank may keep rows
+        can_forget = trained.model.linear.meetings is None and trained.model.predictor.bank is None
+        if earlier.progress.position == Position() and source.kind == TABLE and can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
         trained, reader.begun = _blank(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
-    progress.tally, progress.sizes = bad.tally, file_sizes(source)
+    progress.tally, progress.sizes = bad.tally.copy(), file_sizes(source)
     return trained
 
 
@@ -340,7 +344,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
-    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
+    if not any(not oddity.rows for oddity in bad.tally.oddities):  # before rows were moved, their order told more
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.

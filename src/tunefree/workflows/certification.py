@@ -157,9 +157,9 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     ``weights`` (d, K): of the features in the order of the model, the constant first.
     """
     model = trained.model
-    if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
+    if not model.has_weights or model.options.view != "raw":
         return no_bound("theorems are of one linear learner on the columns as they are")
-    learner = model.members[0].setting.learner
+    learner = model.linear.members[0].setting.learner
     if not (theorem := ALL[learner].traits.theorem):
         return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:

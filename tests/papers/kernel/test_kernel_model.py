@@ -10,7 +10,7 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS, Kernels
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
@@ -48,14 +48,16 @@ def model_bytes(made, path):
 def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     X, y = rings(1500, n_classes=n_classes)
     made, shown = learned(X[:1000], y[:1000])
-    assert len(made.members) == len(WIDTHS)
+    assert len(made.predictor.bank.members) == len(WIDTHS)
     assert np.isfinite(shown[0][0]).all() and not shown[0][0][:256, 0].any()
     wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
     linear, _ = learned(X[:1000], y[:1000], "nag")
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
     shares = made.predictor.shares()
-    assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
+    assert list(shares) == [member.name for member in made.predictor.bank.members] and sum(
+        shares.values()
+    ) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("n", [100, 300, 900])
@@ -66,14 +68,14 @@ def test_cuts_and_saving_change_no_byte(n, tmp_path):
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
     arrays, header = storage.load(tmp_path / "whole")
-    restored = Model.restore(arrays, header)
+    again = restored(arrays, header)
     rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
     with frozen_after(256):
-        for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        for one in (again, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
             assert model_bytes(one, tmp_path / "again") == data
             assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
-        assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
-    assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
+        assert whole.learn(*rest)[0].tobytes() == again.learn(*rest)[0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
 
 
 @pytest.mark.parametrize("frozen", [64, 400])
