@@ -13,9 +13,6 @@ from tunefree.stream.tables import Options
 
 from .tabular import numbers, records, skipped, text
 
-# -- bad rows of CSV
-
-
 BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
 
 
@@ -68,9 +65,6 @@ def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
     held = [line for line in lines if line]
     good = [place for place, line in enumerate(held, 1) if line in ("1,a", "x,b", ",e")]
     assert numbers(chunks) == good and bad.tally.count == len(held) - len(good)
-
-
-# -- lines that are no rows
 
 
 @pytest.mark.parametrize("block", [5, 9, 1000])

@@ -12,11 +12,10 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
 from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.encoder import TableEncoder, renamed
+from tunefree.stream.jsonlines import shown
 
 from .tabular import chunk_of, encoded, named_rows
-
-# -- what each type becomes
 
 
 def test_numbers_of_all_types_stay_numbers():
@@ -82,23 +81,6 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
     }
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        ["2020-01-01", "2020-01-03"],
-        ["2020-01-01 10:00", "2020-01-03T10:00:00"],
-        ["2020-01-01T10:00Z", "2020-01-03 11:00+01:00"],
-    ],
-)
-def test_strings_of_iso_dates_are_dates(written):
-    encoder, batch = encoded({"d": [written[0], "?", written[1]]})
-    first, second, third = named_rows(encoder, batch)
-    assert second == {"d[missing]": 1} and third["d[days]"] == 2 and first["d[year=2020]"] == 1
-
-
-# -- texts
-
-
 def test_words_and_pairs_get_logarithmic_counts():
     encoder, batch = encoded({"t": ["red red blue", "blue"]}, text=["t"])
     first, second = named_rows(encoder, batch)
@@ -107,14 +89,12 @@ def test_words_and_pairs_get_logarithmic_counts():
     assert second == {"t=blue": once}
 
 
-def test_unknown_words_leave_no_entry_when_not_learning():
-    encoder, _ = encoded({"t": ["red"]}, text=["t"])
-    before = encoder.n_features
-    batch = encoder.encode(chunk_of({"t": ["red green", "green"]}), False, BadRows())
-    assert np.diff(batch.rows.pointers).tolist() == [1, 0] and encoder.n_features == before
-
-
-# -- target and weight
+def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
+    encoder, _ = encoded({"t": ["red"], "job": ["a"]}, text=["t"])
+    before = encoder.state()
+    batch = encoder.encode(chunk_of({"t": ["red green", "green", "red"], "job": ["a", "a", "b"]}), False, BadRows())
+    assert np.diff(batch.rows.pointers).tolist()[:2] == [1, 0] and batch.rows.codes[2].tolist() == [0]
+    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -151,25 +131,6 @@ def test_a_bad_row_teaches_no_category():
     encoder = TableEncoder.infer(chunk, "y")
     encoder.encode(chunk, True, BadRows(skip=True))
     assert encoder.names() == ["(constant)", "s=good"]
-
-
-# -- prediction
-
-
-@pytest.fixture
-def encoder():
-    columns = {"age": [1.0, 2.0], "job": ["a", "b"], "y": ["no", "yes"], "w": [1.0, 2.0]}
-    return encoded(columns, target="y", weight="w")[0]
-
-
-def test_an_unseen_category_is_nothing_known(encoder):
-    before = encoder.state()
-    batch = encoder.encode(chunk_of({"job": ["c"], "age": [3]}), False, BadRows())
-    assert batch.rows.codes.tolist() == [[0]]
-    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
-
-
-# -- names and types
 
 
 @pytest.mark.parametrize(
@@ -210,9 +171,6 @@ def test_values_that_do_not_fit_are_bad_rows(first, later, problem):
     assert encoder.encode(chunk, True, BadRows(skip=True)).numbers.tolist() == [5]
 
 
-# -- small parts
-
-
 @given(st.lists(st.sampled_from(["1", "2.5", "x", "", None, "1e3"])))
 def test_cast_finds_every_element_that_does_not_fit(values):
     found, failed = cast(pa.array(values, pa.string()), pa.float64())
@@ -220,7 +178,11 @@ def test_cast_finds_every_element_that_does_not_fit(values):
     assert found.null_count == sum(value in (None, "x", "") for value in values)
 
 
-# -- real data
-
-
 # -- one row
+
+
+def test_names_and_values_in_messages():
+    assert renamed(["age", "amount"], ["amout", "day"]) == "'amout' is not known: did you mean 'amount'?"
+    assert renamed(["amount"], ["sum"]) == "'sum' is not known: did you mean 'amount'?"
+    assert renamed(["age", "amount"], ["day"]) == ""
+    assert shown([None, True]) == "[null, true]" and shown("a") == "'a'"

@@ -47,9 +47,6 @@ def weights(trained):
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
-# -- the formats of the package
-
-
 @pytest.mark.parametrize(
     ("line", "format"),
     [
@@ -73,9 +70,6 @@ def weights(trained):
 def test_formats_by_their_first_line(line, format):
     found = formats.by_line(line)
     assert (found and found.name) == format
-
-
-# -- a table that is not in the package
 
 
 @pytest.mark.parametrize(
@@ -104,9 +98,6 @@ def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
     assert Trained.load(tmp_path / "m").kind == "table"
 
 
-# -- lines with an encoder of their own
-
-
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):
     register(Format("libfm", "libFM", (".libfm",), encoder=LibfmEncoder))
     content = "\n".join(f"{1 + i % 5} {i % 7}:1 {7 + i % 5}:1" for i in range(100)) + "\n"
@@ -124,9 +115,6 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")
     with pytest.raises(ModelError, match="the model reads libfm, and no such format is known"):
         Trained.load(tmp_path / "m")
-
-
-# -- what is registered
 
 
 def test_the_page_on_adding_a_format_runs_as_it_stands(registry):

@@ -14,8 +14,6 @@ from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL
 
 from .tabular import numbers, records, skipped, text
 
-# -- JSON lines
-
 
 def test_json_values(tmp_path):
     file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')

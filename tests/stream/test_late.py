@@ -65,19 +65,9 @@ def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path
     encoder, rows = read([text(tmp_path / "t.jsonl", lines(ROWS))])
     assert without_words(rows) == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
-    since = {column.name: column.since for column in encoder.columns[1:]}
-    assert since == {
-        "n": 3,
-        "s": 3,
-        "b": 4,
-        "day": 4,
-        "tags": 5,
-        "v": 5,
-        "note": 6,
-        "o.p": 6,
-        "o.q.r": 6,
-        "o.q.late": 7,
-    }
+    names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
+    assert [column.name for column in encoder.columns[1:]] == names
+    assert [column.since for column in encoder.columns[1:]] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 7]
 
 
 @pytest.mark.parametrize("size", [10, 60, 200])

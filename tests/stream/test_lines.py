@@ -91,15 +91,6 @@ def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
         assert all(not ends_outside_quotes(chunk.data.tobytes())[1] for chunk in chunks)
 
 
-def test_a_quote_that_is_never_closed_takes_its_own_line(tmp_path):
-    file = write(tmp_path, "a.csv", b'1,2\n3,"4\n5,6\n7,8\n')
-    assert [chunk.data.tobytes() for chunk in read_lines([file], delimiters=",")] == [
-        b"1,2\n",
-        b'3,"4\n',
-        b"5,6\n7,8\n",
-    ]
-
-
 def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
     file = write(tmp_path, "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
     assert read_beginning(file, delimiters=",").header == b'"x\ny",z'

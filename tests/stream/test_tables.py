@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
 
 from .tabular import numbers, records, text
@@ -64,15 +62,6 @@ def as_read(name):
     return [{key: None if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
-# -- what is read
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_every_format_gives_the_same_rows(tmp_path, name):
-    WRITERS[name](TABLE, tmp_path / name)
-    assert records(read_tables([str(tmp_path / name)])) == as_read(name)
-
-
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_reading_goes_on_from_every_position(tmp_path, name, size):
@@ -88,19 +77,6 @@ def test_reading_goes_on_from_every_position(tmp_path, name, size):
         assert records(rest) == records(chunks[k + 1 :])
         assert numbers(rest) == numbers(chunks[k + 1 :])
         assert [c.position for c in rest][-1:] == [c.position for c in chunks[k + 1 :]][-1:]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_encoders_do_not_see_where_files_are_cut(tmp_path, name):
-    WRITERS[name](TABLE, tmp_path / name)
-    states = []
-    for size in (1, 2, 100):
-        first = next(iter(read_tables([str(tmp_path / name)])))
-        encoder = TableEncoder.infer(first, target="b")
-        for chunk in read_tables([str(tmp_path / name)], chunk_rows=size, block_size=20 * size):
-            encoder.encode(chunk, True, BadRows(skip=True))
-        states.append((encoder.names(), {k: v.tobytes() for k, v in encoder.state()[0].items()}))
-    assert states[0] == states[1] == states[2]
 
 
 CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
@@ -124,29 +100,6 @@ def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, en
     found = [(record["x"], record["y"]) for record in records(chunks)]
     assert found == [(str(x), y or None) for x, y in rows]
     assert numbers(chunks) == list(range(1, len(rows) + 1))
-
-
-def test_csv_oddities(tmp_path):
-    plain = "a,b\n1,x\n2,y\n"
-    expected = [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}]
-    for content in (
-        plain,
-        "\ufeff" + plain,
-        plain.replace("\n", "\r\n"),
-        plain.rstrip("\n"),
-        plain.replace("\n", "\n\n"),
-        " a , b\n1,x\n 2 ,y\n",
-        '"a","b"\n"1","x"\n"2","y"\n',
-    ):
-        for size in (5, 1000):
-            rows = records(read_tables([text(tmp_path / "t.csv", content)], block_size=size))
-            assert [{key: value.strip() for key, value in row.items()} for row in rows] == expected
-    assert records(read_tables([text(tmp_path / "t.csv", ",b\n0,1\n")])) == [{"unnamed 1": "0", "b": "1"}]
-    assert records(read_tables([text(tmp_path / "t.csv", 'a\n5" pipe\nx\n')]))[0] == {"a": '5" pipe'}
-    assert records(read_tables([text(tmp_path / "h.csv", '"a\nb",c\n1,2\n')])) == [{"a\nb": "1", "c": "2"}]
-
-
-# -- which files
 
 
 def test_patterns_and_directories_are_expanded_in_order(tmp_path):
@@ -175,9 +128,6 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     with pytest.raises(DataError, match="column 'b': the column is missing here") as caught:
         list(read_tables([first, second]))
     assert caught.value.file == second
-
-
-# -- what is refused
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])

@@ -5,8 +5,8 @@ import pytest
 
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.schema import values_of_texts
+from tunefree.stream.notation import ColumnTypes, Notation
+from tunefree.stream.schema import FileNotation, values_of_texts
 
 from .tabular import chunk_of, encoded, named_rows
 
@@ -38,26 +38,6 @@ def test_a_target_of_texts_is_what_it_is_typed(target, family):
     assert batch_of_texts.target.to_pylist() == batch.target.to_pylist()
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (["1", "2"], "double"),
-        (["1", "NA", " 2 "], "double"),
-        (["true", "FALSE", "null"], "bool"),
-        (["", "NA"], "null"),
-        (["nan", "NaN"], "null"),
-        (["?", "NA", "0123", "4567"], "string"),
-        (["nan", "5", "7"], "double"),
-        (["007", "8"], "string"),
-        (["9007199254740993"], "string"),
-        (["0x1F"], "string"),
-        (["1", "one"], "string"),
-    ],
-)
-def test_what_texts_hold(texts, expected):
-    assert str(values_of_texts({"x": pa.array(texts)}, ColumnTypes(), False)["x"].type) == expected
-
-
 def test_integers_of_a_target_keep_their_digits():
     first = 2**53 + 1
     encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
@@ -66,3 +46,9 @@ def test_integers_of_a_target_keep_their_digits():
     assert str(values_of_texts({"y": pa.array(["NA", str(first)])}, ColumnTypes(), False, "y")["y"].type) == "int64"
     zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
+
+
+def test_a_column_tells_the_notation_of_another():
+    strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
+    assert FileNotation({"price": strings["price"]}, {"price": None}).number_notation("price") is None
+    assert FileNotation(strings, {"price": None, "tax": None}).number_notation("price") == Notation(",", ".")
