@@ -24,8 +24,7 @@ class Dirty:
     ending: str = ".csv"
     encoding: str | None = None
     target: str = "y"
-    plan: dict[str, Any] = field(default_factory=dict)  # what is said in Python
-    options: tuple[str, ...] = ()  # the same on the command line
+    plan: dict[str, Any] = field(default_factory=dict)  # what is said
 
 
 def text(*lines: str, encoding: str = "utf-8", end: str = "\n") -> bytes:
@@ -51,6 +50,10 @@ def reads(name: str, kind: str, values: list[str], first: dict[str, float], sent
 
 
 DASH = ("'-' is taken for a missing value",)
+ZEROS = ("column 'x': leading zeros",)
+BEYOND = ("column 'x': whole numbers beyond 2^53",)
+REPEATED = ("a line that repeats the header is left out (1 row, the first",)
+SKIP = {"on_bad_row": "skip"}
 PLAIN = ("x,job,y", "5,cook,no", "6,clerk,yes", "7,cook,no", "8,clerk,yes")
 KINDS = {"x": "number", "job": "category"}
 FIRST = {"x": 5.0, "job=cook": 1.0}
@@ -147,12 +150,12 @@ MISSING = (
         ["5", "unknown", "7"],
         {"x": 5.0},
         plan={"na_values": ["unknown"]},
-        options=("--na-values", "unknown"),
     ),
 )
 
 HEADERS = (
-    wrong("a name twice", text("x,x,y", "1,2,no"), "column 'x': two columns have this name"),
+    wrong("a name twice", text("x,x ,y", "1,2,no"), "column 'x': two columns have this name"),
+    wrong("a title", text("Report", "", *PLAIN), "no target column 'y'"),
     Dirty(
         "no name", text(",y", "5,no", "6,yes"), {"unnamed 1": "number"}, {"unnamed 1": 5.0}, {"unnamed 1": 5}, rows=2
     ),
@@ -164,11 +167,7 @@ HEADERS = (
         notes=("comments before the header are left out (2 lines",),
     ),
     Dirty("names behind #", text("#x,y", "5,no", "6,yes"), {"#x": "number"}, {"#x": 5.0}, {"#x": 5}, rows=2),
-    plain(
-        "the header again",
-        text(*PLAIN[:3], PLAIN[0], *PLAIN[3:]),
-        notes=("a line that repeats the header is left out (1 row, the first",),
-    ),
+    plain("the header again", text(*PLAIN[:3], PLAIN[0], *PLAIN[3:]), notes=REPEATED),
     Dirty(
         "the header again among words",
         text("job,y", "cook,no", "job,y", "clerk,yes"),
@@ -176,7 +175,7 @@ HEADERS = (
         {"job=cook": 1.0},
         {"job": "cook"},
         rows=2,
-        notes=("a line that repeats the header is left out (1 row, the first",),
+        notes=REPEATED,
     ),
     wrong("no header", text("5.1,no", "4.9,yes"), "no target column 'y'; the columns are '5.1', 'no'"),
     Dirty(
@@ -194,21 +193,12 @@ HEADERS = (
 )
 
 ROWS = (
+    wrong("a total", text(*PLAIN, "Total,30,"), "row 5, column 'y': the target is missing"),
     wrong("a short row", text("x,y", "1,no", "2", "3,yes"), "row 2: the row has 1 field, the header 2"),
     wrong("a long row", text("x,y", "1,no", "2,yes,3"), "row 2: the row has 3 fields, the header 2"),
-    plain(
-        "a short row that is left out",
-        text(*PLAIN[:3], "9", *PLAIN[3:]),
-        plan={"on_bad_row": "skip"},
-        options=("--on-bad-row", "skip"),
-    ),
+    plain("a short row that is left out", text(*PLAIN[:3], "9", *PLAIN[3:]), plan=SKIP),
     wrong("the last line cut", b"x,y\n1,no\n2", "row 2: the last line is cut off: it has 1 field, the header 2"),
-    plain(
-        "the last line cut and left out",
-        text(*PLAIN) + b"9,co",
-        plan={"on_bad_row": "skip"},
-        options=("--on-bad-row", "skip"),
-    ),
+    plain("the last line cut and left out", text(*PLAIN) + b"9,co", plan=SKIP),
     plain("no line end", text(*PLAIN)[:-1]),
     plain("line ends of Windows", text(*PLAIN, end="\r\n")),
     plain("line ends of both kinds", text(*PLAIN[:2], end="\r\n") + text(*PLAIN[2:])),
@@ -216,6 +206,7 @@ ROWS = (
     wrong("the end of a file of DOS", text(*PLAIN) + b"\x1a", "row 5: the last line is cut off"),
     plain("blank lines between", text(*PLAIN[:2], "", *PLAIN[2:], "")),
     wrong("empty", b"", "the file is empty"),
+    wrong("blank lines only", b"\n\n", "the file is empty"),
     wrong("a header only", b"x,y\n", "there are no rows"),
     wrong("one row", text("x,y", "1,no"), "the target has one class only, 'no'"),
     wrong("one column", text("y", "no", "yes"), "no column left to learn from"),
@@ -229,35 +220,23 @@ NUMBERS = (
     reads("currency", "number", ["$1.50", "$2", "-"], {"x": 1.5}, notes=DASH),
     reads("per cent", "number", ["5 %", "7.5%", "1%"], {"x": 5.0}),
     reads("signs and exponents", "number", ["+5", "1e3", "-2.5E-1"], {"x": 5.0}, 5),
-    reads(
-        "leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=("column 'x': leading zeros",)
-    ),
-    reads(
-        "leading zeros and a dash", "category", ["01234", "-"], {"x=01234": 1.0}, notes=("column 'x': leading zeros",)
-    ),
-    reads(
-        "leading zeros that are numbers",
-        "number",
-        ["01234", "10115"],
-        {"x": 1234.0},
-        1234,
-        plan={"numeric": ["x"]},
-        options=("--numeric", "x"),
-    ),
-    reads("hexadecimal", "category", ["0x1F", "7"], {"x=0x1F": 1.0}, notes=("column 'x': leading zeros",)),
+    reads("leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=ZEROS),
+    reads("leading zeros and a dash", "category", ["01234", "-"], {"x=01234": 1.0}, notes=ZEROS),
+    reads("leading zeros that are numbers", "number", ["01234", "10115"], {"x": 1234.0}, 1234, plan={"numeric": ["x"]}),
+    reads("hexadecimal", "category", ["0x1F", "7"], {"x=0x1F": 1.0}, notes=ZEROS),
     reads(
         "ids beyond 2^53",
         "category",
         ["9007199254740993", "9007199254740992", "7"],
         {"x=9007199254740993": 1.0},
-        notes=("column 'x': whole numbers beyond 2^53",),
+        notes=BEYOND,
     ),
     reads(
         "ids beyond 2^64",
         "category",
         ["123456789012345678901", "123456789012345678902"],
         {"x=123456789012345678901": 1.0},
-        notes=("column 'x': whole numbers beyond 2^53",),
+        notes=BEYOND,
     ),
 )
 

@@ -11,10 +11,12 @@ from tests.stream.tabular import named_rows
 from tunefree.core.errors import DataWarning, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import Plan
+from tunefree.serving.service import Service
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 
-BY_NAME = {dirty.name: dirty for dirty in DIRTY}
+READ = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if not dirty.error]
+REFUSED = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if dirty.error]
 
 
 def written(dirty: Dirty, folder) -> str:
@@ -53,23 +55,22 @@ def train_in_python(dirty: Dirty, path: str):
     return trained
 
 
-def options_of(dirty: Dirty) -> list[str]:
-    return [] if dirty.encoding is None else ["--encoding", dirty.encoding]
+def options_of(dirty: Dirty, *names: str) -> list[str]:
+    said = {"encoding": dirty.encoding} | {name: dirty.plan[name] for name in names if name in dirty.plan}
+    words = {name: [value] if isinstance(value, str) else value for name, value in said.items() if value}
+    return [word for name, several in words.items() for word in (f"--{name.replace('_', '-')}", *several)]
 
 
 def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
-    said = [*options_of(dirty), *dirty.options, "--learner", "scinol2", "-o", model]
+    said = [*options_of(dirty, *dirty.plan), "--learner", "scinol2", "-o", model]
     status, out, err = run("train", path, "-t", dirty.target, *said)
     notes = dict.fromkeys(line for line in (out + err).splitlines() if line.startswith("note: "))  # columns' come twice
     return status, [*notes], err
 
 
-@pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if not dirty.error])
-def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):
-    from tunefree.serving.service import Service
-
-    dirty, model = BY_NAME[name], str(tmp_path / "m.model")
-    path = written(dirty, tmp_path)
+@pytest.mark.parametrize("dirty", READ)
+def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
+    model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
     check_first_row(dirty, path)
     trained = train_in_python(dirty, path)
     assert {column.name: column.kind for column in trained.encoder.columns} == dirty.kinds
@@ -77,8 +78,7 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):
     status, notes, err = train_on_the_command_line(run, dirty, path, model)
     assert status == 0, err
     check_notes(notes, dirty)
-    skip = [option for option in dirty.options if option in ("--on-bad-row", "skip")]
-    status, _, err = run("predict", model, path, *options_of(dirty), *skip, "-o", tmp_path / "p.csv")
+    status, _, err = run("predict", model, path, *options_of(dirty, "on_bad_row"), "-o", tmp_path / "p.csv")
     assert status == 0, err
     predicted = list(csv.DictReader((tmp_path / "p.csv").open()))
     assert len(predicted) == dirty.rows
@@ -88,9 +88,8 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):
         assert float(predicted[0][f"probability[{label}]"]) == pytest.approx(probability)
 
 
-@pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if dirty.error])
-def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, name):
-    dirty = BY_NAME[name]
+@pytest.mark.parametrize("dirty", REFUSED)
+def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, dirty):
     path = written(dirty, tmp_path)
     with pytest.raises(TunefreeError) as raised:
         tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
@@ -98,7 +97,3 @@ def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_pat
     status, _, err = train_on_the_command_line(run, dirty, path, str(tmp_path / "m.model"))
     assert status == 2
     assert dirty.error in " ".join(err.split())
-
-
-def test_the_table_is_long_enough():
-    assert len(BY_NAME) == len(DIRTY) >= 60

@@ -1,14 +1,13 @@
 """Sources in a random order: the same rows, every order, and nothing left on the disk."""
 
-import json
 import tempfile
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv, feather, parquet
 
+from tests.stream.tabular import write
 from tunefree.core.errors import DataError
 from tunefree.stream import shuffle
 from tunefree.stream.batch import BadRows
@@ -45,18 +44,10 @@ def rows_of(source):
     return [row for chunk in source.chunks() for row in chunk.data.to_pylist()]
 
 
-def write(table, path):
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-        return
-    writers = {".csv": csv.write_csv, ".parquet": parquet.write_table, ".feather": feather.write_feather}
-    writers[path.suffix](table, str(path))
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
 def test_the_rows_stay_the_same_and_their_order_does_not(tmp_path, buckets, suffix):
     for number, part in enumerate((people().slice(0, 1500), people().slice(1500))):
-        write(part, tmp_path / f"{number}{suffix}")
+        write(tmp_path / f"{number}{suffix}", part)
     source = open_source([str(tmp_path / f"{number}{suffix}") for number in (0, 1)])
     orders = []
     for seed in (0, 0, 1):

@@ -1,7 +1,6 @@
 """Files of every tabular format: what is read, from where, and what is refused."""
 
 import io
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather
@@ -14,7 +13,7 @@ from tests.stream.tabular import read_tables
 from tunefree.core.errors import DataError
 from tunefree.stream.files import expand
 
-from .tabular import numbers, records, text
+from .tabular import numbers, records, text, write
 
 TABLE = pa.table(
     {
@@ -25,32 +24,12 @@ TABLE = pa.table(
 )
 
 
-def write_csv(table, path):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        import csv
-
-        writer = csv.writer(file)
-        writer.writerow(table.column_names)
-        writer.writerows([["" if v is None else v for v in record.values()] for record in table.to_pylist()])
-
-
-def write_json(table, path):
-    import json
-
-    Path(path).write_text("".join(json.dumps(record) + "\n" for record in table.to_pylist()))
-
-
-def write_stream(table, path):
-    with pa.ipc.new_stream(path, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-
-
-WRITERS = {
-    "t.csv": write_csv,
-    "t.jsonl": write_json,
-    "t.parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=3),
-    "t.feather": lambda table, path: pa.feather.write_feather(table, str(path), chunksize=4),
-    "t.arrows": write_stream,
+OPTIONS = {
+    "t.csv": {},
+    "t.jsonl": {},
+    "t.parquet": {"row_group_size": 3},
+    "t.feather": {"chunksize": 4},
+    "t.arrows": {"max_chunksize": 2},
 }
 
 
@@ -62,12 +41,12 @@ def as_read(name):
     return [{key: None if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_reading_goes_on_from_every_position(tmp_path, name, size):
     files = [str(tmp_path / f"{k}-{name}") for k in range(3)]
     for file in files:
-        WRITERS[name](TABLE, file)
+        write(file, TABLE, **OPTIONS[name])
     sizes = {"chunk_rows": size, "block_size": 16 * size}
     chunks = list(read_tables(files, **sizes))
     assert records(chunks) == 3 * as_read(name) and numbers(chunks) == 3 * list(range(1, 8))
@@ -120,11 +99,11 @@ def test_patterns_and_directories_are_expanded_in_order(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrows"])
 def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
-    WRITERS[name](TABLE, first)
-    WRITERS[name](TABLE.append_column("c", TABLE["n"]), second)
+    write(first, TABLE, **OPTIONS[name])
+    write(second, TABLE.append_column("c", TABLE["n"]), **OPTIONS[name])
     found = {chunk.file: {*chunk.data.schema.names} for chunk in read_tables([first, second])}
     assert found == {first: {*"nsb"}, second: {*"nsbc"}}
-    WRITERS[name](TABLE.select(["n", "s"]), second)
+    write(second, TABLE.select(["n", "s"]), **OPTIONS[name])
     with pytest.raises(DataError, match="column 'b': the column is missing here") as caught:
         list(read_tables([first, second]))
     assert caught.value.file == second
@@ -132,7 +111,7 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
 def test_binary_files_cut_short_or_changed(tmp_path, name):
-    WRITERS[name](TABLE, tmp_path / name)
+    write(tmp_path / name, TABLE, **OPTIONS[name])
     whole = (tmp_path / name).read_bytes()
     for cut in range(0, len(whole) - 8, 29):
         with pytest.raises(DataError):
