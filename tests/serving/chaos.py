@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.serving.model import Server, plan, write_model
-from tests.serving.undisturbed import check_store
+from tests.serving.model import Server, check_store, plan, write_model
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
