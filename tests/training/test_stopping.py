@@ -21,7 +21,7 @@ from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
 PIECES = 24
-PLAN = Plan(target="y", sample_weight="w")
+PLAN = Plan(target="y", sample_weight="w", learner="scinol2")
 
 
 def parts(folder: Path, n: int = 2400) -> list[Path]:
