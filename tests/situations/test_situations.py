@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.situations.catalogue import ALL, CHOSEN, HALVES
+from tests.situations.catalogue import ALL, CHOSEN, HALVES, Situation
 from tests.situations.measures import compare
-from tests.situations.situation import Situation
 
 QUICK = ("linear_numbers[150]",)
 

@@ -66,10 +66,12 @@ def test_odd_lines_cost_their_row(tmp_path, case):
 
 def test_what_is_nested_has_one_type(tmp_path):
     path = tmp_path / "nested.jsonl"
-    path.write_bytes(b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":2},"y":0}\n')
+    path.write_bytes(
+        b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":null},"y":0}\n{"n":null,"y":0}\n'
+    )
     bad = BadRows(skip=True)
     rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
-    assert [row["n.a"] for row in rows] == [1, 2]
+    assert [row["n.a"] for row in rows] == [1, None, None]
     assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
 
@@ -124,12 +126,6 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
     assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
 
 
-def test_what_is_no_object_where_objects_were_is_a_bad_row_and_null_is_none(tmp_path):
-    rows = ['{"n": {"a": {"b": 1}}}', '{"n": {"a": null}}', '{"n": {"a": 6}}', '{"n": {"a": {"b": 2}}}', "{"]
-    found = list(read_tables([text(tmp_path / "t.jsonl", "\n".join(rows))], bad=BadRows(skip=True)))
-    assert [row["n.a.b"] for row in records(found)] == [1.0, None, 2.0]
-
-
 @given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))
 def test_the_quick_look_for_null_between_objects_misses_none(data):
     found = "".join(data).encode()
@@ -181,18 +177,6 @@ def table():
     )
 
 
-def read(path):
-    """Read and encode a file as training does; its rows, or the error."""
-    try:
-        source, bad = open_source(path), BadRows(skip=True)
-        chunks = source.chunks(bad=bad)
-        first = next(chunks)
-        encoder = TableEncoder.infer(first, "y")
-        return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) + bad.tally.count
-    except DataError as error:
-        return str(error)
-
-
 @pytest.mark.parametrize("name", ["t.feather", "t.parquet"])
 def test_bits_of_the_metadata_may_flip(tmp_path, name):
     """The sizes of columns in Parquet's metadata ended the process, and so did lengths and offsets in Arrow's."""
@@ -204,13 +188,17 @@ def test_bits_of_the_metadata_may_flip(tmp_path, name):
     whole = path.read_bytes()
     first = whole.index(b"schema") if name == "t.parquet" else 8
     places = range(first, first + 50) if name == "t.parquet" else range(first, len(whole), 16)
-    found = [read(str(path))]
+    assert encoded(path)[0] == 8
+    n_refused = 0
     for place in places:
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 7
         path.write_bytes(damaged)
-        found.append(read(str(path)))
-    assert found[0] == 8 and sum(isinstance(one, str) for one in found) > len(found) / 10
+        try:
+            encoded(path)
+        except DataError:
+            n_refused += 1
+    assert n_refused > len(places) / 10
 
 
 def test_text_that_is_not_utf8_costs_its_row_only(tmp_path):

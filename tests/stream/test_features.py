@@ -248,7 +248,7 @@ OF_NUMBERS = {"age": "age", "age[missing]": "age", "day[days]": "day[days]", "da
 OF_CODES = {"day[month=9]": "day[month]", "day[year=2023]": "day[year]", "at[hour=2]": "at[hour]", "job=cook": "job"}
 
 
-def test_each_feature_has_its_part():
+def test_each_feature_has_its_part_and_codes_have_labels():
     encoder, _ = encoded(LAID_OUT, text=["told"])
     layout, names = Layout.of_encoder(encoder), encoder.names()
     of = {name: layout.parts[part] for name, part in zip(names[1:], layout.feature_parts[1:].tolist(), strict=True)}
@@ -260,11 +260,6 @@ def test_each_feature_has_its_part():
     words = [part for name, part in of.items() if name.startswith("told")]
     assert len(words) > 3 and {(part.name, part.kind) for part in words} == {("told", WORDS)}
     assert of["day[month=9]"].column == "day"
-
-
-def test_codes_have_labels():
-    encoder, _ = encoded(LAID_OUT, text=["told"])
-    layout, names = Layout.of_encoder(encoder), encoder.names()
     labels = {name: layout.label(j) for j, name in enumerate(names) if j}
     expected = {
         "job=cook": "cook",

@@ -1,7 +1,9 @@
-"""Tables of every format and in memory: what is read, from where, and what is refused, wherever blocks are cut."""
+"""Tables of every format, in memory and of queries: what is read, and what is refused, wherever blocks are cut."""
 
 import io
+from contextlib import closing
 
+import adbc_driver_sqlite.dbapi as sqlite
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tunefree
 from tests.stream.tabular import numbers, read_tables, records, skipped, text, write
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Position
@@ -149,25 +152,6 @@ def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
             assert numbers(rest) == numbers(chunks[k + 1 :])
 
 
-@pytest.mark.parametrize(
-    ("content", "row", "column", "problem"),
-    [
-        ("x,y\n1,2\n3\n", 2, None, "the row has 1 field, the header 2"),
-        ("x,y\n1,2\n\n3,4,5\n", 2, None, "the row has 3 fields, the header 2"),
-        ('x,y\n1,"2\n3,4\n', 1, None, "a double quote is never closed"),
-        ('x,y\n"1,2\n3,4\n', 1, None, "a double quote is never closed"),
-        (b"x,y\n1,2\n\xff,4\n", 2, "x", "is not text in UTF-8"),
-    ],
-)
-@pytest.mark.parametrize("block", [6, 1000])
-def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, problem, block):
-    file = text(tmp_path / "t.csv", content)
-    with pytest.raises(DataError, match=problem) as caught:
-        list(read_tables([file], block_size=block))
-    assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
-    assert "`on_bad_row='skip'`" in str(caught.value)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
 def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
@@ -285,3 +269,50 @@ def test_arrays_of_two_dimensions(n, d, chunk_rows, start):
     assert found == values[start:].tolist()
     assert all(chunk.data.schema.names == [f"x{k}" for k in range(d)] for chunk in chunks)
     assert [chunk.row for chunk in chunks] == list(range(start + 1, n + 1, chunk_rows))
+
+
+ROWS = 3000
+QUERY = "SELECT * FROM people"
+
+
+@pytest.fixture
+def cursor(tmp_path):
+    ages = np.random.default_rng(0).integers(18, 80, ROWS)
+    people = {"age": ages, "job": np.where(ages % 3, "cook", "clerk"), "rich": np.where(ages > 45, "yes", "no")}
+    with closing(sqlite.connect(str(tmp_path / "people.db"))) as connection, closing(connection.cursor()) as found:
+        found.adbc_ingest("people", pa.table(people))
+        yield found
+
+
+def queried(cursor, query=QUERY):
+    cursor.execute(query)
+    return cursor.fetch_record_batch()
+
+
+def test_a_model_learns_the_rows_of_a_query_and_predicts_others(cursor):
+    model = tunefree.train(queried(cursor), target="rich", learner="scinol2")
+    assert model.trained_.progress.progressive[0].rows == ROWS
+    test = queried(cursor, "SELECT age, job FROM people LIMIT 50")
+    assert model.predict(test).tolist() == model.predict(queried(cursor).read_all().slice(0, 50)).tolist()
+    fitted = tunefree.ScInOLClassifier().fit(queried(cursor, "SELECT age, job FROM people LIMIT 200"), [0, 1] * 100)
+    assert fitted.n_features_in_ == 2
+
+
+def test_an_error_of_the_database_on_the_way_names_the_row_before(cursor):
+    cursor.execute("INSERT INTO people VALUES ('unknown', 'cook', 'no')")
+    with pytest.raises(DataError, match=r"the table: its source failed after row 2,\d{3} \(.*SQLite.*; correct"):
+        tunefree.train(queried(cursor), target="rich", learner="scinol2")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])
+@pytest.mark.parametrize("good", [0, 2])
+def test_whatever_a_source_raises_becomes_one_error(error, good):
+    def batches():
+        for _ in range(good):
+            yield pa.record_batch({"age": [39, 50], "rich": ["no", "yes"]})
+        raise error
+
+    stream = pa.RecordBatchReader.from_batches(pa.schema({"age": pa.int64(), "rich": pa.string()}), batches())
+    with pytest.raises(DataError, match=f"its source failed after row {2 * good} .*connection lost") as caught:
+        tunefree.train(stream, target="rich", learner="scinol2")
+    assert "at line 1" not in str(caught.value)
