@@ -16,7 +16,7 @@ from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
 # Inputs of each target, which take half a second or so.
-INPUTS = dict.fromkeys(readers.FORMATS, 150) | {f"model-{kind}": 25 for kind in models.KINDS}
+INPUTS = dict.fromkeys(readers.FORMATS, 150) | {f"model-{kind}": 22 for kind in models.KINDS}
 INPUTS |= {"model-kernel": 36, "model-pool": 28, "model-array": 40, "model-path": 60}
 INPUTS |= {"any-classification": 50, "any-regression": 120, "stream-classification": 2, "stream-regression": 2}
 # Inputs that once failed.

@@ -9,8 +9,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
-from tunefree.stream.formats import Format, register
-from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.formats import register
 
 from .tabular import text
 
@@ -18,13 +17,6 @@ LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
 LINES = [f"age:{age}\tjob:{job}\trich:{rich}" for age, job, rich in PEOPLE]
 CONTENT = "\n".join(LINES) + "\n"
-
-
-class LibfmEncoder(SvmlightEncoder):
-    """svmlight text whose indices start at 0."""
-
-    def __init__(self, hash_bits=0, zero_based=True):
-        super().__init__(hash_bits, zero_based)
 
 
 @pytest.fixture
@@ -99,7 +91,7 @@ def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
 
 
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):
-    register(Format("libfm", "libFM", (".libfm",), encoder=LibfmEncoder))
+    run_page("format.md")  # which registers libfm, and runs as it stands
     content = "\n".join(f"{1 + i % 5} {i % 7}:1 {7 + i % 5}:1" for i in range(100)) + "\n"
     source = tunefree.open_source(text(tmp_path / "a.libfm", content))
     trained = learned(source, task="regression")
@@ -115,7 +107,3 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")
     with pytest.raises(ModelError, match="the model reads libfm, and no such format is known"):
         Trained.load(tmp_path / "m")
-
-
-def test_the_page_on_adding_a_format_runs_as_it_stands(registry):
-    assert run_page("format.md")["LibfmEncoder"]().zero_based
