@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
-import os
 import resource
 import sys
 import tempfile
@@ -43,33 +42,21 @@ class Result(NamedTuple):
     seconds: float
 
 
-class Place:
-    """A file that is written again and again; it is never opened for that, which costs a disk milliseconds."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.file = path, os.open(path, os.O_RDWR | os.O_CREAT)
-
-    def write(self, data: bytes) -> None:
-        """Replace what the file holds."""
-        os.pwrite(self.file, data, 0)
-        os.ftruncate(self.file, len(data))
-
-
 def _reader(suffix: str, folder: Path) -> Any:
-    whole, place = readers.corpus(suffix), Place(folder / f"t{suffix}")
+    whole, place = readers.corpus(suffix), folder / f"t{suffix}"
     small = readers.small(suffix) or whole
     known = []
     for data in (small, whole):
-        place.write(data)
-        known.append(readers.encoder_of(place.path))
+        place.write_bytes(data)
+        known.append(readers.encoder_of(place))
 
     def of_seed(seed: int) -> str:
         """Four of eight seeds read as training does, four as prediction does; one of four of the larger file."""
         is_whole = seed % 4 == 0
-        place.write(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
-        return readers.outcome(place.path, known[is_whole] if seed % 8 > 3 else None)
+        place.write_bytes(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
+        return readers.outcome(place, known[is_whole] if seed % 8 > 3 else None)
 
-    return of_seed, place.path
+    return of_seed, place
 
 
 def _model(kind: str, folder: Path) -> Any:
