@@ -136,6 +136,7 @@ MISSING = (
     reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
     reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
     reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
+    reads("nothing but NaN", "category", ["nan", "NaN"], {"x[missing]": 1.0}, ""),
     wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
     reads(
         "a word among numbers",
