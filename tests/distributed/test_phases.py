@@ -7,6 +7,7 @@ import pytest
 from tests.distributed.data import learned, parquet_of, people
 from tests.stream.tabular import raw_rows
 from tunefree.core.errors import DataError
+from tunefree.core.rows import dense
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
 from tunefree.distributed.engines import Engine
@@ -99,8 +100,6 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
 
 
 def rows_of(X, is_b):
-    from tunefree.core.rows import dense
-
     return Batch(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
 
 

@@ -118,7 +118,12 @@ SHARED = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).parents[3] / "share
 
 def _each(seeds: int = 4, **values: tuple[Any, ...]) -> Callable[[Any], Any]:
     """A mark of a function with another number of seeds, or with the values of a parameter."""
-    return lambda draw: setattr(draw, "each", (seeds, values)) or draw
+
+    def marked(draw: Any) -> Any:
+        draw.each = seeds, values
+        return draw
+
+    return marked
 
 
 def _situations(draw: Callable[..., Case]) -> list[Situation]:
