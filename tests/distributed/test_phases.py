@@ -4,13 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.distributed.data import learned, parquet_of, people
+from tests.distributed.data import Here, learned, parquet_of, people
 from tests.stream.tabular import raw_rows
 from tunefree.core.errors import DataError
 from tunefree.core.rows import dense
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
-from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -31,7 +30,7 @@ def small_sample():
         yield
 
 
-class Shuffled(Engine):
+class Shuffled(Here):
     """Calls functions in another order, and each of them twice."""
 
     def each(self, stage, function, items):

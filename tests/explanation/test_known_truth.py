@@ -7,8 +7,7 @@ import pytest
 from tests.explanation.known_truth import KINDS, table
 from tunefree import Plan, open_source, train
 from tunefree.explanation.dependence import MONTHS, WEEKDAYS
-from tunefree.explanation.importance import importance
-from tunefree.explanation.interactions import interactions
+from tunefree.explanation.importance import importance, interactions
 from tunefree.workflows.explanation import picture_of, terms_of
 
 
@@ -18,7 +17,8 @@ def told(kind, seed):
     decomposition = terms_of(train(open_source(rows), Plan(target="target")).trained_)
     ranked = importance(decomposition)
     beyond = set(ranked.names[: ranked.n_beyond])
-    found = [set(pair.names) for pair in interactions(decomposition, ranked) if pair.size > pair.noise]
+    paired = interactions(decomposition, ranked)
+    found = [] if paired is None else [set(name.split(" x ")) for name in paired.names[: paired.n_beyond]]
     return beyond - matter, matter - beyond, found, pairs
 
 

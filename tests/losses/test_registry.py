@@ -50,6 +50,21 @@ def test_a_loss_is_registered_for_its_tasks():
     assert "nought" not in losses.names("regression") and losses.loss_of("classification", "hinge") == losses.Hinge()
 
 
+@pytest.mark.parametrize(
+    ("task", "name", "meant"),
+    [
+        ("regression", "RMSE", "square"),
+        ("regression", "mae", "absolute"),
+        ("regression", "poisson_loss", "poisson"),
+        ("classification", "logloss", "logistic"),
+        ("classification", "mae", "absolute, which is of another `task`"),
+    ],
+)
+def test_names_of_other_packages_lead_to_a_loss(task, name, meant):
+    with pytest.raises(ModelError, match=f"did you mean {meant}[?] choose one of"):
+        losses.loss_of(task, name)
+
+
 @pytest.mark.slow  # it compiles all loops with one more loss, as `test_switch.py` does of two of them
 @pytest.mark.usefixtures("as_before")
 def test_the_worked_example_runs_as_it_stands():

@@ -144,7 +144,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     X, y = stream(6000, ("a", "b", "c"))
     columns = {f"x{j}": X.numbers[:, j] for j in range(4)}
     parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
-    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
+    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2)
     train(open_source(source), plan).save(tmp_path / "whole")
 
     resumed(open_source(source), plan, tmp_path / "checkpoint", 1500, each=2)[0].save(tmp_path / "resumed")

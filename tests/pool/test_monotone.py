@@ -107,7 +107,7 @@ def test_files_keep_the_order(X, tmp_path):
 
 
 def test_training_by_a_plan(X):
-    trained = tunefree.train(X.assign(rich=labels(X)), target="rich", monotone={"up": 1, "down": "-"})
+    trained = tunefree.train(X.assign(rich=labels(X)), target="rich", monotone="up=+,down=-")
     assert trained.trained_.plan.monotone == ("up=+", "down=-") and trained.get_params()["monotone"] == SIGNS
     check(trained, X)
 

@@ -97,7 +97,7 @@ def written(folder, run):
     """A model, and its report with test data as text."""
     model, output = folder / "people.model", folder / "people.html"
     if not output.exists():
-        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--holdout", "0.1", "-q")[0] == 0
+        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--hash-bits", "12", "-q")[0] == 0
         status, _, errors = run("report", model, folder / "new.csv", "-o", output)
         assert status == 0, errors
     return model, check_page(output.read_text())
@@ -169,7 +169,7 @@ def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run
 
 def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     model, read = written
-    command = re.search(r"tunefree (train DATA --target rich --holdout 0.1) -o MODEL", read.text)
+    command = re.search(r"tunefree (train DATA --target rich --hash-bits 12) -o MODEL", read.text)
     again = folder / "again.model"
     words = command[1].replace("DATA", str(folder / "people.csv")).split()
     assert run(*words, "-o", again, "-q")[0] == 0 and run("report", again, "-o", folder / "again.html")[0] == 0

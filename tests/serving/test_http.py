@@ -80,26 +80,6 @@ def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 20
 
 
-LOADING = """
-import time
-from tunefree.model_files.trained import Trained
-Trained.load = lambda path: print("loading", flush=True) or time.sleep(600)
-from tunefree.cli.app import main
-main()
-"""
-
-
-@pytest.mark.usefixtures("heard")
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGHUP])
-def test_a_signal_while_the_model_is_loaded_ends_it_with_nothing_to_save(file, tmp_path, number):
-    command = [sys.executable, "-c", LOADING, "serve", str(file), "-o", str(tmp_path / "s")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "loading\n"
-        process.send_signal(number)
-        assert process.wait(NEVER) == 0 and process.stderr.read() == ""
-    assert not (tmp_path / "s").exists()
-
-
 def test_killed_and_started_again_it_goes_on(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s", *KEPT, "--save-every", 10)
     for start in range(N, N + 35, 5):
@@ -234,14 +214,9 @@ def test_who_may_ask(file, serve, tmp_path):
         (token, 200),
         (token | {"Host": "model.example"}, 200),
         (token | {"Host": "evil.example"}, 403),
-        (token | {"Origin": "http://evil.example"}, 403),
-        (token | {"Origin": "null"}, 403),
-        (token | {"Host": "model.example", "Origin": "https://model.example"}, 200),
         (token | {"Content_Type": "text/plain"}, 415),
         (token | {"Host": "LOCALHOST"}, 200),
-        (token | {"Host": "Model.Example", "Origin": "https://model.EXAMPLE"}, 200),
-        (token | {"Origin": "http://["}, 403),
-        (token | {"Origin": ""}, 403),
+        (token | {"Host": "Model.Example"}, 200),
     ]:
         assert server.ask("POST", "/learn", row, **headers)[0] == status, headers
     assert server.ask("POST", "/versions", {"save": True})[0] == 401
@@ -255,7 +230,7 @@ def test_who_may_ask(file, serve, tmp_path):
     assert server.metric("waiting") == 1
     assert server.ask("POST", "/labels", {"id": 1, "rich": "no"}, **token) == (200, {"learned": 1, "unknown": []})
     assert server.end() == 0
-    assert check_store(tmp_path / "s", tmp_path / "u") == [row] * 5 + [{**own, "rich": "no"}]
+    assert check_store(tmp_path / "s", tmp_path / "u") == [row] * 4 + [{**own, "rich": "no"}]
 
 
 @pytest.mark.slow

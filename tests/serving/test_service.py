@@ -19,7 +19,6 @@ from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.predictor import Together
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -200,7 +199,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(Together(one.predictor).predict, requests), return_exceptions=True)
+        return await asyncio.gather(*map(one.predictor.answer, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -322,10 +321,10 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    predictions, sent, answered = Together(service().predictor), rows(0, N, "rich"), []
+    predictions, sent, answered = service().predictor, rows(0, N, "rich"), []
 
     async def ask(n_rows):
-        assert len(await predictions.predict(sent[:n_rows])) == n_rows
+        assert len(await predictions.answer(sent[:n_rows])) == n_rows
         answered.append(n_rows)
 
     async def ask_both():
@@ -409,8 +408,8 @@ def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
     layouts = [OutputColumns(**one) for one in said]
 
     async def answers():
-        predictions = Together(service.predictor)
-        asked = [predictions.predict(sent[:2], layout) for layout in layouts * 5]
+        predictions = service.predictor
+        asked = [predictions.answer(sent[:2], layout) for layout in layouts * 5]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     for place, of_request in enumerate(asyncio.run(answers())):

@@ -205,7 +205,7 @@ def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe,
     pipe(lambda file: file.write(b"".join(rows)))
     whole = learned(plan, [], tmp_path / "m", "csv")
     assert plan.classes or (tmp_path / "rest").read_bytes() == whole  # what rows of the refused chunk told is kept
-    assert Trained.load(tmp_path / "rest").progress.first_rows == N
+    assert Trained.load(tmp_path / "rest").progress.progressive[0].rows == N
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tunefree.cli.options import ungrouped
 from tunefree.compiled import notices
-from tunefree.core.errors import TunefreeError
+from tunefree.core.errors import TunefreeError, alike
 from tunefree.core.parameters import as_options
 from tunefree.core.registry import Registry
 
@@ -42,6 +42,16 @@ COMMANDS = Registry(
 )
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
 NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
+USUAL = {  # what serves instead of options that other programs have
+    **dict.fromkeys(("model", "model-file"), "a model is named first, without an option; a training writes `output`"),
+    **dict.fromkeys(("data", "input", "file", "train-data"), "files are named without an option"),
+    **dict.fromkeys(("label", "labels", "label-column", "y"), "name the column to predict with `target`"),
+    **dict.fromkeys(("valid", "validation", "eval-set", "test-size"), "see `holdout`, and `tunefree evaluate`"),
+    **dict.fromkeys(("seed", "random-seed", "random-state"), "none is needed: the same rows give the same model"),
+    **dict.fromkeys(("weight", "weights", "weight-column"), "see `sample_weight`"),
+    **dict.fromkeys(("objective", "metric"), "see `loss`"),
+    **dict.fromkeys(("epochs", "iterations", "learning-rate", "n-estimators"), "there is nothing to tune"),
+}
 NEXT = """tunefree learns from tables, streams and texts in one pass, with nothing to tune.
   tunefree columns people.csv -t income                   how a file would be read, before anything is learned
   tunefree train people.csv -t income -o people.model     learn a model; then predict new rows with it:
@@ -68,7 +78,13 @@ class Command(TyperCommand):
     """A command whose options are given once, unless they may be given again."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        except Exception as error:
+            if hasattr(error, "possibilities"):
+                options = [word for parameter in self.params for word in parameter.opts]
+                ctx.fail(f"No such option: {error.option_name}; {_meant(error.option_name, options, ctx.info_name)}")  # type: ignore[attr-defined]
+            raise
         for parameter in order:
             is_single = parameter.param_type_name == "option" and not (
                 parameter.multiple or getattr(parameter, "is_flag", False)
@@ -76,6 +92,19 @@ class Command(TyperCommand):
             if is_single and order.count(parameter) > 1 and not ctx.resilient_parsing:
                 ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
         return super().parse_args(ctx, args)
+
+
+def _meant(name: str, options: list[str], command: str) -> str:
+    """What may be meant by an option that a command does not have."""
+    plain = name.lstrip("-").replace("_", "-")
+    if plain in USUAL:
+        return worded(USUAL[plain], [command])
+    begun = next((option for option in options if option.startswith(f"--{plain}")), None)
+    close = begun or alike(plain, [option.removeprefix("--") for option in options])
+    if close is not None:
+        return f"did you mean --{close.removeprefix('--')}?"
+    elsewhere = worded(f"`{plain.replace('-', '_')}`", [command])
+    return f"there is {elsewhere}" if " of " in elsewhere else f"`tunefree {command} --help` lists them"
 
 
 @cache

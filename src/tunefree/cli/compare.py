@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, group_of, tell_of_rows
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import PROBLEM, Plan
+from tunefree.serving.settings import is_store
 
 OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
 
@@ -48,7 +50,7 @@ def compare(
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report.paired import blocks_of_pairs
+    from tunefree.report.performance import blocks_of_pairs
     from tunefree.workflows import trials
 
     names, files = _divided(files)
@@ -56,7 +58,8 @@ def compare(
     models, groups = {name: load(name) for name in names}, plan.groups
     bad = bad_rows_of(plan) if models else plan.bad_rows()
     if len(models) > 1:
-        comparison = trials.of_models(models, files.source(plan, is_table=True), bad, groups)
+        source = files.source(plan, is_table=True)
+        comparison = trials.of_models(models, source, bad, group_of(next(iter(models.values())), source, groups))
     else:
         name, model = next(iter(models.items()), ("tunefree", None))
         learned, judged = (files.data, test) if model is None else (train or [], files.data)
@@ -66,6 +69,7 @@ def compare(
         if judged:
             source = replace(files, data=judged).source(plan, is_table=True)
             data_judged = trials.read(source, learning, bad, model or data)
+            groups = groups if model is None else group_of(model, source, groups)
         tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
         comparison = trials.beside_peers(data, learning, data_judged, model, name, n_jobs, in_order, groups, tell)
     tell_of_rows(bad)
@@ -76,7 +80,7 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     """The models before the data, and the data."""
     from tunefree.core.storage import is_model
 
-    n = next((k for k, name in enumerate(files.data) if not is_model(name)), len(files.data))
+    n = next((k for k, name in enumerate(files.data) if not (is_model(name) or is_store(Path(name)))), len(files.data))
     if n == len(files.data):
         raise ModelError("there is no data to compare models on; name some after the models")
     return files.data[:n], replace(files, data=files.data[n:])

@@ -14,7 +14,7 @@ from tunefree.core.parameters import as_options
 from tunefree.report import rendering
 from tunefree.report.document import Block
 from tunefree.report.findings import notes_of
-from tunefree.report.words import describe
+from tunefree.report.formats import describe
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import oddity_findings
 

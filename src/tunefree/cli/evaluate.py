@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import NEW_ROWS, Cost, Decided, Files, Json, ModelFile, bad_rows_of, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, Cost, Decided, Files, Json, ModelFile, bad_rows_of, group_of, tell_of_rows
 from tunefree.model_files.plan import Plan
 
 
@@ -89,7 +89,7 @@ def evaluate(
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
     source = files.source(plan, is_table=trained.kind == "table")
-    result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group)
+    result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group_of(trained, source, group))
     tell_of_rows(bad)
     blocks = performance.evaluation(trained, result, by)
     if against is not None:

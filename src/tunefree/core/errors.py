@@ -66,13 +66,15 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
 
 
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
-    """The name that is spelt most like another, ignoring case and white space; None if none is similar.
+    """The name that is spelt most like another, ignoring case and white space; None if none is similar, or such a one
+    has half the letters.
 
-    >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("gas", ["Petrol"])
+    >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("target", ["age"], NEAR)
     ('Diesel', 'amount', None)
     """
-    plain = {_plain(other): other for other in reversed(known[:MOST_NAMES])}
-    close = get_close_matches(_plain(name), plain, 1, least)
+    spelt, plain = _plain(name), {_plain(other): other for other in reversed(known[:MOST_NAMES])}
+    near = [other for other in plain if len(spelt) < 2 * len(other) and len(other) < 2 * len(spelt)]
+    close = get_close_matches(spelt, near, 1, least)
     return plain[close[0]] if close else None
 
 

@@ -253,7 +253,9 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
                 raise ModelError(f"{path}: was written by {version} version of tunefree; {remedy}")
             yield file, size
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a trained model") from None
+        models = sorted(map(str, Path(path).glob("*.model")))  # of a store: its current version
+        remedy = f"did you mean {models[0]}?" if models else "give the path of a trained model"
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
 
 
 def check_writable(path: Path) -> None:

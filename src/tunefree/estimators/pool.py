@@ -160,8 +160,8 @@ class Pooled(OnlineEstimator):
         """The mean loss to expect of new rows that are like those learned: ``loss``, and its ``standard_error``.
 
         ``progressive_loss_`` is a mean over all rows, of which early ones were predicted by a model that had learned
-        little. This is where a learning curve that is fitted to it ends. There is none of texts, of fewer than 34 rows,
-        and of targets beyond 1e70.
+        little. This is where a learning curve that is fitted to it ends; of rows that have groups, to losses of groups
+        that were new. There is none of texts, of fewer than 34 rows, and of targets beyond 1e70.
 
         Examples
         --------

@@ -75,8 +75,16 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    callbacks, checkpoint, save_every, resume, memory_limit
-        As in :func:`tunefree.training.training.train`.
+    callbacks : sequence of Callback, optional
+        Called as the training goes on (:mod:`tunefree.training.callbacks`).
+    checkpoint : path, optional
+        File to which the model is saved on the way.
+    save_every : int or str, default 0
+        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
+    resume : bool, default False
+        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+    memory_limit : str, optional
+        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
 

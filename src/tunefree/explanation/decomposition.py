@@ -16,7 +16,7 @@ so that contributions add up to the margin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +82,12 @@ class Decomposition:
             self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
         self._rules = [ContextRule.of(self.pool, number) for number in (NEW, KNOWN)]
+
+    @cached_property
+    def _pool_terms(self) -> PoolTerms:
+        """Those of a pool, which importances need not."""
         places = sorted({place for rule in self._rules for place in rule.places})
-        self._pool_terms = PoolTerms(self.pool, places, self.terms, self.reference)
+        return PoolTerms(self.pool, places, self.terms, self.reference)
 
     @property
     def reference_rows(self) -> Block:

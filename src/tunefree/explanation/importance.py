@@ -10,15 +10,27 @@ The prediction is that of generations of trees as they were grown, and the rows 
 these generations do not know. If S is independent of the other columns and of the target, permuted rows are as likely
 as the rows themselves, so the expectation is exactly 0, whatever the trees have learned. On rows that they were grown
 on it is not.
+
+Of a pair of columns, with another row x' that is drawn from the rows, the part of the margin f that needs both is the
+mean over x' of
+
+    f(x) - f(x with x'_1) - f(x with x'_2) + f(x with x'_1, x'_2),
+
+which is 0 where f is a sum of functions of which none has both (Liu, Owen: Estimating mean dimension of analysis of
+variance decompositions, JASA 2006; Hooker: Discovering additive structure in black box functions, KDD 2004). The
+importance of their interaction is the rise of the loss where this part is subtracted from the margins. An interaction
+that the trees have made up is a loss on rows that they do not know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
 
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
@@ -38,13 +50,16 @@ THIRDS, FEW = 3, 2**12  # parts of the rows that judge in turn where there are a
 MOST_LEARNED = 2**13  # rows on which trees are grown for this
 MOST_REPEATS = 8  # permutations of few rows
 MOST_NUMBERS = 2**22  # that members predict of these rows
+MOST_PAIRED = 6  # columns whose pairs are looked at: those that matter most
+DRAWS, MOST_OF_PAIRS = 4, 2**10  # of another row, and rows that judge pairs
 NEWEST, PREVIOUS = 0, 1  # ages of generations
+NO_PLACES = np.zeros(0, np.intp)
 
 
 class Importance(NamedTuple):
-    """Columns by importance: first those beyond noise, each with the largest first."""
+    """Columns, or pairs, by importance: first those beyond noise, each with the largest first."""
 
-    terms: np.ndarray  # (t,) their places among all terms
+    terms: np.ndarray  # (t,) their places among all terms, or (t, 2)
     names: list[str]
     sizes: np.ndarray  # (t,) how much larger the loss is without them; or mean absolute contribution
     errors: np.ndarray  # (t,) its standard error over the rows
@@ -68,16 +83,38 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
     return _by_contributions(decomposition, output) if new is None else _by_loss(decomposition, new, output)
 
 
+def interactions(decomposition: Decomposition, ranked: Importance) -> Importance | None:
+    """The pairs of the columns that matter most; None where there are none, or importance is no rise of a loss."""
+    terms = ranked.terms[: min(ranked.n_beyond, MOST_PAIRED)]
+    if ranked.judges is None or len(terms) < 2:
+        return None
+    pairs = np.array(list(combinations(range(len(terms)), 2)))
+    new, names = ranked.judges.some(MOST_OF_PAIRS), [decomposition.names[term] for term in terms.tolist()]
+    rises = new.rises_of_pairs(_places_of(decomposition, new, terms), pairs.tolist())
+    return _ranked(terms[pairs], [f"{names[first]} x {names[second]}" for first, second in pairs], rises, new)
+
+
 def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> Importance:
+    terms = np.unique(decomposition.terms.of_keys(new.pool.members.growth.columns.keys))
+    rises = new.rises(_places_of(decomposition, new, terms), output)
+    ranked: Any = _ranked(terms, [decomposition.names[term] for term in terms.tolist()], rises, new)
+    n = int(np.count_nonzero(ranked.errors))  # the others change no prediction, and are last
+    return Importance(*(column[:n] for column in ranked[:5]), *ranked[5:])
+
+
+def _places_of(decomposition: Decomposition, new: NewRows, terms: np.ndarray) -> list[np.ndarray]:
+    """The places of each term's columns under the keys of the pool."""
     column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
-    terms = np.unique(column_terms)
-    rises = new.rises([np.flatnonzero(column_terms == term) for term in terms.tolist()], output)
+    return [np.flatnonzero(column_terms == term) for term in terms.tolist()]
+
+
+def _ranked(terms: np.ndarray, names: list[str], rises: Iterable[tuple[float, float]], new: NewRows) -> Importance:
+    """Importances by rises of the loss and their errors, with the noise of so many."""
     sizes, errors = np.array(list(rises)).reshape(-1, 2).T
     noise = NormalDist().inv_cdf(1.0 - CHANCE / len(terms)) * errors
-    order = np.lexsort([-sizes, sizes <= noise])
-    order = order[errors[order] > 0.0]
-    names = [decomposition.names[term] for term in terms[order].tolist()]
-    return Importance(terms[order], names, sizes[order], errors[order], noise[order], len(new.targets), new)
+    order = np.lexsort([-sizes, sizes <= noise, errors == 0.0])
+    columns = sizes[order], errors[order], noise[order]
+    return Importance(terms[order], [names[k] for k in order.tolist()], *columns, len(new.targets), new)
 
 
 def _by_contributions(decomposition: Decomposition, output: int | None) -> Importance:
@@ -190,6 +227,29 @@ class NewRows(NamedTuple):
                 risen += (self.losses(permuted.margins(places, self.order(draws)), output) - losses) / repeats
             yield self.mean(risen)
 
+    def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
+        """By how much the mean loss rises without the joint effect of each pair of columns, and its error."""
+        permuted, draws = PermutedRows(self), np.random.default_rng(self.learned)
+        margins = self._centred(permuted.margins())
+        joint = np.zeros((len(pairs), *margins.shape))
+        for _ in range(DRAWS):
+            order = self.order(draws)
+            single = [self._centred(permuted.margins(places, order)) for places in columns]
+            for effect, (first, second) in zip(joint, pairs, strict=True):
+                places = np.concatenate([columns[first], columns[second]])
+                both = self._centred(permuted.margins(places, order))
+                effect += ((margins - single[first]) - (single[second] - both)) / DRAWS
+        losses = self.losses(self._normalised(margins))
+        return (self.mean(self.losses(self._normalised(margins - effect)) - losses) for effect in joint)
+
+    def _centred(self, margins: np.ndarray) -> np.ndarray:
+        """Numbers as they are; logarithms of probabilities less their mean, which are additive where log-odds are."""
+        return margins if self.pool.members.loss is not None else margins - margins.mean(axis=1, keepdims=True)
+
+    def _normalised(self, margins: np.ndarray) -> np.ndarray:
+        """Numbers as they are, and logarithms of probabilities that add up to 1."""
+        return margins if self.pool.members.loss is not None else log_softmax(margins, axis=1)
+
     def order(self, draws: np.random.Generator) -> np.ndarray:
         """The rows (n,) in a random order; those of each part stay among themselves."""
         return np.concatenate([draws.permutation(part.rows) for part in self.parts])
@@ -271,12 +331,13 @@ def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.nd
 
 
 class Coded(NamedTuple):
-    """Rows as the model of a generation takes them."""
+    """Rows as the model of a generation takes them, and the leaves that they reach."""
 
     named: tuple[int, str, int, Any]  # clock, kind, age, and generation
-    rows: np.ndarray  # (n,)
+    rows: slice
     entries: np.ndarray  # (n, e)
     columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
+    leaves: np.ndarray  # (n, trees)
 
 
 class PermutedRows:
@@ -284,43 +345,43 @@ class PermutedRows:
 
     def __init__(self, new: NewRows) -> None:
         self.pool, self.members = new.pool, new.pool.members
-        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
         self.predictions = self.members.asleep(len(new.targets))
-        for coded in self.coded:
-            self._write(coded, self.predictions)
+        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
+        self.permutable = {place for coded in self.coded for place in coded.columns.tolist()} - {-1}
 
     def have(self, places: np.ndarray) -> bool:
         """Whether columns in these places change a prediction."""
-        return any(np.isin(coded.columns, places).any() for coded in self.coded)
+        return not self.permutable.isdisjoint(places.tolist())
 
-    def margins(self, places: Any = (), order: Any = None) -> np.ndarray:
+    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
         """What the base mixture predicts (n, K), where columns in these places are those of the rows in this order."""
         predictions = self.predictions.copy()
         for coded in self.coded:
-            some = np.flatnonzero(np.isin(coded.columns, places))
+            has_changed = (coded.columns[:, None] == places).any(axis=1)
+            some = np.flatnonzero(has_changed)
             if len(some):
-                values, others = coded.entries[:, some], order[coded.rows] - coded.rows[0]
+                values, others = coded.entries[:, some], order[coded.rows] - coded.rows.start
                 coded.entries[:, some] = values[others]
-                self._write(coded, predictions)
+                before = coded.leaves, has_changed.view(np.uint8)
+                self._write(predictions, coded, coded.named[3].predict_as_born(coded.entries, before)[1])
                 coded.entries[:, some] = values
         margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         return margins
 
     def _coded(self, matrix: np.ndarray, rows: np.ndarray, named: tuple[int, str, int, Any]) -> Coded:
-        """The rows as the model of a generation takes them, so that permutations need not code them anew."""
+        """The rows, which are next to each other, as the model of a generation takes them; writes their predictions."""
         *_, generation = named
         model = generation.model
         places = np.array(self.members.growth.columns.places(generation.keys), np.intp)
         entries = model.entries(np.ascontiguousarray(matrix[rows][:, places]))
         columns = np.full(entries.shape[1], -1)
         columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-        return Coded(named, rows, entries, columns)
+        leaves, born = generation.predict_as_born(entries)
+        coded = Coded(named, slice(int(rows[0]), int(rows[-1]) + 1), entries, columns, leaves)
+        self._write(self.predictions, coded, born)
+        return coded
 
-    def _write(self, coded: Coded, predictions: np.ndarray) -> None:
+    def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
         """Write what a generation predicts to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
-        _, born = generation.predict_as_born(coded.entries)
-        written = self.members.asleep(len(coded.rows))
-        self.members.place_generation(written, clock, kind, age, born, generation.rows)
-        awake = ~np.isnan(written[0, :, 0])
-        predictions[np.ix_(coded.rows, awake)] = written[:, awake]
+        self.members.place_generation(predictions[coded.rows], clock, kind, age, born, generation.rows)

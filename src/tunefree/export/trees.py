@@ -201,16 +201,23 @@ class Forest:
     def margins(self, graph: Graph) -> list[str]:
         """Predictions (N, generations, K) of the trees as they were grown, and with each correction of their leaves."""
         reached = self.walk(graph)
-        grown = self._grown(graph, self._summed(graph, reached, *self._values()))
+        numbers = np.arange(len(self.models), dtype=np.int32)
+        which = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
+        grown = self._grown(graph, self._summed(graph, reached, which, *self._values()))
         corrections = range(max(len(generation.living) for generation in self.generations))
-        sums = [self._summed(graph, reached, *self._corrections(version)) for version in corrections]
+        sums = [self._summed(graph, reached, which, *self._corrections(version)) for version in corrections]
         return [grown, *(graph.add("Add", grown, correction) for correction in sums)]
 
-    def _summed(self, graph: Graph, reached: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray) -> str:
-        """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K)."""
-        which = np.where(self.order == np.arange(len(self.models))[:, None], scales[:, None], 0.0)
+    def _summed(
+        self, graph: Graph, reached: str, which: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
+    ) -> str:
+        """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K).
+
+        ``which``: tensor (generations, trees), 1 where a tree is of a generation.
+        """
         parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
-        return graph.add("Add", graph.add("MatMul", which, parts), constants[None])
+        scaled = graph.add("Mul", graph.add("MatMul", which, parts), scales[:, None])
+        return graph.add("Add", scaled, constants[None])
 
     def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values of leaves in single precision, their scales, and the constants of generations."""

@@ -147,9 +147,12 @@ class Generation(Part):
             y = np.where(y == 1.0, 1.0, -1.0) if born.shape[2] == 1 else np.where(weight > 0.0, y, 0.0)
         return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
 
-    def predict_as_born(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K)."""
-        leaves, born = self.model.apply_to(entries)
+    def predict_as_born(self, entries: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K).
+
+        ``before``: the leaves before some of the columns changed, and which did (:meth:`Trees.apply_to`).
+        """
+        leaves, born = self.model.apply_to(entries, before)
         if self.n_late:
             born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
         return leaves, born

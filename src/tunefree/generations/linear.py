@@ -67,14 +67,15 @@ class Linear(NamedTuple):
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The constant and the standardised features (n, 1 + d) of rows."""
-        return design(columns, *self[:4])
+        """The constant and the standardised features (n, 1 + d) of rows, those of one feature side by side."""
+        return np.asfortranarray(design(columns, *self[:4]))
 
-    def apply_to(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`apply`, of rows by their features."""
-        margins = np.zeros((len(self.weights), len(features), self.n_outputs))
-        write, *arguments = call_on(self, features, margins)
+    def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """As :meth:`apply`, of rows by their features; what was before is of no use."""
+        margins = np.zeros((len(self.weights), self.n_outputs, len(features)))
+        write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)
+        margins = np.ascontiguousarray(margins.swapaxes(1, 2))  # sums over outputs depend on the layout
         return np.empty((len(features), 0), np.int32), margins
 
     def check(self, n_columns: int) -> None:
@@ -269,19 +270,19 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
 
 @compiled
 def _write_margins(
-    features: Annotated[np.ndarray, "float64[rows, features]"],
+    features: Annotated[np.ndarray, "float64[features, rows]"],
     weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],
-    margins: Annotated[np.ndarray, "float64[strengths, rows, outputs]"],
+    margins: Annotated[np.ndarray, "float64[strengths, outputs, rows]"],
 ) -> None:
-    for s in range(len(weights)):
-        for i in range(len(features)):
-            for j in range(features.shape[1]):
-                for k in range(weights.shape[2]):
-                    margins[s, i, k] += features[i, j] * weights[s, j, k]
+    for j in range(len(features)):
+        for s in range(len(weights)):
+            for k in range(weights.shape[2]):
+                for i in range(features.shape[1]):  # which are next to each other, so that several are added at once
+                    margins[s, k, i] += features[j, i] * weights[s, j, k]
 
 
 def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
-    """The call that adds the margins of rows with standardised features (n, 1 + d) to zeros (strengths, n, K)."""
+    """The call that adds the margins of rows with standardised features (1 + d, n) to zeros (strengths, K, n)."""
     return _write_margins, features, np.ascontiguousarray(model.weights), margins
 
 

@@ -67,16 +67,10 @@ class Progress:
     read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
     read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
-    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
     occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
     data: list[str] = field(default_factory=list)  # names of the files and tables that were learned, without folders
-
-    @property
-    def first_rows(self) -> int:
-        """Usable rows of the first pass, with those held out."""
-        return self.progressive[0].rows + self.held_out[0].rows
 
     def note_data(self, name: str) -> None:
         """Keep the name of a file, without its folder, or of a table whose rows are learned; of many the first."""
@@ -92,14 +86,9 @@ class Progress:
         """Training is complete; the files may change."""
         self.complete, self.sizes, self.read, self.read_digests = True, [], [], []
 
-    def add(
-        self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray, is_held_out: np.ndarray | None = None
-    ) -> None:
-        """Add rows of the present pass that were predicted, and then learned unless they were held out."""
+    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
+        """Add rows of the present pass that were predicted, and then learned."""
         self.rows += len(weight)
-        if is_held_out is not None:
-            self.held_out[-1].add(weight[is_held_out], row_losses[is_held_out], errors[is_held_out])
-            weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
         first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)

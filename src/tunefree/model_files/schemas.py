@@ -206,7 +206,7 @@ def check_relations(trained: Any) -> None:
     """Raise a ModelError if the parts of a model do not fit together."""
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
-    _check_samples(trained)
+    _fit((trained.rises is None) == (trained.samples is None), "rises of the loss go with samples of the columns")
     n_columns = sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
@@ -234,14 +234,6 @@ def check_relations(trained: Any) -> None:
 def _fit(holds: Any, problem: str) -> None:
     if not holds:
         raise ModelError(problem)
-
-
-def _check_samples(trained: Any) -> None:
-    rises, samples = trained.rises, trained.samples
-    _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
-    if samples is not None:
-        rows = {rise.row for rise in rises.rises}
-        _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
 
 
 def _check_pool(pool: Any) -> None:

@@ -84,6 +84,7 @@ class Trained:
         ``encoder``: its state as it was after the last row learned, if it has read further since.
         ``only_for_prediction``: whether to leave out what only learning and certificates need, of a pool.
         """
+        check_name(path)
         trained = self
         if only_for_prediction:
             trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
@@ -120,6 +121,13 @@ class Trained:
             estimator=header.get("estimator"),
             **stream_parts,
         )
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise a ModelError if a file is named as one that only an export writes."""
+    if os.fspath(path).lower().endswith(".onnx"):
+        remedy = "name a .model, and write ONNX with `tunefree export`, in Python with `model.export(path)`"
+        raise ModelError(f"{path}: models that go on learning are not written as ONNX; {remedy}")
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
@@ -178,9 +186,8 @@ def continued(trained: Trained) -> Trained:
     progress = trained.progress
     if not progress.complete:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
-    learned, held_out = progress.progressive[:1], progress.held_out[:1]
-    first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
-    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
+    first, rows = progress.progressive[:1], progress.progressive[0].rows
+    begun = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
     # Columns may come, of which an estimator of arrays knows nothing.
     estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
     return replace(trained, progress=begun, estimator=estimator)

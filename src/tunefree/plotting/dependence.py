@@ -155,5 +155,5 @@ def _frame(axes: Any, panel: Curve) -> None:
     axes.set_title(
         style.escaped(style.shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3
     )
-    text = f"{panel.importance:.3g}" if panel.importance < 1e3 else f"{panel.importance:,.0f}"
+    text = f"{panel.importance:,.0f}" if 1e3 <= panel.importance < 1e6 else f"{panel.importance:.3g}"
     axes.set_title(text, loc="right", size=SMALL, color=style.DARK, pad=3)

@@ -172,8 +172,9 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     :mod:`tunefree.intervals.learning_curve`. It is fitted by weighted least squares to mean losses between points of
     the record, of which later ones count more. Those before a sixteenth of the rows do not count: there the loss often
     falls faster, as where few weights determine the target. The estimate is E at the end, a weighted sum of these
-    means, and its standard error follows from the spread of the losses between points. The loss is not expected to fall
-    by more than 1 / r, so a counts as at least 0.
+    means, and its standard error follows from the spread of the losses between points. Few units, as groups that are
+    new late, do not tell their own spread, so it is one for all points. The loss is not expected to fall by more than 1
+    / r, so a counts as at least 0.
 
     >>> record, rng = WeightsRecord(1), np.random.default_rng(0)
     >>> for start in range(32, 2048, 32):
@@ -182,7 +183,7 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     ...     record.add(start + 32, np.ones(1))
     >>> estimate = estimate_of_record(record, 2048, 2048.0)
     >>> round(estimate.loss, 2), round(estimate.standard_error, 3)  # of 0.21
-    (0.21, 0.008)
+    (0.21, 0.009)
     """
     stops = np.append(record.rows, rows)
     starts = np.append(0.0, stops[:-1])
@@ -191,12 +192,14 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     some = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
     if len(some) < FEWEST or losses.max() >= MOST_LOSS:
         return None
-    means, numbers = (losses / np.where(weights > 0.0, weights, 1.0))[some], np.ceil(middles[some])
+    losses, weights, squares, units, numbers = (
+        sums[some] for sums in (losses, weights, squares, units, np.ceil(middles))
+    )
+    means, recencies = losses / weights, recency(numbers)
     unit = float(np.abs(means).max()) or 1.0
-    spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(units, units - 1.0)
-    errors = (np.sqrt(spread) / np.where(weights > 0.0, weights, 1.0))[some] / unit
-    means = means / unit
-    counts = weights[some] * recency(numbers)
+    means, losses, squares = means / unit, losses / unit, squares / unit / unit
+    spread = float(recencies @ np.maximum(squares - losses**2 / units, 0.0) / (recencies @ (units - 1.0)))  # of a unit
+    errors, counts = np.sqrt(spread * units) / weights, weights * recencies
     learned = rows_learned(np.maximum(numbers, 1.0).astype(np.int64))
     parts, inverse = counts / counts.sum(), 1.0 / learned
     centred = inverse - parts @ inverse

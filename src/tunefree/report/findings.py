@@ -8,8 +8,7 @@ from dataclasses import asdict
 from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT
-from tunefree.report.words import sentence
+from tunefree.report.formats import COUNT, sentence
 from tunefree.stream.batch import BadRows, Reason, Tally
 from tunefree.stream.profile import FEWEST
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding

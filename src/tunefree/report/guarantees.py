@@ -13,8 +13,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format
-from tunefree.report.words import sentence, weights_named
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format, sentence, weights_named
 from tunefree.workflows import certification
 from tunefree.workflows.certification import weight_bounds
 from tunefree.workflows.findings import order_findings

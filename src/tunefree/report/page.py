@@ -19,20 +19,17 @@ from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
-from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.paired import blocks_of_pairs
-from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
+from tunefree.report.performance import BRIEF_TITLES, blocks_of_pairs, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
-from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
-from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
 from tunefree.workflows.decisions import Costs, decisions
-from tunefree.workflows.evaluation import Evaluation, evaluate
+from tunefree.workflows.evaluation import Evaluation, evaluate, group_in
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.paired import PairedComparison, goal_in_words
 from tunefree.workflows.peers import beside_constant
@@ -87,7 +84,7 @@ def report(
         about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
         test = _source(test)
-        interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, _group_in(trained, test)
+        interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, group_in(trained, test)
         tested = evaluate(trained, test, bad, interval=interval, group=group)
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
@@ -116,14 +113,6 @@ def report(
 
 def _source(data: Any) -> Source:
     return data if isinstance(data, Source) else open_source(data)
-
-
-def _group_in(trained: Trained, source: Source) -> str | None:
-    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
-    column = trained.plan.groups
-    if column is None or source.kind != TABLE or not source.rewindable:
-        return None
-    return column if column in next(source.chunks()).data.schema.names else None
 
 
 def today() -> str:

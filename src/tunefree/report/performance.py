@@ -1,4 +1,4 @@
-"""How well a model predicts, along the stream and on test data."""
+"""How well a model predicts, along the stream and on test data, and beside others on the same rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import (
+    ABSENT,
     COUNT,
     FIGURES,
     PERCENT,
@@ -23,12 +24,13 @@ from tunefree.report.formats import (
     Format,
     text,
     weight,
+    weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
-from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
+from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
@@ -70,7 +72,7 @@ OF_WIDTHS = (
 )
 SURENESS = (
     "Rows by the probability of the class that is predicted. Right: how many of them are of this class; it should be as"
-    " the mean probability says. Intervals: Wilson's, 95 %, if rows are independent."
+    " the mean probability says. Intervals: Wilson's, 95 %, if {} are independent."
 )
 SURE = [
     Column("probability from", Format("g"), "from"),
@@ -96,7 +98,7 @@ TENTHS = [
 OF_TENTHS = "Shares of rows of the class in the test data, by tenth of its probability."
 OF_PREDICTED = "Shares of the test data whose class is the predicted one, by its probability."
 ACTUAL_AND_EXPECTED = (
-    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent rows. Below: how many rows have a"
+    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent {}. Below: how many rows have a"
     " probability."
 )
 TENTHS_OF_CLASSES = [
@@ -118,6 +120,12 @@ CLASSES = [
     Column("calibration error / share", RATIO, "relative_calibration_error"),
     Column("is predicted", is_shown=False),
 ]
+OF_PAIRS = (
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
+    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
+)
+POINTS_MORE = Format("+.1f", 100.0)
+OF_CLIPPING = " No probability counts as less than half a row of those compared."
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
@@ -247,6 +255,48 @@ def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
     return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
 
 
+def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
+    """The sentence, the facts of the comparison, and the table of models."""
+    is_class, loss = comparison.task == "classification", comparison.loss
+    facts = [
+        Fact("target", comparison.target),
+        Fact("task", comparison.task),
+        Fact("loss", loss),
+        Fact("rows", comparison.rows, COUNT),
+        *known(Fact("groups", comparison.groups, COUNT)),
+        Fact("compared", comparison.how, key="how"),
+        *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
+    ]
+    if comparison.calibration is not None:
+        facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
+        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+    more, more_error = (Format(f"+{FIGURES.spec_of(mean)}") for mean in (comparison.model.loss, comparison.model.error))
+    has_seconds = any(one.seconds is not None for one in comparison.contenders)
+    columns = [
+        Column("model", key="name"),
+        Column(loss, FIGURES, "loss"),
+        Column("more, 95 %", more.interval, "loss_difference"),
+        Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
+        Column(
+            "points more" if is_class else "more",
+            (POINTS_MORE if is_class else more_error).interval,
+            "error_difference",
+        ),
+        Column("better"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
+    ]
+    contenders = [
+        [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
+        for one in comparison.contenders
+    ]
+    note = OF_PAIRS.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
+    table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
+    because = [Column("what"), Column("because")]
+    left_out = Table("Left out, or unlike the model", because, list(comparison.left_out.items()), key="left_out")
+    sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
+    return [sentence, Facts(facts), table, left_out]
+
+
 def sureness(tested: Evaluation) -> list[Block]:
     """Accuracy by probability; or the coverage of intervals against the one asked for, and by width."""
     if tested.confusion is not None:
@@ -254,7 +304,8 @@ def sureness(tested: Evaluation) -> list[Block]:
             [low, part.rows, share, part.mean, part.share, [part.low or 0.0, part.high or 0.0]]
             for low, share, part in by_sureness(tested.scored)
         ]
-        return [Table("How sure, and how often right", SURE, rows, SURENESS, "by_sureness", is_wide=True)]
+        note = SURENESS.format(_units(tested))
+        return [Table("How sure, and how often right", SURE, rows, note, "by_sureness", is_wide=True)]
     covered = tested.covered
     if not covered:
         return []
@@ -294,9 +345,9 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
+    blocks += [_chart_of_tenths(tested, one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
-    return blocks + [_table_of_tenths(one, rank) for rank, one in enumerate(classes)]
+    return blocks + [_table_of_tenths(tested, one, rank) for rank, one in enumerate(classes)]
 
 
 def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
@@ -314,7 +365,7 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
 
 
-def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
+def _table_of_tenths(tested: Evaluation, one: ClassReliability, rank: int) -> Table:
     rows = []
     for tenth in one.tenths:
         over = max(tenth.mean, 1e-300)
@@ -325,15 +376,16 @@ def _table_of_tenths(one: ClassReliability, rank: int) -> Table:
     title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
     note = (
         f"In all, actual / expected is {one.ratio:.2f}. Actual and expected shares differ by {one.error:.2f} of the"
-        " share of the class on the average. Intervals: Wilson's, if rows are independent."
+        f" share of the class on the average. Intervals: Wilson's, if {_units(tested)} are independent."
     )
     return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else (), is_open=False)
 
 
-def _chart_of_tenths(one: ClassReliability) -> Chart:
+def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
     """The shares of rows of a class against its probability, with their intervals and the counts of rows."""
     titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-    return _calibration(f"Class {one.label}: actual against expected", one.tenths, one.counts, titles, OF_TENTHS)
+    title, about = f"Class {one.label}: actual against expected", f"{OF_TENTHS} {ACTUAL_AND_EXPECTED}"
+    return _calibration(title, one.tenths, one.counts, titles, about.format(_units(tested)))
 
 
 def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
@@ -343,10 +395,17 @@ def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
         return []
     titles = "probability of the class that is predicted", "share that is right"
     counts = counts_of(probability, tested.scored.weight)
-    return [_calibration("Right against expected", parts, counts, titles, OF_PREDICTED)]
+    about = f"{OF_PREDICTED} {ACTUAL_AND_EXPECTED}".format(_units(tested))
+    return [_calibration("Right against expected", parts, counts, titles, about)]
+
+
+def _units(tested: Evaluation) -> str:
+    """Of which intervals suppose that they are independent."""
+    return "rows" if tested.scored.groups is None else "groups"
 
 
 def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
+    """A chart of shares against what was expected; ``about`` is its caption."""
     expected = [part.mean for part in parts]
     ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
     described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)
@@ -354,4 +413,4 @@ def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tupl
     def draw(figure: Any) -> None:
         charts.draw_calibration(figure, expected, ends, counts, titles)
 
-    return Chart(title, described, draw, f"{about} {ACTUAL_AND_EXPECTED}")
+    return Chart(title, described, draw, about)

@@ -11,13 +11,11 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition, output_of
 from tunefree.explanation.dependence import Curve, Picture
-from tunefree.explanation.importance import Importance, describe_importance, importance, margin_name
-from tunefree.explanation.interactions import interactions
+from tunefree.explanation.importance import Importance, describe_importance, importance, interactions, margin_name
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
 from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
-from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first
-from tunefree.report.words import without_weights
+from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first, without_weights
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed
@@ -89,11 +87,15 @@ def _in_words(columns: Importance) -> list[Block]:
 def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
     """The pairs that act together beyond noise, or that none does; nothing where no pair was looked at."""
     pairs = interactions(decomposition, columns)
-    if not pairs:
+    if pairs is None:
         return []
     header = [Column("columns that act together"), Column("rise", FIGURES), Column("standard error", TWO)]
-    rows = [[" x ".join(pair.names), *pair[1:]] for pair in pairs if pair.size > pair.noise]
-    note = f"{len(pairs)} pairs of the columns that matter most were looked at."
+    parts = (column.tolist() for column in (pairs.sizes, pairs.errors, pairs.noise))
+    rows, n = [list(row) for row in zip(pairs.names, *parts, strict=True)][: pairs.n_beyond], len(pairs.names)
+    looked_at = (
+        "1 pair of the columns that matter most was" if n == 1 else f"{n} pairs of the columns that matter most were"
+    )
+    note = f"{looked_at} looked at."
     if not rows:
         return [Note(f"No two columns act together beyond noise. {note}"), Data("pairs", [])]
     return [Table("Pairs that act together", [*header, Column("noise", TWO)], rows, f"{OF_PAIRS} {note}", "pairs")]

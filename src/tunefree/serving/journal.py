@@ -94,7 +94,7 @@ class Journal:
         self._path, self._lock = path, threading.RLock()
         with self._refusing():
             name = ":memory:" if path is None else str(path)
-            self._database = sqlite3.connect(name, BUSY, isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
             self._database.executescript(_TABLES)

@@ -122,12 +122,7 @@ class Service:
 
         ``layout`` has the intervals, quantiles and sets that are added.
         """
-        asked = self.predictor.asked(rows, layout)
-        while asked.n_left:
-            self.predictor.predict([asked])
-        answers = asked.result()
-        self.predictor.keep([asked])
-        return answers
+        return self.predictor.predict(rows, layout)
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.

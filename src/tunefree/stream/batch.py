@@ -190,7 +190,6 @@ class Batch(NamedTuple):
     forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
     counts: np.ndarray | None = None  # (n,) weights with which the losses of rows count, where these are others
     mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where they are known
-    is_held_out: np.ndarray | None = None  # (n,) bool: rows that are predicted and not learned, where there are such
     n_features: int = 0  # known to the encoder after these rows
     tally: Tally | None = None  # rows that could not be used so far, where that is followed
     checkpoint: Any = None  # the state of the encoder after these rows, where a checkpoint is due after them
@@ -213,7 +212,7 @@ class Batch(NamedTuple):
         return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
 
 
-_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass", "is_held_out")  # arrays of a batch
+_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays of a batch
 
 
 def followed(batches: list[Batch]) -> Batch:

@@ -20,14 +20,12 @@ import numpy as np
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
-from tunefree.pool.linear_members import Setting
 from tunefree.pool.model import Model
 from tunefree.pool.occurrences import FIRST
 from tunefree.pool.options import OF_TABLES, OF_TEXTS
 from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
-ANNOUNCED = 8  # parts of the limit from one of which on growth is announced
 CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
 GIVEN_BACK = 16 * CHECKED  # rows after which memory that is free is given back to the system
 CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait as columns and as rows
@@ -94,7 +92,7 @@ class MemoryLimit:
     """
 
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
-        self.limit, self.tell, self._announced = limit, tell, limit / ANNOUNCED
+        self.limit, self.tell = limit, tell
         self.is_stated, self.most = is_stated, None
         self._remedy = "raise it"
 
@@ -120,34 +118,21 @@ class MemoryLimit:
         )
         return None
 
-    def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
-        """The settings of members with which a model of so many features may begin, None for all.
+    def check_beginning(self, make: Callable[[int], Model], n_features: int) -> None:
+        """Raise a ModelError if a model that begins with so many features would take more.
 
-        ``make``: from a number of features to a model of all members.
+        ``make``: from a number of features to a model.
         """
         if not self.limit or n_features <= _LARGER:
-            return None
-        small, larger = make(SMALL), make(_LARGER)
-        step = n_features / (_LARGER - SMALL)
-        sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
-        member_bytes = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
-        needed = step * (model_bytes(larger) - model_bytes(small))
-        left = [k for k, size in member_bytes.items() if size > 0.0]
-        while needed > self.limit and len(left) > 1:
-            last = left.pop()
-            self.tell(
-                f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
-                f"`memory_limit`: {larger.members[last].name} is left out"
-            )
-            needed -= member_bytes.pop(last)
+            return
+        small, larger = (model_bytes(make(size)) for size in (SMALL, _LARGER))
+        needed = n_features / (_LARGER - SMALL) * (larger - small)
         if needed > self.limit:
             bits = max(int(np.log2(self.limit / needed * n_features)), 1)
             raise ModelError(
-                f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
-                f"of `memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
+                f"{n_features:,} features take {shown(needed)} of memory, more than the {shown(self.limit)} of "
+                f"`memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
             )
-        settings = larger.options.member_settings
-        return [settings[k] for k in member_bytes] if len(member_bytes) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Let a pool put parts to sleep until there is room for so many features, or raise a ModelError."""
@@ -168,17 +153,6 @@ class MemoryLimit:
             )
         for line in lines:
             self.tell(line)
-        if needed > self._announced:
-            self._announced = 2.0 * needed
-            hint = "`hash_bits` bounds their number"
-            if model.pool is not None and 2 * model.pool.nbytes > needed:
-                hint = "generations take most of it"
-            elif self.most:  # whatever the number of features is, the room for them was measured by the limit
-                return
-            self.tell(
-                f"the model has room for {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} "
-                f"of `memory_limit`; {hint}"
-            )
 
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""

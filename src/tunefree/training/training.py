@@ -64,35 +64,12 @@ def train(
     earlier: Trained | None = None,
     tell: Callable[[str], None] = warn,
 ) -> Trained:
-    """Learn a model from a source.
+    """Learn a model from a source, or raise Interrupted, a DataError or a ModelError.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-    callbacks : sequence of Callback, optional
-        Called as the training goes on.
-    checkpoint : path, optional
-        File to which the model is saved on the way.
-    save_every : int or str, default 0
-        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
-    resume : bool, default False
-        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
-    memory_limit : str, optional
-        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
-    stop : Stop, optional
-        What asks the training to end before its rows do; it is saved to the checkpoint then.
-    earlier : Trained, optional
-        A model of the same plan that goes on with these rows; see :func:`learn_more`.
-    tell : function, optional
-        Called with what the user should know; by default it is a warning.
-
-    Raises
-    ------
-    Interrupted
-        If the training was asked to end.
-    DataError, ModelError
-        If a row cannot be used, the target has one class only, or the checkpoint is of another plan or other data.
+    Parameters that are not named here are those of :func:`tunefree.train`.
+    ``stop``: asks the training to end before its rows do; it is saved to the checkpoint then.
+    ``earlier``: a model of the same plan that goes on with these rows; see :func:`learn_more`.
+    ``tell``: called with what the user should know.
     """
     stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
@@ -353,10 +330,10 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
-    def model_of(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, **options: Any) -> Model:
+    def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
         known: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        chosen = {"settings": dict(plan.settings), "view": view, "config": config, "member_settings": settings}
-        return Model(task, plan.learner, plan.loss, plan.average, **known, **chosen, **options)
+        known |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, **known, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
@@ -369,7 +346,8 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     # Features that are hashed or limited are as many as there is room for, and few are met once.
     monotone = monotone_columns(encoder.columns, signs_of(plan.monotone), source.name) if plan.monotone else ()
     make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits), monotone=monotone)
-    model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
+    limit.check_beginning(make, encoder.n_features)
+    model = make(encoder.n_features)
     order = TargetSample(task == "regression")
     return blank(
         model, encoder, source.kind, plan, order=order, rises=LossRises(), samples=ColumnSamples(task != "regression")

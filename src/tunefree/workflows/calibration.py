@@ -22,8 +22,7 @@ from tunefree.core.numbers import MOST
 from tunefree.intervals.conformal import checked_parts
 from tunefree.pool.quantiles import has_intervals, target_intervals
 from tunefree.stream.batch import Batch
-from tunefree.workflows.count_metrics import parts_by_mass
-from tunefree.workflows.metrics import Scored, wilson
+from tunefree.workflows.metrics import Scored, parts_by_mass, share_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered
@@ -59,10 +58,11 @@ class Tenth(NamedTuple):
     high: float | None
 
 
-def _tenth(rows: np.ndarray, weight: np.ndarray, values: np.ndarray, flags: np.ndarray) -> Tenth:
+def _tenth(rows: np.ndarray, scored: Scored, values: np.ndarray, flags: np.ndarray) -> Tenth:
     """The mean, the share and its interval of some rows, from values and flags (n,) of all."""
-    share, mean = (float(np.average(column[rows], weights=weight[rows])) for column in (flags, values))
-    return Tenth(len(rows), float(weight[rows].sum()), mean, share, *wilson(share, weight[rows]))
+    weight, groups = scored.weight[rows], None if scored.groups is None else scored.groups[rows]
+    mean = float(np.average(values[rows], weights=weight))
+    return Tenth(len(rows), float(weight.sum()), mean, *share_of(flags[rows], weight, groups))
 
 
 class IntervalScores:
@@ -129,7 +129,7 @@ def tenths_of(scored: Scored) -> list[Tenth]:
     places = np.searchsorted(edges, rounded, side="left") if len(edges) > 1 else np.zeros(len(widths), np.int64)
     is_used = scored.weight > 0.0
     parts = (np.flatnonzero((places == place) & is_used) for place in np.unique(places[is_used]))
-    return [_tenth(rows, scored.weight, widths, inside) for rows in parts]
+    return [_tenth(rows, scored, widths, inside) for rows in parts]
 
 
 def by_sureness(scored: Scored) -> list[tuple[float, float, Tenth]]:
@@ -145,7 +145,7 @@ def by_sureness(scored: Scored) -> list[tuple[float, float, Tenth]]:
     places = np.where(weight > 0.0, np.searchsorted(SURENESS, probability, "right") - 1, -1)
     parts = ((SURENESS[place], np.flatnonzero(places == place)) for place in np.unique(places[places >= 0]))
     return [
-        (low, float(weight[rows].sum() / weight.sum()), _tenth(rows, weight, probability, is_right))
+        (low, float(weight[rows].sum() / weight.sum()), _tenth(rows, scored, probability, is_right))
         for low, rows in parts
     ]
 
@@ -195,16 +195,17 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     """
     if scored.scores is None:
         return []
-    used = (scored.codes < scored.n_classes) & (scored.weight > 0.0)
-    codes, weight, scores = scored.codes[used], scored.weight[used], scored.scores[used]
+    chosen = scored.chosen
+    scored = scored.part((scored.codes < scored.n_classes) & (scored.weight > 0.0))
+    codes, weight, scores = scored.codes, scored.weight, scored.scores
     weights = np.bincount(codes, weight, scored.n_classes)
     rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
     reliabilities = []
     for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
         probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
-        tenths, is_of_class = _tenths(probability, codes == k, weight), codes == k
+        tenths, is_of_class = _tenths(scored, probability, codes == k), codes == k
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
-        is_predicted = bool((scored.chosen == k).any())
+        is_predicted = bool((chosen == k).any())
         highest = float(probability.max())
         counts = counts_of(probability, weight)
         reliabilities.append(
@@ -213,14 +214,13 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     return reliabilities
 
 
-def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray) -> list[Tenth]:
+def _tenths(scored: Scored, probability: np.ndarray, is_of_class: np.ndarray) -> list[Tenth]:
     """Ten parts of about the same weight; rows of one probability are in the same."""
     order = np.argsort(probability, kind="stable")
-    probability, is_of_class, weight = probability[order], is_of_class[order], weight[order]
-    starts = np.flatnonzero(np.append(True, np.diff(probability) > 0.0))
-    masses = np.add.reduceat(weight, starts)
-    part = np.repeat(parts_by_mass(masses, TENTHS), np.diff(np.append(starts, len(weight))))
-    return [_tenth(np.flatnonzero(part == k), weight, probability, is_of_class) for k in np.unique(part)]
+    starts = np.flatnonzero(np.append(True, np.diff(probability[order]) > 0.0))
+    masses = np.add.reduceat(scored.weight[order], starts)
+    part = np.repeat(parts_by_mass(masses, TENTHS), np.diff(np.append(starts, len(order))))
+    return [_tenth(order[part == k], scored, probability, is_of_class) for k in np.unique(part)]
 
 
 class Calibration(NamedTuple):
@@ -244,12 +244,15 @@ class Calibration(NamedTuple):
         return f"probabilities are off by {100.0 * self.error:.1f} points on average"
 
 
-def calibration(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> Calibration:
+def calibration(
+    probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
+) -> Calibration:
     """Expected calibration error of the most probable class of each row, with 15 bins of equal mass.
 
     In each bin it is the distance between the share of rows that are right and the mean probability; bins count by the
     weight of their rows. Rows are counted in cells of equal width, which are not split. For independent rows and
-    calibrated probabilities, the distance of a bin is about normal, with the variance of its share.
+    calibrated probabilities, the distance of a bin is about normal, with the variance of its share; for independent
+    groups, whose numbers these are, with that of their sums.
 
     >>> round(calibration(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)).error, 6)
     0.1
@@ -262,6 +265,10 @@ def calibration(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarra
     sums = [np.bincount(cell, column, CELLS) for column in columns]
     bins = parts_by_mass(sums[0], BINS)
     mass, right, expected, variances = (np.bincount(bins, column, BINS) for column in sums)
+    if groups is not None:
+        n = int(groups.max()) + 1
+        units = np.bincount(bins[cell] * n + groups, weight * (is_right - probability), BINS * n)
+        variances = (units.reshape(BINS, n) ** 2).sum(axis=1)
     mean = math.sqrt(2.0 / math.pi) * np.sqrt(variances).sum()
     by_chance = mean + ONE_SIDED * math.sqrt((1.0 - 2.0 / math.pi) * variances.sum())
     return Calibration(float(np.abs(right - expected).sum() / mass.sum()), float(by_chance / mass.sum()))

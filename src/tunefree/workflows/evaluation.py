@@ -19,6 +19,7 @@ from tunefree.pool.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family
+from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
@@ -31,8 +32,7 @@ from tunefree.workflows.calibration import (
     calibration,
     class_reliability,
 )
-from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, double_lift, lift, measures
 from tunefree.workflows.prediction import predict
 
 
@@ -62,7 +62,7 @@ class Evaluation(NamedTuple):
         scored = self.scored
         if scored.probability is None:
             return Calibration(0.0, 0.0)
-        return calibration(scored.probability, scored.is_right, scored.weight)
+        return calibration(scored.probability, scored.is_right, scored.weight, scored.groups)
 
     @property
     def lift(self) -> list[Decile]:
@@ -226,6 +226,14 @@ def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
     """The metrics of each slice of the rows by a column."""
     values = pa.chunked_array([decoded(column) for column in columns]).combine_chunks()
     return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]
+
+
+def group_in(trained: Trained, source: Source) -> str | None:
+    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
+    column = trained.plan.groups
+    if column is None or source.kind != TABLE or not source.rewindable:
+        return None
+    return column if column in next(source.chunks()).data.schema.names else None
 
 
 def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:

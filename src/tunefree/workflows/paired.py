@@ -142,8 +142,24 @@ class PairedComparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison in a sentence, see :func:`sentence`."""
-        return sentence(self)
+        """The comparison as a colleague reads it aloud: model, linear peer, who else is better, and calibration.
+
+        A model is called better only where an interval says so.
+        """
+        model, others = self.model, self.contenders[1:]
+        write = _Words(self)
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {write.mean(model)}"]
+        linear = next((one for one in others if one.name == self.linear), None)
+        shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
+        clauses += [] if shown is None else write.beside(shown, model)
+        for other in others:
+            if other is not shown and other.better == other.name:
+                clauses.append(f"{other.name} is better by its {self.loss}, with {write.mean(other)}")
+            elif other is not shown and other.name == CONSTANT and not other.better:
+                clauses.append("it is not clearly better than a constant")
+        if self.calibration is not None:
+            clauses.append(self.calibration.words)
+        return "; ".join(clauses) + "."
 
     def table(self) -> pa.Table:
         """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
@@ -192,7 +208,8 @@ def compared(
     counts = weight > 0.0
     known = None
     if first.probability is not None:
-        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts])
+        groups = None if truth.groups is None else truth.groups[counts]
+        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts], groups)
     return PairedComparison(
         target,
         truth.task,
@@ -221,27 +238,6 @@ def side(difference: Measure | None) -> int:
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
 
 
-def sentence(comparison: PairedComparison) -> str:
-    """A comparison as a colleague reads it aloud: the model, the linear peer, who else is better, and calibration.
-
-    A model is called better only where an interval says so.
-    """
-    model, others = comparison.model, comparison.contenders[1:]
-    write = _Words(comparison)
-    clauses = [f"Predicts {goal_in_words(comparison.target, comparison.classes)} with {write.mean(model)}"]
-    linear = next((one for one in others if one.name == comparison.linear), None)
-    shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
-    clauses += [] if shown is None else write.beside(shown, model)
-    for other in others:
-        if other is not shown and other.better == other.name:
-            clauses.append(f"{other.name} is better by its {comparison.loss}, with {write.mean(other)}")
-        elif other is not shown and other.name == CONSTANT and not other.better:
-            clauses.append("it is not clearly better than a constant")
-    if comparison.calibration is not None:
-        clauses.append(comparison.calibration.words)
-    return "; ".join(clauses) + "."
-
-
 class _Words:
     """How a comparison is told: by errors in per cent and points, by absolute errors, or by a loss."""
 
@@ -253,7 +249,7 @@ class _Words:
     def number(self, contender: Contender) -> str:
         """The mean error, or loss."""
         value = contender.error if self.is_error else contender.loss
-        return f"{100.0 * value:.1f} %" if self.is_share else f"{value:,.4g}"
+        return f"{100.0 * value:.1f} %" if self.is_share else _figures(value, 4)
 
     def mean(self, contender: Contender) -> str:
         """The mean error, or loss, and what it is."""
@@ -266,7 +262,7 @@ class _Words:
         ends = sorted(sign * end for end in (measure.low or 0.0, measure.high or 0.0))
         if self.is_share:
             return f"{100.0 * ends[0]:.1f} to {100.0 * ends[1]:.1f} points"
-        return f"{ends[0]:,.3g} to {ends[1]:,.3g}"
+        return " to ".join(_figures(end, 3) for end in ends)
 
     def beside(self, other: Contender, model: Contender) -> list[str]:
         """Another model, and the interval of the difference; that of the loss, too, where only this is clear."""
@@ -289,6 +285,15 @@ class _Words:
             better = "it is" if by_loss > 0 else f"{other.name} is"
             clauses.append(f"{better} better by its {self.loss}, 95 % interval {low:.3g} to {high:.3g}")
         return clauses
+
+
+def _figures(number: float, digits: int) -> str:
+    """A number with so many digits, or all of a whole number below a million, which has no exponent.
+
+    >>> _figures(0.123456, 4), _figures(37138.2, 4), _figures(3.04e9, 4)
+    ('0.1235', '37,138', '3.04e+09')
+    """
+    return f"{number:,.0f}" if 10.0**digits - 0.5 <= abs(number) < 1e6 else f"{number:,.{digits}g}"
 
 
 def goal_in_words(target: str, classes: Sequence[Any]) -> str:

@@ -103,9 +103,8 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
 def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monkeypatch):
     """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
     X, codes = rings(n)
-    is_numeric, held_out = task == "regression", np.arange(n) % 9 == 8
+    is_numeric, ends = task == "regression", []
     y = np.hypot(X[:, 0], X[:, 1]) + 3.0 if is_numeric else codes
-    weight, ends = np.where(held_out, 0.0, 1.0), []
     for cuts in ((0, n), (0, 1, 70, 149, n)):
         known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
         trained, predictions = blank(Model(task, "kernel-pistol", view="steady", n_features=5, **known)), []
@@ -121,22 +120,22 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
         with frozen_after(256):
             pieces = [
                 Batch(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
-                      weight[slice(*of)], counts=np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                      np.ones(of[1] - of[0]))
                 for of in zip(cuts[:-1], cuts[1:], strict=True)
             ]  # fmt: skip
             one_pass(trained, pieces)
             end(trained)
         monkeypatch.undo()
-        mixed, learned_y = np.concatenate(predictions), y[~held_out]
-        losses = np.abs(mixed - learned_y)[1:] if is_numeric else np.logaddexp(0.0, np.where(learned_y, -mixed, mixed))
+        mixed = np.concatenate(predictions)
+        losses = np.abs(mixed - y)[1:] if is_numeric else np.logaddexp(0.0, np.where(y, -mixed, mixed))
         metrics = trained.progress.progressive[0]
-        assert len(mixed) == metrics.rows == (~held_out).sum()
+        assert len(mixed) == metrics.rows == n
         assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
         assert trained.progress.points()[0].mean_loss() == pytest.approx(losses[: 64 - is_numeric].mean(), rel=1e-12)
         if not is_numeric:
-            errors = (mixed > 0) != learned_y
+            errors = (mixed > 0) != y
             assert metrics.mean_error() == pytest.approx(errors.mean())
             risk = trained.model.record.risks["error"]
-            assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
-        ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
+            assert (risk.rows, risk.total) == (max(n - 256, 0), errors[256:].sum())
+        ends.append([*trained.progress.curve, metrics])
     assert ends[0] == ends[1]
