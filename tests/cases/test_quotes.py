@@ -1,7 +1,5 @@
 """Quotes at each place of a CSV file: each row is read, or counted and named."""
 
-import csv
-
 import pytest
 
 import tunefree
@@ -123,8 +121,5 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
 
 
 def test_paths_that_end_in_a_backslash_are_no_escapes(tmp_path):
-    with open(tmp_path / "a.csv", "w", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-        writer.writerows([HEADER.split(","), *([k, "C:\\parts\\", "no"] for k in range(N))])
-    records, tally = read(tmp_path, (tmp_path / "a.csv").read_text().splitlines())
+    records, tally = read(tmp_path, [HEADER, *(f'"{k}","C:\\parts\\","no"' for k in range(N))])
     assert {record[1] for record in records} == {"C:\\parts\\"} and not tally.oddities

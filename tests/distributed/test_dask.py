@@ -1,16 +1,19 @@
-"""On Dask: the same bytes whatever the workers, from files and from collections."""
+"""On Dask: the same bytes whatever the workers, from files and from collections, and whoever of them dies."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from tests.distributed.data import Here, parquet_of, people, shards
+from tests.distributed.data import learned, parquet_of, people
 from tunefree.core.errors import ModelError
-from tunefree.distributed import train, training
+from tunefree.distributed import engines, train, training
 from tunefree.estimators.model_file import estimator_of
-from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 
 distributed = pytest.importorskip("distributed")
+
+from tests.distributed.killing import STAGES, learned_while_killed, processes  # noqa: E402 - needs Dask
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +25,18 @@ def client():
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
-    monkeypatch.setattr(training, "SAMPLE", 200)  # so that shards have rows beside it
+    monkeypatch.setattr(training, "SAMPLE", 300)  # so that shards have rows beside it
 
 
-def bytes_of(trained, folder, name="some.model"):
+def bytes_of(trained, folder):
     model = estimator_of(trained) if isinstance(trained, Trained) else trained
-    model.save(folder / name)
-    return (folder / name).read_bytes()
+    model.save(folder / "some.model")
+    return (folder / "some.model").read_bytes()
 
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
     path = parquet_of(tmp_path, people(1500), 5)
-    here = training.learn(Here(), training.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
+    here = learned(path)
     lines = []
     model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
     assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
@@ -124,7 +127,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = training.learn(Here(), training.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
+    here = learned(path)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out
@@ -136,3 +139,36 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     ):
         status, _, err = run("train", path, "-t", "rich", "-o", model, *wrong)
         assert status == 2 and problem in err, err
+
+
+@pytest.mark.slow
+def test_workers_killed_in_each_stage_change_no_byte(tmp_path):
+    path = parquet_of(tmp_path, people(4000), 6)
+    models, killer = learned_while_killed(path, "rich", 3, (0.0, 0.1), seed=1, kills=2 * len(STAGES))
+    print(f"{killer.kills} workers were killed while {len(models)} models were learned: {dict(killer.stages)}")
+    assert killer.kills >= 2 * len(STAGES) and set(STAGES) == set(killer.stages)
+    assert {bytes_of(model, tmp_path) for model in models} == {bytes_of(learned(path), tmp_path)}
+
+
+@pytest.mark.slow
+def test_any_number_of_workers_gives_the_same_bytes(tmp_path):
+    path = parquet_of(tmp_path, people(600), 9)
+    models = set()
+    for n_workers in (1, 2, 4):
+        with processes(n_workers) as client:
+            models.add(bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path))
+    assert models == {bytes_of(learned(path), tmp_path)}
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "MOST_DEATHS", 3)
+    some = pa.table({f"x{number}": np.zeros(100_000) for number in range(20)} | {"y": np.arange(100_000) % 2})
+    with parquet.ParquetWriter(tmp_path / "many.parquet", some.schema) as writer:
+        for _ in range(40):
+            writer.write_table(some)
+    with (
+        processes(1, memory_limit="600MB") as client,
+        pytest.raises(ModelError, match="3 workers died .* want of memory.*shard_rows"),
+    ):
+        train(client, str(tmp_path / "many.parquet"), target="y", shard_rows=10**7)

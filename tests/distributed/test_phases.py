@@ -3,9 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
-from tests.distributed.data import Here, parquet_of, people, shards
+from tests.distributed.data import Here, learned, parquet_of, people
+from tests.stream.tabular import raw_rows
+from tunefree.core.errors import DataError
+from tunefree.core.rows import dense
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
 from tunefree.distributed.rows import Beginning
@@ -37,12 +39,6 @@ class Shuffled(Here):
         return [results[place] for place in range(len(items))]
 
 
-def learned(path, plan, engine=None, lines=None):
-    cut_up = shards(path)
-    lines = [] if lines is None else lines
-    return training.learn(engine or Here(), training.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
-
-
 def loss_of(trained, path):
     result = [
         trained.model.losses(target_of(trained.model.task, part.batch), part.predictions)
@@ -59,7 +55,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(data):
-    return learned(data[0], Plan(target="rich"))
+    return learned(data[0])
 
 
 def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, tmp_path):
@@ -72,7 +68,7 @@ def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, t
 
 def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     lines = []
-    again = learned(data[0], Plan(target="rich"), Shuffled(), lines)
+    again = learned(data[0], engine=Shuffled(), tell=lines.append)
     for name, part in (("one", trained), ("two", again)):
         part.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -83,18 +79,9 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
     monkeypatch.setattr(training, "SAMPLE", 4000)
     lines = []
-    result = learned(data[0], Plan(target="rich"), lines=lines)
+    result = learned(data[0], tell=lines.append)
     alone = train(open_source(data[0]), Plan(target="rich"))
     assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
-
-
-def test_one_shard_is_learned_as_on_one_machine(tmp_path):
-    table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
-    path, plan, lines = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
-    of_shard, alone = learned(path, plan, lines=lines), train(open_source(path), plan)
-    assert lines[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
-    batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
-    np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
 
 
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
@@ -110,8 +97,6 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
 
 
 def rows_of(X, is_b):
-    from tunefree.core.rows import dense
-
     return Batch(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
 
 
@@ -188,30 +173,15 @@ def test_the_certificate_holds_on_all_shards(data, trained):
     rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
     random, largest = np.random.default_rng(0), certificate.largest
     y = trained.model.targets(target_of("classification", rows))
-    X = matrix(rows.rows, trained.model.n_features)
+    X = np.zeros((len(y), trained.model.n_features))
+    for row, entries in zip(X, raw_rows(rows), strict=True):
+        row[[feature for feature, _ in entries]] = [value for _, value in entries]
     for size in (0.1, 1.0, 3.0):
         for _ in range(20):
             u = random.uniform(-size, size, X.shape[1]) / np.maximum(largest, 1e-12)
             assert np.logaddexp(0.0, -y * (X @ u)).mean() >= certificate.lower_bound(size)
     loss = certificate.loss / certificate.weight
     assert loss == pytest.approx(trained.progress.progressive[0].mean_loss()) and certificate.lower_bound(3.0) <= loss
-
-
-def matrix(rows, n_features):
-    """The rows as an array, with the constant."""
-    columns = as_columns(rows)
-    return columns.toarray()[:, :n_features]
-
-
-def as_columns(rows):
-    n, n_numbers = rows.numbers.shape
-    codes = sparse.csr_array(
-        (np.ones(rows.codes.size), rows.codes.ravel(), np.arange(n + 1) * rows.codes.shape[1]),
-        shape=(n, max(int(rows.codes.max(initial=0)) + 1, n_numbers + 1)),
-    ).tolil()
-    codes[:, 0] = 1.0
-    codes[:, 1 : n_numbers + 1] = rows.numbers
-    return codes.tocsr()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -232,3 +202,9 @@ def test_evidence_of_shards_adds_up(task):
     if task == "regression":
         assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
+
+
+def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
+    path = parquet_of(tmp_path, people(200).append_column("hours", pa.array([0.0] * 200)), 2)
+    with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
+        learned(path, Plan(target="rich", sample_weight="hours"))
