@@ -18,9 +18,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import parser_of
-from tests.situations.catalogue import HALVES
+from tests.situations.catalogue import HALVES, Situation
 from tests.situations.measures import compare
-from tests.situations.situation import Situation
 
 HEADER = "| situation | why | ours | best reference | ratio | bar | holds |\n|---|---|---|---|---|---|---|"
 

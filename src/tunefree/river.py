@@ -265,7 +265,7 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
         margins = [0.0, *margins] if len(classes) == 2 else margins
         largest = max(margins)
         parts = [math.exp(margin - largest) for margin in margins]
-        total = sum(parts)
+        total = math.fsum(parts)  # `sum` differs from one version of Python to the next
         return {label: part / total for label, part in zip(classes, parts, strict=True)}
 
     def predict_proba_many(self, X: Any) -> Any:

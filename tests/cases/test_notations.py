@@ -1,15 +1,13 @@
 """Each notation of numbers and dates gives the same values through each door: CSV, JSON lines, Parquet; as a feature, a
 target, an identifier, and a file to predict."""
 
-import csv
 import datetime
-import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.cases.test_files import categories
+from tests.stream.tabular import write
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -80,29 +78,12 @@ DATES = {
 }
 
 
-def columns_of(texts):
-    return {"v": texts, "x": [k % 7 + 0.5 for k in range(len(texts))], "y": ["no", "yes"] * (len(texts) // 2)}
-
-
-def to_csv(path, columns):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-
-
-def to_json(path, columns):
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-WRITERS = {"csv": to_csv, "jsonl": to_json, "parquet": lambda path, columns: pq.write_table(pa.table(columns), path)}
+FORMATS = ("csv", "jsonl", "parquet")
 
 
 def written(folder, extension, texts):
-    path = folder / f"a.{extension}"
-    WRITERS[extension](path, columns_of(texts))
-    return path
+    columns = {"v": texts, "x": [k % 7 + 0.5 for k in range(len(texts))], "y": ["no", "yes"] * (len(texts) // 2)}
+    return write(folder / f"a.{extension}", columns)
 
 
 def numbers_of(encoder, batch, name):
@@ -114,7 +95,14 @@ def read(path, **plan):
     return reading, next(reading.batches)
 
 
-@pytest.mark.parametrize("extension", WRITERS)
+def to_predict(reading, path):
+    """The encoder of a file to predict, and its rows with the texts of the column."""
+    encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    return encoder, batch
+
+
+@pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_are_features_and_targets_through_each_door(tmp_path, name, extension):
     write, values = NUMBERS[name]
@@ -126,19 +114,20 @@ def test_numbers_are_features_and_targets_through_each_door(tmp_path, name, exte
     np.testing.assert_allclose(batch.target.to_numpy(zero_copy_only=False), values)
 
 
-@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_of_files_to_predict_are_those_of_training(tmp_path, name, extension):
+@pytest.mark.parametrize("is_otherwise", [False, True])
+def test_files_to_predict_may_be_written_as_training_or_otherwise(tmp_path, name, extension, is_otherwise):
     write, values = NUMBERS[name]
-    reading, _ = read(written(tmp_path, "csv", [write(value) for value in values]))
-    source = open_source(written(tmp_path, extension, [write(value) for value in values[::-1]]))
-    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
-    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    learned = NUMBERS["fractions"][0] if is_otherwise else write
+    reading, _ = read(written(tmp_path, "csv", [learned(value) for value in values]))
+    texts = [write(value) for value in values[::-1]]
+    encoder, batch = to_predict(reading, written(tmp_path, extension, texts))
     np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values[::-1])
-    assert batch.columns.column("v").to_pylist() == [write(value) for value in values[::-1]] or name == "fractions"
+    assert batch.columns.column("v").to_pylist() == texts
 
 
-@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("name", DATES)
 def test_dates_are_features_through_each_door(tmp_path, name, extension):
     reading, batch = read(written(tmp_path, extension, [DATES[name](moment) for moment in MOMENTS]))
@@ -147,7 +136,7 @@ def test_dates_are_features_through_each_door(tmp_path, name, extension):
     assert f"v[hour={MOMENTS[1].hour}]" in reading.encoder.names()
 
 
-@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("sign", [r"\N", "#DIV/0!", "N/A", "-"])
 def test_signs_of_missing_numbers_are_missing_through_each_door(tmp_path, sign, extension):
     texts = [sign if k % 4 == 0 else f"{value:.2f}" for k, value in enumerate(VALUES)]
@@ -168,7 +157,7 @@ def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
     path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
     reading = begin(open_source(path), Plan(target="y"), bad)
     assert reading.encoder.columns[0].kind == "number"
-    (oddity,) = bad.tally.oddities()
+    (oddity,) = bad.tally.oddities
     assert (oddity.column, oddity.rows) == ("v", 10) and "'broken' is taken for a missing value" in str(oddity)
 
 
@@ -180,15 +169,16 @@ def test_a_word_in_a_numeric_target_is_an_error_that_names_it(tmp_path, word, ta
         read(written(tmp_path, "csv", texts), target="v", task=task)
 
 
-def test_mixed_units_are_no_numbers(tmp_path):
-    texts = [f"{size:.2f} {'kg' if k % 2 else 'g'}" for k, size in enumerate(SIZES)]
-    reading, _ = read(written(tmp_path, "csv", texts))
-    assert reading.encoder.columns[0].kind == "category"
-
-
-@pytest.mark.parametrize("texts", [[f"{k:05d}" for k in range(60)], [str(2**62 + k) for k in range(60)]])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{k:05d}" for k in range(60)],
+        [str(2**62 + k) for k in range(60)],
+        [f"{size:.2f} {'kg' if k % 2 else 'g'}" for k, size in enumerate(SIZES)],
+    ],
+)
 @pytest.mark.parametrize("extension", ["csv", "jsonl"])
-def test_codes_of_digits_stay_codes(tmp_path, texts, extension):
+def test_codes_of_digits_and_mixed_units_are_no_numbers(tmp_path, texts, extension):
     reading, _ = read(written(tmp_path, extension, texts))
     assert reading.encoder.columns[0].kind == "category"
 
@@ -198,9 +188,8 @@ def test_identifiers_of_json_keep_their_digits(tmp_path, start):
     ids = [start + 2 * k + 1 for k in range(60)]
     path = written(tmp_path, "jsonl", ids)
     reading, _ = read(path)
-    assert reading.encoder.categories(0) == list(map(str, ids))
-    encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
-    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    assert categories(reading.encoder) == list(map(str, ids))
+    _, batch = to_predict(reading, path)
     assert list(map(int, batch.columns.column("v").to_pylist())) == ids
 
 
@@ -212,33 +201,9 @@ def test_texts_among_numbers_of_json_are_read_as_in_csv(tmp_path, gone):
     np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v"), expected)
 
 
-class TestSemicolons:
-    """A file whose fields are divided by semicolons has decimal commas unless a number must have a point."""
-
-    def read(self, folder, *columns):
-        path, bad = folder / "a.csv", BadRows()
-        lines = [";".join([*row, "no" if k % 2 else "yes"]) for k, row in enumerate(zip(*columns, strict=True))]
-        path.write_text("\n".join([";".join([*"uvw"[: len(columns)], "y"]), *lines]) + "\n")
-        reading = begin(open_source(path), Plan(target="y"), bad)
-        batch = next(reading.batches)
-        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities()]
-
-    def test_commas_before_three_digits(self, tmp_path):
-        values, notes = self.read(tmp_path, [f"{k},{k + 100}" for k in range(12, 52)])
-        assert values == [12.112] and notes == [("u", "`decimal` and `thousands` decide")]
-
-    def test_points_before_three_digits_beside_small_numbers(self, tmp_path):
-        values, notes = self.read(tmp_path, ["1.250", "640", *(f"{k}.{k + 100}" for k in range(1, 39))])
-        assert values == [1250.0] and notes == [("u", "`decimal` and `thousands` decide")]
-
-    def test_a_point_that_must_be_one(self, tmp_path):
-        values, notes = self.read(tmp_path, [f"{k}.125" for k in range(1, 41)], [f"{k}.5" for k in range(40)])
-        assert values == [1.125, 0.5] and not notes
-
-
-def test_dates_in_an_unknown_format_are_told(tmp_path):
-    path = written(tmp_path, "csv", [f"{moment:%H:%M %d %B %Y}" for moment in MOMENTS])
-    notes = columns(path, target="y").notes()
+@pytest.mark.parametrize("form", ["%H:%M %d %B %Y", "%A, week %W, %d %B %Y"])
+def test_dates_in_an_unknown_format_are_told(tmp_path, form):
+    notes = columns(written(tmp_path, "csv", [f"{moment:{form}}" for moment in MOMENTS]), target="y").notes()
     assert any("values that look like dates" in note and "`date='v=FORMAT'` reads dates" in note for note in notes)
     assert not any("name the rows" in note for note in notes)
 
@@ -249,39 +214,35 @@ def test_a_word_among_few_numbers_of_a_target_is_told(tmp_path):
     assert any("numbers but for 'broken', taken for classes" in note for note in notes)
 
 
-@pytest.mark.parametrize("extension", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("words", [("TRUE", "FALSE", "1", "0"), ("yes", "no", "Yes", "0"), ("T", "F", "t", "f")])
 def test_words_and_digits_for_true_and_false_are_one_feature(tmp_path, words, extension):
     reading, _ = read(written(tmp_path, extension, [words[k % 4] for k in range(60)]))
     assert reading.encoder.columns[0].kind == "boolean"
-    assert sorted(reading.encoder.categories(0)) == ["false", "true"]
-
-
-def test_dates_in_an_unknown_format_with_words_are_told(tmp_path):
-    path = written(tmp_path, "csv", [f"{moment:%A, week %W, %d %B %Y}" for moment in MOMENTS])
-    assert any("values that look like dates" in note for note in columns(path, target="y").notes())
-
-
-@pytest.mark.parametrize("extension", WRITERS)
-@pytest.mark.parametrize("name", NUMBERS)
-def test_files_to_predict_may_be_written_otherwise_than_training(tmp_path, name, extension):
-    write, values = NUMBERS[name]
-    texts = [write(value) for value in values]
-    reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in values]))
-    (tmp_path / "new").mkdir()
-    source = open_source(written(tmp_path / "new", extension, texts))
-    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
-    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
-    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values)
-    assert batch.columns.column("v").to_pylist() == texts
+    assert sorted(categories(reading.encoder)) == ["false", "true"]
 
 
 @pytest.mark.parametrize("ids", [[2**53 + 2 * k + 1 for k in range(60)], [f"{k:05d}" for k in range(60)]])
-@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("extension", FORMATS)
 def test_identifiers_that_are_numbers_of_a_model_are_kept(tmp_path, ids, extension):
     reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in VALUES]))
-    (tmp_path / "new").mkdir()
-    source = open_source(written(tmp_path / "new", extension, ids))
-    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
-    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    _, batch = to_predict(reading, written(tmp_path, extension, ids))
     assert list(map(str, batch.columns.column("v").to_pylist())) == list(map(str, ids))
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "notes"),
+    [
+        ([[f"{k},{k + 100}" for k in range(12, 52)]], [12.112], ["u"]),
+        ([["1.250", "640", *(f"{k}.{k + 100}" for k in range(1, 39))]], [1250.0], ["u"]),
+        ([[f"{k}.125" for k in range(1, 41)], [f"{k}.5" for k in range(40)]], [1.125, 0.5], []),
+    ],
+)
+def test_commas_are_decimal_between_semicolons_unless_a_number_must_have_a_point(tmp_path, columns, values, notes):
+    path, bad = tmp_path / "a.csv", BadRows()
+    lines = [";".join([*row, "no" if k % 2 else "yes"]) for k, row in enumerate(zip(*columns, strict=True))]
+    path.write_text("\n".join([";".join([*"uvw"[: len(columns)], "y"]), *lines]) + "\n")
+    batch = next(begin(open_source(path), Plan(target="y"), bad).batches)
+    assert batch.rows.numbers[0].tolist() == values
+    told = [(note.column, note.remedy) for note in bad.tally.oddities]
+    assert told == [(column, "`decimal` and `thousands` decide") for column in notes]

@@ -1,7 +1,5 @@
 """Quotes at each place of a CSV file: each row is read, or counted and named."""
 
-import csv
-
 import pytest
 
 import tunefree
@@ -48,7 +46,7 @@ def with_row(number, line):
 def test_a_quote_in_a_row_costs_no_row(tmp_path, line, field, number, block_size):
     records, tally = read(tmp_path, with_row(number, line), block_size=block_size)
     assert len(records) == N and records[number - 1] == ("3.5", field or None, "no")
-    assert not tally.count and not tally.oddities()
+    assert not tally.count and not tally.oddities
 
 
 @pytest.mark.parametrize("name", ['width (in ")', 'width 5"', '"width, ""in"""', '"two\nlines"', 'a "b" c'])
@@ -87,14 +85,14 @@ def test_rows_between_two_stray_quotes_are_told(tmp_path, place):
     rows[25][place] = '"' + rows[25][place]
     records, tally = read(tmp_path, [HEADER, *map(",".join, rows)], skip=True)
     assert len(records) == N - 20 or tally.count
-    oddities = [(oddity.rows, oddity.row) for oddity in tally.oddities()]
+    oddities = [(oddity.rows, oddity.row) for oddity in tally.oddities]
     assert oddities == [(20, 6)] or (place == 0 and tally.count)
 
 
 def test_texts_of_several_lines_are_not_taken_for_rows(tmp_path):
     rows = [f'{k}.5,"Dear all, this is\nthe letter, of day {k}",no' for k in range(N)]
     records, tally = read(tmp_path, [HEADER, *rows])
-    assert len(records) == N and not tally.oddities()
+    assert len(records) == N and not tally.oddities
 
 
 @pytest.mark.parametrize("field", [r"say \"yes\"", r"\"yes\", he said", r"6\", 7\"", r"a \\"])
@@ -103,7 +101,7 @@ def test_backslashes_before_quotes_keep_them(tmp_path, field):
     records, tally = read(tmp_path, lines)
     expected = field.replace(r"\"", '"')
     assert [record[1] for record in records] == [expected] * N
-    assert bool(tally.oddities()) == (r"\"" in field)
+    assert bool(tally.oddities) == (r"\"" in field)
 
 
 ESCAPED = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
@@ -115,7 +113,7 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
     path.write_text("\n".join(ESCAPED) + "\n")
     (chunk,) = tunefree.open_source(path, escape=escape).chunks(bad=bad)
     assert set(chunk.data["part"].to_pylist()) == {part}
-    remedies = [note.remedy for note in bad.tally.oddities()]
+    remedies = [note.remedy for note in bad.tally.oddities]
     assert remedies == ([] if escape else ["`escape='quote'` reads backslashes as letters"])
     options = ["--escape", escape] if escape else []
     status, output, errors = run("train", path, "-t", "ok", "-o", tmp_path / "m", *options)
@@ -123,8 +121,5 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
 
 
 def test_paths_that_end_in_a_backslash_are_no_escapes(tmp_path):
-    with open(tmp_path / "a.csv", "w", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-        writer.writerows([HEADER.split(","), *([k, "C:\\parts\\", "no"] for k in range(N))])
-    records, tally = read(tmp_path, (tmp_path / "a.csv").read_text().splitlines())
-    assert {record[1] for record in records} == {"C:\\parts\\"} and not tally.oddities()
+    records, tally = read(tmp_path, [HEADER, *(f'"{k}","C:\\parts\\","no"' for k in range(N))])
+    assert {record[1] for record in records} == {"C:\\parts\\"} and not tally.oddities

@@ -211,4 +211,5 @@ def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, ki
         training.train(source, plan, **options).save(tmp_path / "m.model")
         ends.append((tmp_path / "m.model").read_bytes())
     assert ends[0] == ends[1]
-    assert [oddity.rows for oddity in training.Trained.load(tmp_path / "m.model").progress.oddities] == [ROWS, ROWS]
+    again = training.Trained.load(tmp_path / "m.model").progress.tally.oddities
+    assert [oddity.rows for oddity in again] == [ROWS, ROWS]

@@ -13,7 +13,7 @@ from sklearn import ensemble
 import tunefree
 from tunefree.core.errors import ModelError
 from tunefree.report.decisions import blocks_of_decisions
-from tunefree.report.paired import blocks_of_pairs
+from tunefree.report.performance import blocks_of_pairs
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import Truth, compared
@@ -141,7 +141,7 @@ def test_a_report_in_python_is_that_of_the_command(at, folder):
         model.report(class_="yes")
     first, second = (model.report("test.csv", class_=label).html for label in model.classes_)
     assert first != second == model.report("test.csv").html
-    with pytest.raises(ModelError, match="'maybe' is no class of the model"):
+    with pytest.raises(ModelError, match="there is no class 'maybe'"):
         model.report("test.csv", class_="maybe")
 
 
@@ -197,7 +197,7 @@ def test_expected_costs_are_drawn_for_all_thresholds():
         ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
         ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
         ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
-        ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),
+        ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "there is no class"),
         ("report good.model --cost fp=1,fn=5", "--cost is for data"),
         ("report good.model --class x", "--class is for data"),
         ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),

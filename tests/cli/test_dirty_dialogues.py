@@ -66,11 +66,11 @@ def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path)
     whole = train(source, plan)
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, [Stop(201)], checkpoint, 100)
-    left_out = [own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]
+    left_out = [own for own in Trained.load(checkpoint).progress.tally.oddities if "left out" in own.problem]
     assert len(left_out) == 2
     status, out, err = run("train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--save-every", "100", "--resume")
     assert status == 0, err
-    assert Trained.load(checkpoint).progress.oddities == whole.progress.oddities
+    assert Trained.load(checkpoint).progress.tally.oddities == whole.progress.tally.oddities
     assert "note: comments before the header are left out (2 lines of" in out
     assert "note: a line that repeats the header is left out (2 rows, the first:" in out
 

@@ -49,6 +49,7 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
     parts = tmp_path / "parts"
     parts.mkdir()
     for number in range(12):  # more than are read ahead

@@ -60,7 +60,7 @@ def test_a_model_goes_from_a_notebook_to_the_command_line_to_a_server_and_back(t
         ["train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q"],
     ):
         assert run(*words)[0] == 0, words
-    predicted = pd.read_csv("predictions.csv")["prediction"].to_numpy()
+    predicted = pd.read_csv("predictions.csv", float_precision="round_trip")["prediction"].to_numpy()
     assert (predicted == of.model.predict(of.X)).all()
     back = tunefree.load("more.model")
     assert back.t_ == 2 * N and back.trained_.plan.target == of.target
@@ -155,7 +155,7 @@ def test_groups_and_exposures_go_with_the_model(role, name, run, tmp_path, monke
     ):
         assert run(*words)[0] == 0, words
     expected = model.predict(FRAME, **(given if role == "exposure" else {}))
-    assert (pd.read_csv("predictions.csv")["prediction"].to_numpy() == expected).all()
+    assert (pd.read_csv("predictions.csv", float_precision="round_trip")["prediction"].to_numpy() == expected).all()
     back = tunefree.load("more.model")
     assert getattr(back.trained_.plan, {"group": "groups"}.get(role, role)) == name
     with warnings.catch_warnings():

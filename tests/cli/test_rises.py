@@ -85,22 +85,3 @@ def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
     assert rise["changed"][1]["bin"] == "x" and rise["changed"][1]["share_before"] == 1.0
     assert "Where the loss rose" in run("inspect", model)[1]
     assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
-
-
-def test_an_exit_code_on_request(run, tmp_path):
-    changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
-    on_drift = "--exit-code-on-drift", "9"
-    assert run("train", changed, "-t", "y", "-o", tmp_path / "a", *QUICK, *on_drift)[0] == 9
-    assert (tmp_path / "a").exists()
-    assert run("train", steady, "-t", "y", "-o", tmp_path / "b", *QUICK, *on_drift)[0] == 0
-    same = write(tmp_path / "c.csv", {name: values[1600:] for name, values in stream(3000, change=1500).items()})
-    assert (
-        run("train", same, "--from", tmp_path / "a", "-o", tmp_path / "c", *on_drift)[0] == 0
-    )  # those before do not count
-    for options, problem in (
-        ((*on_drift, "--shuffle"), "--exit-code-on-drift has no effect with --shuffle"),
-        ((*on_drift, "--workers", "1"), "--exit-code-on-drift is for one machine"),
-        (("--exit-code-on-drift", "2"), "--exit-code-on-drift must lie between 3 and 125"),
-    ):
-        status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *options)
-        assert status == 2 and problem in err and not (tmp_path / "d").exists(), err

@@ -214,4 +214,4 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
             break
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")
-    assert trained.progress.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
+    assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101

@@ -26,6 +26,7 @@ from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.model import Model, published
+from tunefree.pool.model import restored as restored_model
 from tunefree.pool.occurrences import SavedMeetings
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
@@ -215,7 +216,7 @@ def test_each_model_is_restored_and_goes_on(learned):
     for model in learned:
         arrays, header = model.save_state()
         saved = {name: np.array(array) for name, array in arrays.items()}, json.loads(json.dumps(header))
-        again = type(model).restore(*saved)
+        again = restored_model(*saved)
         assert state_of(again) == state_of(model)
         np.testing.assert_array_equal(model.predict(X), again.predict(X))
         np.testing.assert_array_equal(model.predict(X), published(model).predict(X))

@@ -4,8 +4,24 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from tunefree.distributed import training
+from tunefree.distributed.engines import Engine
 from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
+
+
+class Here(Engine):
+    """Calls functions in this process, one after the other; a handle is what one of them returns."""
+
+    def __init__(self):
+        pass
+
+    def each(self, stage, function, items):
+        return [function(*item) for item in items]
+
+    def values(self, handles):
+        return list(handles)
 
 
 def people(n=1200, seed=0):
@@ -36,3 +52,9 @@ def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
     """The shards of a file."""
     source = open_source(path)
     return shards_of(source, [count_range(*arguments) for arguments in ranges_to_count(source, cut)], cut)
+
+
+def learned(path, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None):  # noqa: B008 - immutable
+    """The model of the shards of a file, learned in this process."""
+    cut_up = shards(path)
+    return training.learn(engine, training.Parts(cut_up, [[] for _ in cut_up]), plan, tell)

@@ -6,12 +6,9 @@ Workers are forked from a process that has imported this, so one that takes the 
 import tempfile
 from pathlib import Path
 
-from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.data import learned, parquet_of, people
 from tunefree.distributed import training
-from tunefree.distributed.engines import Engine
-from tunefree.model_files.plan import Plan
 
 with tempfile.TemporaryDirectory() as folder:
     training.SAMPLE = 300  # so that shards learn too
-    cut_up = shards(parquet_of(Path(folder), people(600), 3))
-    training.learn(Engine(), training.Parts(cut_up, [[] for _ in cut_up]), Plan(target="rich"), lambda line: None)
+    learned(parquet_of(Path(folder), people(600), 3))

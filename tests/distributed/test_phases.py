@@ -3,16 +3,17 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
-from tests.distributed.data import parquet_of, people, shards
+from tests.distributed.data import Here, learned, parquet_of, people
+from tests.stream.tabular import raw_rows
+from tunefree.core.errors import DataError
+from tunefree.core.rows import dense
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
-from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import Model
+from tunefree.pool.model import restored
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import open_source
 from tunefree.training.targets import target_of
@@ -29,19 +30,13 @@ def small_sample():
         yield
 
 
-class Shuffled(Engine):
+class Shuffled(Here):
     """Calls functions in another order, and each of them twice."""
 
     def each(self, stage, function, items):
         order = np.random.default_rng(len(items)).permutation(len(items))
         results = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
         return [results[place] for place in range(len(items))]
-
-
-def learned(path, plan, engine=None, lines=None):
-    cut_up = shards(path)
-    lines = [] if lines is None else lines
-    return training.learn(engine or Engine(), training.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):
@@ -60,7 +55,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(data):
-    return learned(data[0], Plan(target="rich"))
+    return learned(data[0])
 
 
 def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, tmp_path):
@@ -73,7 +68,7 @@ def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, t
 
 def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     lines = []
-    again = learned(data[0], Plan(target="rich"), Shuffled(), lines)
+    again = learned(data[0], engine=Shuffled(), tell=lines.append)
     for name, part in (("one", trained), ("two", again)):
         part.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -84,18 +79,9 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
     monkeypatch.setattr(training, "SAMPLE", 4000)
     lines = []
-    result = learned(data[0], Plan(target="rich"), lines=lines)
+    result = learned(data[0], tell=lines.append)
     alone = train(open_source(data[0]), Plan(target="rich"))
     assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
-
-
-def test_one_shard_is_learned_as_on_one_machine(tmp_path):
-    table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
-    path, plan, lines = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
-    of_shard, alone = learned(path, plan, lines=lines), train(open_source(path), plan)
-    assert lines[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
-    batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
-    np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
 
 
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
@@ -106,15 +92,11 @@ def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     state = shard_pass.following(start)
     passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
-    before, after = (
-        np.mean((Model.restore(*at.model).predict(rows_of(X, y).rows)[:, 0] > 0) == y) for at in (start, end)
-    )
+    before, after = (np.mean((restored(*at.model).predict(rows_of(X, y).rows)[:, 0] > 0) == y) for at in (start, end))
     assert before < 0.8 < 0.95 < after
 
 
 def rows_of(X, is_b):
-    from tunefree.core.rows import dense
-
     return Batch(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
 
 
@@ -139,7 +121,7 @@ def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
     totals = [*passed, shard_pass.plus(*passed)]
     models = [shard_pass._end(start, total, shard_rows.NOTHING, adds_sums)[0] for total in totals]
-    first, one, other, both = (leaves(model) for model in (Model.restore(*start.model), *models))
+    first, one, other, both = (leaves(model) for model in (restored(*start.model), *models))
     for name in ("gradients", "squares", "wealth"):
         assert (one[0][name] != first[0][name]).any()
         if adds_sums:
@@ -177,7 +159,7 @@ def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, mon
 
     is_better = adds_sums
     monkeypatch.setattr(shard_pass, "_end", worse)
-    joined = Model.restore(*shard_pass.joined(start, total, [last]).model)
+    joined = restored(*shard_pass.joined(start, total, [last]).model)
     expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
     expected.pool.has_finished = True
     np.testing.assert_array_equal(joined.predict(last.rows), expected.predict(last.rows))
@@ -191,30 +173,15 @@ def test_the_certificate_holds_on_all_shards(data, trained):
     rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
     random, largest = np.random.default_rng(0), certificate.largest
     y = trained.model.targets(target_of("classification", rows))
-    X = matrix(rows.rows, trained.model.n_features)
+    X = np.zeros((len(y), trained.model.n_features))
+    for row, entries in zip(X, raw_rows(rows), strict=True):
+        row[[feature for feature, _ in entries]] = [value for _, value in entries]
     for size in (0.1, 1.0, 3.0):
         for _ in range(20):
             u = random.uniform(-size, size, X.shape[1]) / np.maximum(largest, 1e-12)
             assert np.logaddexp(0.0, -y * (X @ u)).mean() >= certificate.lower_bound(size)
     loss = certificate.loss / certificate.weight
     assert loss == pytest.approx(trained.progress.progressive[0].mean_loss()) and certificate.lower_bound(3.0) <= loss
-
-
-def matrix(rows, n_features):
-    """The rows as an array, with the constant."""
-    columns = as_columns(rows)
-    return columns.toarray()[:, :n_features]
-
-
-def as_columns(rows):
-    n, n_numbers = rows.numbers.shape
-    codes = sparse.csr_array(
-        (np.ones(rows.codes.size), rows.codes.ravel(), np.arange(n + 1) * rows.codes.shape[1]),
-        shape=(n, max(int(rows.codes.max(initial=0)) + 1, n_numbers + 1)),
-    ).tolil()
-    codes[:, 0] = 1.0
-    codes[:, 1 : n_numbers + 1] = rows.numbers
-    return codes.tocsr()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -227,11 +194,17 @@ def test_evidence_of_shards_adds_up(task):
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
-    model = Model.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
+    model = restored(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
     result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
     assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
     assert np.isfinite(model.predict(rows.rows)).all()
     if task == "regression":
         assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
-        assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.members)
+        assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
+
+
+def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
+    path = parquet_of(tmp_path, people(200).append_column("hours", pa.array([0.0] * 200)), 2)
+    with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
+        learned(path, Plan(target="rich", sample_weight="hours"))

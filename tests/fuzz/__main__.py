@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
-import os
 import resource
 import sys
 import tempfile
@@ -43,41 +42,28 @@ class Result(NamedTuple):
     seconds: float
 
 
-class Place:
-    """A file that is written again and again; it is never opened for that, which costs a disk milliseconds."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.file = path, os.open(path, os.O_RDWR | os.O_CREAT)
-
-    def write(self, data: bytes) -> None:
-        """Replace what the file holds."""
-        os.pwrite(self.file, data, 0)
-        os.ftruncate(self.file, len(data))
-
-
 def _reader(suffix: str, folder: Path) -> Any:
-    whole, place = readers.corpus(suffix), Place(folder / f"t{suffix}")
+    whole, place = readers.corpus(suffix), folder / f"t{suffix}"
     small = readers.small(suffix) or whole
     known = []
     for data in (small, whole):
-        place.write(data)
-        known.append(readers.encoder_of(place.path))
-    if suffix in readers.TOKENS:  # of a few rows, which threads only slow down
-        pa.set_cpu_count(1)
-        pa.set_io_thread_count(1)
+        place.write_bytes(data)
+        known.append(readers.encoder_of(place))
 
     def of_seed(seed: int) -> str:
         """Four of eight seeds read as training does, four as prediction does; one of four of the larger file."""
         is_whole = seed % 4 == 0
-        place.write(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
-        return readers.outcome(place.path, known[is_whole] if seed % 8 > 3 else None)
+        place.write_bytes(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
+        return readers.outcome(place, known[is_whole] if seed % 8 > 3 else None)
 
-    return of_seed, place.path
+    return of_seed, place
 
 
 def _model(kind: str, folder: Path) -> Any:
     arrays, header, data = models.saved(kind, str(folder))
     path = folder / f"lie-{kind}.model"
+    raw.save(path, arrays, header)
+    assert models.outcome(path, data) == "predicts"
 
     def of_seed(seed: int) -> str:
         try:
@@ -89,24 +75,16 @@ def _model(kind: str, folder: Path) -> Any:
     return of_seed, path
 
 
-def _pool_stream(task: str, folder: Path) -> Any:
-
+def _stream(name: str, folder: Path) -> Any:
     def of_seed(seed: int) -> str:
         rng = np.random.default_rng(seed)
-        wrong = numbers.outcome(rng, task, 2 + seed % 2, learner="pool")
-        assert not wrong, wrong
-        return "finite"
-
-    return of_seed, None
-
-
-def _any_stream(task: str, folder: Path) -> Any:
-    def of_seed(seed: int) -> str:
-        rng = np.random.default_rng(seed)
-        chosen = numbers.choice(rng, task)
+        kind, task = name.split("-")
+        chosen = {"learner": "pool"} if kind == "stream" else numbers.choice(rng, task)
         try:
             wrong = numbers.outcome(rng, task, 2 + seed % 2, **chosen)
         except ModelError:
+            if kind == "stream":
+                raise
             return "refused"  # what cannot be combined
         assert not wrong, (chosen, wrong)
         return "finite"
@@ -118,40 +96,39 @@ def _kill(suffix: str, folder: Path) -> Any:
     return kills.target(suffix, folder), None
 
 
-TASKS = ("classification", "regression")
+STREAMS = tuple(f"{kind}-{task}" for kind in ("stream", "any") for task in ("classification", "regression"))
 TARGETS = {
     **{suffix: (_reader, suffix) for suffix in readers.FORMATS},
     **{f"model-{kind}": (_model, kind) for kind in models.KINDS},
-    **{f"stream-{task}": (_pool_stream, task) for task in TASKS},
-    **{f"any-{task}": (_any_stream, task) for task in TASKS},
+    **{name: (_stream, name) for name in STREAMS},
     **{f"kill{suffix}": (_kill, suffix) for suffix in kills.FORMATS},
 }
 
 
-def attack(name: str, until: float, seeds: range, rounds: int, told: Any) -> None:
+def attack(name: str, until: float, seeds: range, told: Any) -> None:
     """Try seeds until the time is over, or the process has grown full of compiled code; tells how far it came."""
     make, argument = TARGETS[name]
+    if name in readers.TOKENS:  # of a few rows, which threads only slow down
+        pa.set_cpu_count(1)
+        pa.set_io_thread_count(1)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
         for seed in range(seeds.start - (1 if name.startswith("kill") else WARM), seeds.start):
             _tried(of_seed, seed)
         gc.collect()
         gc.freeze()  # what has been imported and compiled is looked at no more
-        for _ in range(rounds):
-            found: Counter[str] = Counter()
-            start, tried = time.monotonic(), seeds.start
-            for seed in seeds:
-                is_full = tried > seeds.start and _most() > FULL and name.startswith("any-") and rounds == 1
-                if is_full or time.monotonic() > until:
-                    break
-                told["seed"] = seed
-                found[_timed(name, of_seed, seed, path)] += 1
-                tried = seed + 1
-                if tried % 1000 == 0:
-                    told["result"] = Result(tried, found, _most(), time.monotonic() - start)
-            told["result"] = Result(tried, found, _most(), time.monotonic() - start)
-            if rounds > 1:
-                print(f"{name}: {_now():.0f} MiB after {_shown(found, told['result'])}", flush=True)
+        found: Counter[str] = Counter()
+        start, tried = time.monotonic(), seeds.start
+        for seed in seeds:
+            is_full = tried > seeds.start and _most() > FULL and name.startswith("any-")
+            if is_full or time.monotonic() > until:
+                break
+            told["seed"] = seed
+            found[_timed(name, of_seed, seed, path)] += 1
+            tried = seed + 1
+            if tried % 1000 == 0:
+                told["result"] = Result(tried, found, _most(), time.monotonic() - start)
+        told["result"] = Result(tried, found, _most(), time.monotonic() - start)
 
 
 def _timed(name: str, of_seed: Any, seed: int, path: Path | None) -> str:
@@ -178,13 +155,6 @@ def _most() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _now() -> float:
-    """MiB of memory that the process has; its peak where that is not told."""
-    told = Path("/proc/self/status")
-    line = next((own for own in told.read_text().splitlines() if own.startswith("VmRSS")), "") if told.exists() else ""
-    return int(line.split()[1]) / 1024 if line else _most()
-
-
 def _shown(found: Counter[str], result: Result) -> str:
     n = sum(found.values())
     speed = f"{result.seconds:.0f} s, {n / max(result.seconds, 1e-9):.0f} a second"
@@ -204,19 +174,16 @@ def main() -> None:
     parser.add_argument("minutes", type=float, help="for all targets together")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all by default")
     parser.add_argument("--inputs", type=int, help="no more of each target")
-    parser.add_argument(
-        "--rounds", type=int, default=1, help="the same inputs so often, with the memory after each time"
-    )
     parser.add_argument("--first", type=int, default=int(time.time()) * 1000, help="the first seed")
     given = parser.parse_args()
     print(f"seeds from {given.first}", flush=True)
     names, died, before = given.targets or list(TARGETS), False, set(FAILURES.glob("*"))
     for name in names:
-        died |= _run(name, 60 * given.minutes / len(names), given.inputs or MANY, given.first, given.rounds)
+        died |= _run(name, 60 * given.minutes / len(names), given.inputs or MANY, given.first)
     sys.exit(died or bool(set(FAILURES.glob("*")) - before))
 
 
-def _run(name: str, seconds: float, inputs: int, first: int, rounds: int) -> bool:
+def _run(name: str, seconds: float, inputs: int, first: int) -> bool:
     """Attack one target, by one process after the other where they grow full; whether one of them died."""
     until, processes, seed, died = time.monotonic() + seconds, 0, first, False
     found: Counter[str] = Counter()
@@ -224,7 +191,7 @@ def _run(name: str, seconds: float, inputs: int, first: int, rounds: int) -> boo
     with multiprocessing.Manager() as manager:
         while seed < first + inputs and time.monotonic() < until:
             told = manager.dict()
-            asked = name, until, range(seed, first + inputs), rounds, told
+            asked = name, until, range(seed, first + inputs), told
             process = multiprocessing.Process(target=attack, args=asked)
             process.start()
             process.join()

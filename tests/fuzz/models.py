@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import raw
 from tests.papers.kernel.contracts import frozen_after
 from tunefree import IterativeRegularizationClassifier, ScInOLClassifier, load
 from tunefree.core import storage
@@ -145,11 +144,6 @@ def _changed(array: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
             value = np.array(extremes[rng.integers(len(extremes))]).astype(array.dtype)
         array.reshape(-1)[rng.integers(array.size)] = value
     return array
-
-
-def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """A model file with a right checksum, whatever it says."""
-    raw.save(path, arrays, header)
 
 
 def outcome(path: Path, data: Any) -> str:

@@ -11,7 +11,7 @@ import tunefree
 from tests.extending import as_before, run_page
 from tunefree.core.errors import ModelError
 from tunefree.generations.kinds import KINDS, registered
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.report.learned import facts_of_rows
 
 
@@ -20,11 +20,11 @@ def test_the_worked_example_runs_as_it_stands():
         run_page("member.md")
         assert registered() == ("category-means",)
         arrays, header = Model("regression").save_state()
-        names = Model.restore(arrays, header).pool.members.names
+        names = restored(arrays, header).pool.members.names
     assert "category-means, previous" in names
     assert registered() == () and "category-means, previous" not in Model("regression").pool.members.names
     with pytest.raises(ModelError, match="unknown kind of generation 'category-means'"):
-        Model.restore(arrays, header)
+        restored(arrays, header)
 
 
 def test_kinds_that_are_not_monotone_are_left_out_and_named_where_columns_are():
@@ -38,7 +38,7 @@ def test_kinds_that_are_not_monotone_are_left_out_and_named_where_columns_are():
         [text] = [fact.text() for fact in facts_of_rows(trained.trained_) if fact.name == "monotone"]
         without = "without randomised trees, disordered trees and learners on leaves"
         assert text == f"the prediction rises with 'x'; {without}"
-        assert Model.restore(*trained.trained_.model.save_state()).pool.members.names == names
+        assert restored(*trained.trained_.model.save_state()).pool.members.names == names
 
 
 def test_a_kind_that_a_file_names_is_found_by_an_entry_point(monkeypatch):
@@ -47,7 +47,7 @@ def test_a_kind_that_a_file_names_is_found_by_an_entry_point(monkeypatch):
     with as_before(KINDS):
         saved = Model("regression", kinds=["elsewhere"]).save_state()
     with as_before(KINDS):
-        assert "elsewhere, newest" in Model.restore(*saved).pool.members.names
+        assert "elsewhere, newest" in restored(*saved).pool.members.names
         assert registered() == ()  # pools that are made do not have it
 
 
@@ -55,4 +55,4 @@ def test_a_kind_that_a_file_names_is_found_by_an_entry_point(monkeypatch):
 def test_a_file_that_names_a_kind_twice_is_refused(names):
     arrays, header = Model("regression").save_state()
     with pytest.raises(ModelError, match="is named twice"):
-        Model.restore(arrays, header | {"kinds": names})
+        restored(arrays, header | {"kinds": names})

@@ -460,7 +460,6 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
     yield "new columns", "late", False, new_columns, {}
     yield "hashed", "levels", False, train, {"hash_bits": 6}
     yield "little memory", "levels", False, train, {"memory_limit": "300k"}
-    yield "held out", "adult", False, train, {"holdout": 0.2, "shuffle": False}
     for size in (2896, 4097, 4353):  # around births, and where generations take over
         yield f"saved at {size}", "stream", size != 4097, in_blocks, {"size": size, "is_saved": True}
     yield "blocks of 500, two threads", "stream", True, in_blocks, {"size": 500, "n_jobs": 2}

@@ -10,6 +10,7 @@ import numpy as np
 
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.pool.model import Model
+from tunefree.pool.model import restored as restored_model
 from tunefree.pool.targets import Labels
 
 LATE = 50  # rows after which late columns and classes come
@@ -174,4 +175,4 @@ def _is_same(array: Any, other: Any) -> bool:
 def restored(model: Model) -> Model:
     """The model that a file of this one would hold."""
     arrays, header = model.save_state()
-    return Model.restore({name: np.array(a) for name, a in arrays.items()}, json.loads(json.dumps(header)))
+    return restored_model({name: np.array(a) for name, a in arrays.items()}, json.loads(json.dumps(header)))

@@ -14,7 +14,7 @@ from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train
@@ -127,7 +127,7 @@ def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, avera
     model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
-    models = [model, Model.restore(arrays, header), pickle.loads(pickle.dumps(model)), cut]
+    models = [model, restored(arrays, header), pickle.loads(pickle.dumps(model)), cut]
     for each in models[:3]:
         each.learn(part(X, 200, 400), Labels.of(y[200:]), np.ones(200))
     for i in range(0, 400, 40):
@@ -144,7 +144,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     X, y = stream(6000, ("a", "b", "c"))
     columns = {f"x{j}": X.numbers[:, j] for j in range(4)}
     parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
-    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
+    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2)
     train(open_source(source), plan).save(tmp_path / "whole")
 
     resumed(open_source(source), plan, tmp_path / "checkpoint", 1500, each=2)[0].save(tmp_path / "resumed")

@@ -5,7 +5,7 @@ import numpy as np
 from tests.pool.rows import bytes_of
 from tunefree.core.rows import dense, part, sparse
 from tunefree.pool import groups
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 
 CLASSES = ["no", "yes"]
@@ -99,7 +99,7 @@ def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
     X, y, group = like_rows(8, 60, 8)
     digests = groups.digests(group)
     model = learned(X[:240], y[:240], digests[:240])
-    other = Model.restore(*model.save_state())
+    other = restored(*model.save_state())
     for one in (model, other):
         labels = Labels.of([CLASSES[k] for k in y[240:]])
         one.learn(dense(X[240:]), labels, np.ones(240), groups=digests[240:])
@@ -116,13 +116,13 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
         names.append(name)
         released.append(before - model.pool.nbytes)
         model.learn(dense(X[:600]), Labels(y.values, y.codes[:600]), np.ones(600))
-        other = Model.restore(*model.save_state())
+        other = restored(*model.save_state())
         assert bytes_of(other) == bytes_of(model)
         assert np.isfinite(model.predict(dense(X[:9]))).all()
         before = model.pool.nbytes
     trees, linear = names[:4], names[4:]
     assert [name.split()[1] for name in trees] == ["windows", "previous", "randomised", "trees"]
-    assert len(linear) == len(set(linear)) == 5 and len(model.members) == 1
+    assert len(linear) == len(set(linear)) == 5 and len(model.linear.members) == 1
     assert min(released[:4]) > 0
 
 

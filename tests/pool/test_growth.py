@@ -9,7 +9,8 @@ from tunefree.core.rows import dense
 from tunefree.generations.clocks import Event
 from tunefree.generations.generation import Generation
 from tunefree.generations.problem import USUAL
-from tunefree.pool.model import Model
+from tunefree.pool.growth import settings_of_trees
+from tunefree.pool.model import Model, restored
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window
 
@@ -44,17 +45,19 @@ def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last
     model = Model("regression")
     with threads.at_most(1):
         model.learn(dense(X[:700]), y[:700], np.ones(700))
-    chosen = model.pool.members.growth.settings()
+    chosen = settings_of_trees(model.pool.members.growth)
     assert chosen["boosted"] != USUAL
-    other = Model.restore(*model.save_state())
-    assert other.pool.members.growth.settings() == chosen
+    other = restored(*model.save_state())
+    assert settings_of_trees(other.pool.members.growth) == chosen
     for goes_on, n_threads in ((model, 1), (other, 2)):
         with threads.at_most(n_threads):
             goes_on.learn(dense(X[700:]), y[700:], np.ones(400))
             growth = goes_on.pool.members.growth
-            before = {kind: growth._inherited(WHOLE, kind).for_rows(1100).settings for kind in growth.settings()}
+            before = {
+                kind: growth._inherited(WHOLE, kind).for_rows(1100).settings for kind in settings_of_trees(growth)
+            }
             goes_on.freeze()
-        assert growth.settings() == before  # of as many more trees as the rows afford, and no other trial
+        assert settings_of_trees(growth) == before  # of as many more trees as the rows afford, and no other trial
         assert goes_on.pool.members.growth.awake[WHOLE, "boosted"][0].rows == 1100
     assert differences(model, other) == []
 
@@ -76,7 +79,7 @@ def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_m
 def test_rows_kept_of_a_sample_stand_for_all_rows_and_further_ones_take_their_places():
     model, _ = learned(stream(n=BIRTH))
     model.pool.members.growth.resume(100 * BIRTH)
-    other = Model.restore(*model.save_state())
+    other = restored(*model.save_state())
     for of_model in (model, other):
         whole = of_model.pool.members.growth.whole
         before = whole.kept()["digests"]

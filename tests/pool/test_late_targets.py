@@ -4,7 +4,7 @@ import numpy as np
 
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 from tunefree.pool.waiting import MOST_ROWS, Waiting
 
@@ -45,7 +45,7 @@ def test_rows_that_wait_are_saved():
     model = Model("classification")
     model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
     model.predict(dense(X[200:]))
-    again = Model.restore(*model.save_state())
+    again = restored(*model.save_state())
     assert len(again.pool.waiting.rows) == N - 200
     for one in (model, again):
         one.learn(dense(X[200:]), Labels.of(y[200:].tolist()), np.ones(N - 200))

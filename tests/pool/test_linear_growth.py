@@ -12,7 +12,7 @@ from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool import first_pass as record
-from tunefree.pool import occurrences
+from tunefree.pool import linear_group, occurrences
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train
@@ -36,7 +36,7 @@ def test_a_category_that_goes_on_growing(tmp_path):
             amount, user = drawn.gauss(0, 1), drawn.randrange(500 if i < 10_000 else 1500)
             rows.writerow([amount, f"u{user}", int(amount + drawn.gauss(0, 1) > 0)])
     trained = train(open_source(str(path)), Plan(target="label"))
-    assert trained.model.n_slots > occurrences.FIRST and trained.progress.complete
+    assert trained.model.linear.n_slots(trained.model.n_features) > occurrences.FIRST and trained.progress.complete
 
 
 def drawn_rows(drawn, n, capacity):
@@ -71,7 +71,7 @@ def check_shape(seed, folder, patch):
     capacity, logged = drawn.choice([8, 16, 64]), drawn.choice([4, 50, 2**16])
     patch.setattr(occurrences, "FIRST", capacity)
     patch.setattr(newton, "MOST_NUMBERS", capacity**2)  # features without a slot from the start are beyond its matrices
-    for module in (occurrences, record, schemas):
+    for module in (occurrences, linear_group, record, schemas):
         patch.setattr(module, "LOGGED", logged)
     rows = drawn_rows(drawn, drawn.choice([40, 300, 700]), capacity)
     learner = drawn.choice(["pool", "pool", "scinol2", "nag", "adagrad", "newton", "pistol"])

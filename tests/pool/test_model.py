@@ -9,7 +9,7 @@ from tests import naive
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 
 NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not ALL[name].traits.can_be_averaged))
@@ -45,7 +45,7 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
-    models = [model, type(model).restore(arrays, header), pickle.loads(pickle.dumps(model))]
+    models = [model, restored(arrays, header), pickle.loads(pickle.dumps(model))]
     results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])

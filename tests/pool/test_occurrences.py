@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tunefree.compiled import functions
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.pool import first_pass as record
-from tunefree.pool import occurrences
-from tunefree.pool.model import Model
+from tunefree.pool import linear_group, occurrences
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 
 FIRST = 6
@@ -76,7 +76,7 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     same(once, often)
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
-    assert FIRST < once.n_slots < 0.8 * once.n_features
+    assert FIRST < once.linear.n_slots(once.n_features) < 0.8 * once.n_features
 
 
 @pytest.mark.parametrize("kind", ["sparse", "table"])
@@ -104,14 +104,14 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
     once, losses = learned(X, y, weight, [50, 51, 90], learner=learner, view=view)
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
-    assert once.n_slots < once.n_features
+    assert once.linear.n_slots(once.n_features) < once.n_features
 
 
 @pytest.mark.parametrize("learner", ["scinol1", "pistol"])
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
     model, _ = learned(X, y, weight, learner=learner)
-    assert model.linear.meetings is None and model.n_slots == model.n_features
+    assert model.linear.meetings is None and model.linear.n_slots(model.n_features) == model.n_features
 
 
 def test_the_certificate_is_that_of_all_features():
@@ -123,7 +123,7 @@ def test_the_certificate_is_that_of_all_features():
 
 
 def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_for_them(monkeypatch):
-    for module in (occurrences, record):
+    for module in (occurrences, linear_group, record):
         monkeypatch.setattr(module, "LOGGED", 12)
     X, y, weight = streams(7)
     cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds
@@ -146,7 +146,7 @@ def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
     X, y, weight = streams(seed)
     short = [*range(0, N, 8), *cuts]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (occurrences, record):
+        for module in (occurrences, linear_group, record):
             patch.setattr(module, "LOGGED", 12)
         patch.setattr(occurrences, "FEW", few)
         (one, losses), (other, of_parts) = (
@@ -158,7 +158,8 @@ def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
     same(one, other)
     np.testing.assert_array_equal(losses, of_parts)
     np.testing.assert_allclose(losses, of_early, rtol=1e-12, atol=1e-12)
-    assert early.n_slots >= one.n_slots and len({own.n_partial for own in certificates}) == 1
+    assert early.linear.n_slots(early.n_features) >= one.linear.n_slots(one.n_features)
+    assert len({own.n_partial for own in certificates}) == 1
     np.testing.assert_allclose(*(own.pulls for own in certificates), rtol=1e-12, atol=1e-12)
 
 
@@ -170,18 +171,18 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
         monkeypatch.setattr(occurrences, "FEW", most)
         models.append(learned(X, y, weight, [30, 90])[0])
     late, early = models
-    assert late.n_slots < early.n_slots
-    assert late.record.evidence["gradients"][late.n_slots :].any() == np.False_
+    assert late.linear.n_slots(late.n_features) < early.linear.n_slots(early.n_features)
+    assert late.record.evidence["gradients"][late.linear.n_slots(late.n_features) :].any() == np.False_
     np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
     np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
-    again = Model.restore(*copy.deepcopy(late.save_state()))
+    again = restored(*copy.deepcopy(late.save_state()))
     np.testing.assert_array_equal(again.predict(X), late.predict(X))
 
 
 def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
     X, y, weight = streams(9)
     model, _ = learned(X, y, weight)
-    again = Model.restore(*copy.deepcopy(model.save_state()))
+    again = restored(*copy.deepcopy(model.save_state()))
     same(model, again)
     for own in (model, again):
         own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
@@ -194,12 +195,12 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
     model = Model("classification", "scinol2", classes=sorted(set(labels)), replays=True)
     for start in range(0, N, 40):
         rows = part(X, start, start + 40)
-        most = model.n_slots_after(rows)
+        most = model.linear.meetings.n_slots_after(rows)
         model.reserve(n_slots=most)
-        before = model.members[0].state, model.record.evidence.coordinates
+        before = model.linear.members[0].state, model.record.evidence.coordinates
         model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
-        assert model.n_slots <= most <= reach(X)
-        assert model.members[0].state is before[0] and model.record.evidence.coordinates is before[1]
+        assert model.linear.n_slots(model.n_features) <= most <= reach(X)
+        assert model.linear.members[0].state is before[0] and model.record.evidence.coordinates is before[1]
 
 
 def test_features_that_come_after_a_second_pass_began_are_learned():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tunefree.core.rows import dense, part
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 from tunefree.pool.weights_record import MOST, WeightsRecord
 
@@ -48,7 +48,7 @@ def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
         for start in range(0, n, size):
             stop = min(start + size, n)
             model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
-            model = Model.restore(*model.save_state()) if is_saved else model
+            model = restored(*model.save_state()) if is_saved else model
         records.append(model.pool.contexts[0].record)
     whole, cut = records
     assert whole.rows[:4].tolist() == [16, 23, 32, 45]

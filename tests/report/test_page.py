@@ -97,7 +97,7 @@ def written(folder, run):
     """A model, and its report with test data as text."""
     model, output = folder / "people.model", folder / "people.html"
     if not output.exists():
-        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--holdout", "0.1", "-q")[0] == 0
+        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--hash-bits", "12", "-q")[0] == 0
         status, _, errors = run("report", model, folder / "new.csv", "-o", output)
         assert status == 0, errors
     return model, check_page(output.read_text())
@@ -169,7 +169,7 @@ def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run
 
 def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     model, read = written
-    command = re.search(r"tunefree (train DATA --target rich --holdout 0.1) -o MODEL", read.text)
+    command = re.search(r"tunefree (train DATA --target rich --hash-bits 12) -o MODEL", read.text)
     again = folder / "again.model"
     words = command[1].replace("DATA", str(folder / "people.csv")).split()
     assert run(*words, "-o", again, "-q")[0] == 0 and run("report", again, "-o", folder / "again.html")[0] == 0
@@ -204,7 +204,7 @@ def test_what_looks_wrong_is_told():
     assert tables[0] == [["… is not a number", "new.csv, row 7, column 'age'", "2"]]
     found = [finding for finding in findings(trained) if finding.column == "tax"]
     assert [finding.kind for finding in found] == [ODD]  # it was told when training began
-    trained.progress.oddities = []  # as of a model whose first rows told nothing
+    trained.progress.tally.oddities = []  # as of a model whose first rows told nothing
     assert LEAK_OF_TARGET in [finding.kind for finding in findings(trained) if finding.column == "tax"]
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     note = suspicions.suspicions(sound, {}).blocks[-1]

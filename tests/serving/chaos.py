@@ -21,20 +21,25 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.serving.model import Server, plan, write_model
-from tests.serving.undisturbed import check_store
+from tests.serving.model import Server, check_store, plan, write_model
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
-NONSENSE = (
-    *(b"", b"{", b"[1]", b'{"age": "old", "job": null, "rich": "no"}', b"\xff" * 100, b'{"age": 1e999}'),
-    *(
-        b'{"age": 1, "age": 2, "job": {}}',
-        b"[" * 5000,
-        b'{"' + b"x" * 50_000 + b'": 1}',
-        b"[" + b"{}," * 20_000 + b"{}]",
-    ),
-)
+NONSENSE = [
+    b"",
+    b"{",
+    b"[1]",
+    b'{"age": "old", "job": null, "rich": "no"}',
+    b"\xff" * 100,
+    b'{"age": 1e999}',
+    b"[" * 5000,
+]
+NONSENSE += [
+    b"[" * 5000,
+    b'{"age": 1, "age": 2, "job": {}}',
+    b'{"' + b"x" * 50_000 + b'": 1}',
+    b"[" + b"{}," * 20_000 + b"{}]",
+]
 HALF = b"POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
 CLIENTS, HOSTILE = 8, 2
 ROWS = 2**17  # learned before
@@ -75,17 +80,7 @@ class Client:
 
 
 class Chaos:
-    """Clients, and a server that is disturbed.
-
-    Parameters
-    ----------
-    folder : Path
-    seconds : float
-    rate : float
-        Requests a second that clients try to send.
-    pause : float
-        Seconds between disturbances, on the average.
-    """
+    """Clients that try to send so many requests a second, and a server that is disturbed after such pauses."""
 
     def __init__(self, folder, seconds, rate, pause, learner="scinol2", save_every=300):
         self.folder, self.seconds, self.rate, self.pause = folder, seconds, rate, pause
@@ -219,8 +214,8 @@ def main():
     parser.add_argument("--save-every", type=int, default=2000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        of_run = options.rate, options.pause, options.learner, options.save_every
-        chaos = Chaos(Path(folder), 60.0 * options.minutes, *of_run)
+        of_run = 60.0 * options.minutes, options.rate, options.pause, options.learner, options.save_every
+        chaos = Chaos(Path(folder), *of_run)
         start = time.monotonic()
         chaos.run()
         seconds = time.monotonic() - start

@@ -1,6 +1,7 @@
 """HTTP with real processes: what is answered, to whom, and what clients that mean ill can do."""
 
 import json
+import random
 import resource
 import signal
 import socket
@@ -10,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.serving.model import N, plan, rows, table
-from tests.serving.undisturbed import check_store
+from tests.serving.chaos import Chaos
+from tests.serving.model import N, check_store, plan, rows, table
 from tests.waiting import NEVER, until
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
@@ -77,26 +78,6 @@ def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path
     for connection in left:
         connection.close()
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 20
-
-
-LOADING = """
-import time
-from tunefree.model_files.trained import Trained
-Trained.load = lambda path: print("loading", flush=True) or time.sleep(600)
-from tunefree.cli.app import main
-main()
-"""
-
-
-@pytest.mark.usefixtures("heard")
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGHUP])
-def test_a_signal_while_the_model_is_loaded_ends_it_with_nothing_to_save(file, tmp_path, number):
-    command = [sys.executable, "-c", LOADING, "serve", str(file), "-o", str(tmp_path / "s")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "loading\n"
-        process.send_signal(number)
-        assert process.wait(NEVER) == 0 and process.stderr.read() == ""
-    assert not (tmp_path / "s").exists()
 
 
 def test_killed_and_started_again_it_goes_on(file, serve, tmp_path):
@@ -182,19 +163,8 @@ def test_connections_are_limited_and_idle_ones_are_ended(file, serve):
     assert len(server.plain) == 1 and not [line for line in server.log if "traceback" in line]
 
 
-def test_what_is_too_large_is_refused(file, serve):
-    server = serve(file, "--max-rows", 10, "--max-body", 10_000)
-    assert server.ask("POST", "/predict", rows(N, N + 11, "rich")) == (
-        413,
-        {"error": "a request may have at most 10 rows; send fewer at a time"},
-    )
-    status, answer = server.ask("POST", "/predict", b" " * 20_000)
-    assert status == 413 and answer == {"error": "a request may have at most 10000 bytes; send fewer rows at a time"}
-    assert server.ask("GET", "/live") == (200, {"status": "ok"})
-
-
 def test_what_cannot_be_answered(file, serve):
-    server = serve(file)
+    server = serve(file, "--max-rows", 10, "--max-body", 150_000)
     for body, status, message in [
         (b"age=39", 400, "not JSON"),
         (b"[" * 100_000, 400, "not JSON"),
@@ -215,6 +185,8 @@ def test_what_cannot_be_answered(file, serve):
         (b'{"age": 1, "job": {"a": 1, "a": 1}}', 400, "the name 'a' twice"),
         (b'{"age": ' + b"9" * 5000 + b', "job": null}', 400, "a number has 5000 digits"),
         (b'{"age": 39, "job": "a", "id": [1]}', 422, "an id is a string or a whole number"),
+        (b"[" + b"{}," * 10 + b"{}]", 413, "a request may have at most 10 rows; send fewer at a time"),
+        (b" " * 200_000, 413, "a request may have at most 150000 bytes; send fewer rows at a time"),
     ]:
         sent = server.ask("POST", "/predict", body)
         assert sent[0] == status and message in sent[1]["error"], (body[:20], sent)
@@ -232,8 +204,9 @@ def test_what_cannot_be_answered(file, serve):
 
 def test_who_may_ask(file, serve, tmp_path):
     (tmp_path / "token").write_text("a-token-of-letters\n")
-    server = serve(file, "--token-file", tmp_path / "token", "--allow-host", "model.example")
-    [row] = rows(N, N + 1)
+    said = ("--token-file", tmp_path / "token", "--allow-host", "model.example", "--remember", 2)
+    server = serve(file, "-o", tmp_path / "s", *KEPT, *said)
+    [row], [own, other] = rows(N, N + 1), rows(N, N + 2, "rich")
     token = {"Authorization": "Bearer a-token-of-letters"}
     for headers, status in [
         ({}, 401),
@@ -241,48 +214,23 @@ def test_who_may_ask(file, serve, tmp_path):
         (token, 200),
         (token | {"Host": "model.example"}, 200),
         (token | {"Host": "evil.example"}, 403),
-        (token | {"Origin": "http://evil.example"}, 403),
-        (token | {"Origin": "null"}, 403),
-        (token | {"Host": "model.example", "Origin": "https://model.example"}, 200),
         (token | {"Content_Type": "text/plain"}, 415),
         (token | {"Host": "LOCALHOST"}, 200),
-        (token | {"Host": "Model.Example", "Origin": "https://model.EXAMPLE"}, 200),
-        (token | {"Origin": "http://["}, 403),
-        (token | {"Origin": ""}, 403),
+        (token | {"Host": "Model.Example"}, 200),
     ]:
         assert server.ask("POST", "/learn", row, **headers)[0] == status, headers
     assert server.ask("POST", "/versions", {"save": True})[0] == 401
-    assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200  # changes nothing
     assert server.ask("GET", "/metrics", Host="evil.example")[0] == 403
-    assert server.ask("GET", "/model")[1]["learned"] == 5
-
-
-def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path):
-    (tmp_path / "token").write_text("a-token-of-letters\n")
-    server = serve(file, "-o", tmp_path / "s", *KEPT, "--token-file", tmp_path / "token", "--remember", 2)
-    [own, other] = rows(N, N + 2, "rich")
-    token = {"Authorization": "Bearer a-token-of-letters"}
+    # A stranger may predict, which changes nothing, but cannot write rows that wait for labels.
     assert server.ask("POST", "/predict", {**own, "id": 1}, **token)[0] == 200
     for id in (1, 2, 3, 4):
         status, answer = server.ask("POST", "/predict", [other, {**other, "id": id}])
-        assert (
-            status == 401 and "rows with 'id' wait for their labels: leave it out, or send the token" in answer["error"]
-        )
+        assert status == 401 and "rows with 'id' wait for their labels: leave it out, or send the" in answer["error"]
     assert server.ask("POST", "/predict", {**other, "id": None})[0] == 200  # which is none
     assert server.metric("waiting") == 1
     assert server.ask("POST", "/labels", {"id": 1, "rich": "no"}, **token) == (200, {"learned": 1, "unknown": []})
     assert server.end() == 0
-    [learned] = check_store(tmp_path / "s", tmp_path / "u")
-    assert learned == {**own, "rich": "no"}
-
-
-def test_columns_that_a_new_version_takes_otherwise_are_told(file, serve, tmp_path):
-    server = serve(file, "-o", tmp_path / "s")
-    data = table(0, 500)
-    data["place"] = data.pop("job")
-    train(open_source(data), plan()).save(tmp_path / "s" / "incoming" / "new.model")
-    columns = {"columns_added": ["place"], "columns_left_out": ["job"]}
-    assert server.ask("POST", "/versions", {"take": "new.model"}) == (200, {"version": 2} | columns)
+    assert check_store(tmp_path / "s", tmp_path / "u") == [row] * 4 + [{**own, "rich": "no"}]
 
 
 @pytest.mark.slow
@@ -331,3 +279,17 @@ def test_what_is_told(file, serve, tmp_path):
     explained = server.ask("POST", "/explain", {"age": 3.0, "job": "pilot"})[1]
     assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"])
     assert server.ask("POST", "/explain?class=no", {"age": 3.0, "job": "pilot"})[1]["class"] == "no"
+    data = table(0, 500)
+    data["place"] = data.pop("job")
+    train(open_source(data), plan()).save(tmp_path / "s" / "incoming" / "new.model")
+    columns = {"columns_added": ["place"], "columns_left_out": ["job"]}
+    assert server.ask("POST", "/versions", {"take": "new.model"}) == (200, {"version": 2} | columns)
+
+
+@pytest.mark.slow
+def test_chaos(tmp_path):
+    """Most of a minute of all at once, which takes longer if asked to."""
+    random.seed(7)
+    chaos = Chaos(tmp_path, 45.0, 200.0, 3.0)
+    chaos.run()
+    assert chaos.check() > 100

@@ -1,24 +1,29 @@
-"""A model in operation by itself: what it predicts and learns, and which rows it takes."""
+"""A model in operation by itself: what it predicts and learns, how sure it is, and which rows it takes."""
 
 import asyncio
 import gc
+import json
+import math
 import threading
+import time
 import weakref
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
+from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.predictor import Together
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
+from tunefree.workflows.output_columns import OutputColumns
 
 
 @pytest.fixture
@@ -40,48 +45,32 @@ def predicted(service, sent):
     return service.predict(sent)
 
 
-def test_rows_learned_one_by_one_go_on_with_the_stream(service):
-    one = service()
-    for row in rows(N, 1100):
-        assert one.learn([row]) == {"learned": 1}
-    whole = train(open_source(table(0, 1100)), plan())
+def test_rows_learned_one_by_one_go_on_with_the_stream(service, tmp_path):
     unknown = rows(1100, 1200, "rich")
-    assert predicted(one, unknown) == service(whole).predict(unknown)
-    assert one.state()["rows"] == 1100
-    assert one.state()["progressive_loss"] == whole.progress.progressive[0].mean_loss()
+    for learner, stop in (("scinol2", 1100), ("pool", 1050)):
+        path = write_model(tmp_path / "m", learner=learner)
+        alone, together = service(path), service(path)
+        for row in rows(N, stop):
+            assert alone.learn([row]) == {"learned": 1}
+        together.learn(rows(N, stop))
+        assert predicted(alone, unknown) == predicted(together, unknown)
+        assert alone.state()["rows"] == stop
+        if learner == "scinol2":
+            whole = train(open_source(table(0, stop)), plan())
+            assert predicted(alone, unknown) == service(whole).predict(unknown)
+            assert alone.state()["progressive_loss"] == whole.progress.progressive[0].mean_loss()
 
 
-def test_the_pool_learns_rows_one_by_one_as_together(service, tmp_path):
-    path = write_model(tmp_path / "m", learner="pool")
-    alone, together = service(path), service(path)
-    for row in rows(N, 1050):
-        alone.learn([row])
-    together.learn(rows(N, 1050))
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(alone, unknown) == predicted(together, unknown)
-    assert alone.state()["rows"] == 1050
-
-
-def test_what_is_predicted_is_what_the_file_predicts(service, tmp_path):
+def test_what_is_predicted_is_what_the_file_predicts(service):
     for options in ({}, {"learner": "pool"}, {"target": "age", "task": "regression", "learner": "pool"}):
         trained = train(open_source(table(0, N)), plan(**options))
-        unknown = rows(0, 257, plan(**options).target)  # one more than are predicted together
-        batch = trained.encoder.encode(
-            service(trained)._readers[1]._chunk(trained, unknown, "refuse")[0], False, _refused()
-        )
-        margins = trained.model.predict(batch.rows)
-        of_rows = (
-            trained.model.probabilities(margins)[:, 0] if trained.model.task == "classification" else margins[:, 0]
-        )
-        answers = service(trained).predict(unknown)
-        first = [next(iter(a["probabilities"].values())) if "probabilities" in a else a["prediction"] for a in answers]
-        assert first == of_rows.tolist()
-
-
-def _refused():
-    from tunefree.stream.batch import Refused
-
-    return Refused()
+        model, columns = estimator_of(trained), table(0, 257)  # one row more than are predicted together
+        is_number = trained.plan.task == "regression"
+        del columns[trained.plan.target]
+        expected = model.predict(columns) if is_number else model.predict_proba(columns)[:, 0]
+        answers = service(trained).predict(rows(0, 257, trained.plan.target))
+        found = [a["prediction"] if is_number else next(iter(a["probabilities"].values())) for a in answers]
+        assert found == expected.tolist()
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "pool"])
@@ -103,11 +92,8 @@ def test_a_number_and_its_text_are_one_id(service):
     [row] = rows(N, N + 1, "rich")
     one.predict([{**row, "id": 1}])
     assert one.label([{"id": "1", "rich": "no"}]) == {"learned": 1, "unknown": []}
-    for sent in ([{**row, "id": 1}, {**row, "id": "1"}],):
-        with pytest.raises(
-            DataError, match=r"row 2, column 'id': the id '1' is that of row 1, too; send each row once"
-        ):
-            one.predict(sent)
+    with pytest.raises(DataError, match=r"row 2, column 'id': the id '1' is that of row 1, too; send each row once"):
+        one.predict([{**row, "id": 1}, {**row, "id": "1"}])
     with pytest.raises(DataError, match="'5' is that of row 1, too"):
         one.label([{"id": 5, "rich": "no"}, {"id": 5, "rich": "yes"}])
     for id in (True, 1.5, [1], {"a": 1}):
@@ -213,7 +199,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(Together(one.predictor).predict, requests), return_exceptions=True)
+        return await asyncio.gather(*map(one.predictor.answer, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -223,7 +209,7 @@ def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service)
     sent = [[{**row, "id": k}] for k, row in enumerate(rows(N, N + 60, "rich"))]
     answers = together(one, *sent, sent[0] + sent[1], [{**sent[0][0], "id": True}])
     assert [answer["id"] for of_request in answers[:-1] for answer in of_request] == [*range(60), 0, 1]
-    assert isinstance(answers[-1], DataError) and one.store.journal.n_waiting == 60
+    assert isinstance(answers[-1], DataError) and one.store.journal.n_rows["waiting"] == 60
     labels = [{"id": k, "rich": row["rich"]} for k, row in enumerate(known)]
     assert one.label(labels) == {"learned": 60, "unknown": []}
 
@@ -257,7 +243,7 @@ STRANGE = [
     [1, "a"],
     {},
 ]
-STRANGE += [{"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
+STRANGE += [{}, {"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
 
 
 def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
@@ -335,10 +321,10 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    predictions, sent, answered = Together(service().predictor), rows(0, N, "rich"), []
+    predictions, sent, answered = service().predictor, rows(0, N, "rich"), []
 
     async def ask(n_rows):
-        assert len(await predictions.predict(sent[:n_rows])) == n_rows
+        assert len(await predictions.answer(sent[:n_rows])) == n_rows
         answered.append(n_rows)
 
     async def ask_both():
@@ -366,3 +352,100 @@ def test_models_that_were_published_are_not_kept_by_errors(service):
         assert [model() for model in kept] == [None] * 3
     finally:
         gc.enable()
+
+
+def test_a_rise_is_in_the_state_and_in_the_metrics(service):
+    """The target follows a column, and the other way round from a row on."""
+    http, n_learned = pytest.importorskip("tunefree.serving.http"), 1500
+    a = np.random.default_rng(0).normal(size=n_learned + 700).round(4)
+    y = np.where((a > 0.0) ^ (np.arange(len(a)) >= n_learned), "yes", "no")
+    rows = [{"a": float(x), "y": str(label)} for x, label in zip(a, y, strict=True)]
+    trained = train(open_source({"a": a[:n_learned], "y": y[:n_learned]}), Plan("y", learner="scinol2"))
+    service, began = service(trained), time.time()
+
+    def told(metric):
+        return http.number_of(metric, service.state()[http.GAUGES[metric]])
+
+    assert service.state()["drifts"] == []
+    assert math.isnan(told("loss_rose_seconds")) and math.isnan(told("loss_rose_row"))
+    service.learn(rows[n_learned : n_learned + 100])
+    service.settle()
+    (rise,) = service.state()["drifts"]
+    assert abs(rise["row"] - n_learned - 1) < 20 and service.state()["drift_count"] == 1
+    assert told("loss_rose_row") == rise["row"] and began <= told("loss_rose_seconds") <= time.time()
+    service.learn(rows[n_learned + 100 :])
+    service.settle()
+    (rise,) = service.state()["drifts"]
+    assert rise["rows_compared"][1] == 512 and rise["changed"][0]["column"] == "a"
+    json.dumps(service.state())
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """A service of numbers, and rows to predict."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    table = {"x": x, "y": 2.0 * x + rng.normal(size=600)}
+    with Service(train(open_source(table), Plan(target="y"))) as service:
+        yield service, [{"x": float(value)} for value in x[:300]]
+
+
+def test_intervals_and_quantiles_are_those_of_the_model(numbers):
+    service, sent = numbers
+    asked_for = pytest.importorskip("tunefree.serving.http").asked_for
+    answers = service.predict(sent, asked_for({"interval": "0.5,.9", "quantiles": "0.25"}))
+    assert [set(answer) for answer in answers] == [{"prediction", "interval", "quantiles"}] * len(sent)
+    for answer in answers:
+        (low, high), wide = answer["interval"]["0.5"], answer["interval"]["0.9"]
+        assert wide[0] < low < answer["prediction"] < high < wide[1]
+        assert answer["quantiles"] == {"0.25": low}
+    assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
+
+
+def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
+    service, sent = numbers
+    said: list[dict[str, tuple[float]]] = [{}, {"interval": (0.8,)}, {"set": (0.8,)}, {"quantiles": (0.5,)}]
+    layouts = [OutputColumns(**one) for one in said]
+
+    async def answers():
+        predictions = service.predictor
+        asked = [predictions.answer(sent[:2], layout) for layout in layouts * 5]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    for place, of_request in enumerate(asyncio.run(answers())):
+        if layouts[place % 4].set:
+            assert isinstance(of_request, ModelError) and "`set` is for classes" in str(of_request)
+        else:
+            keys = [{"prediction"}, {"prediction", "interval"}, set(), {"prediction", "quantiles"}][place % 4]
+            assert [set(answer) for answer in of_request] == [keys] * 2
+
+
+def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
+    http = pytest.importorskip("tunefree.serving.http")
+    server = serve(write_model(tmp_path / "m", learner="pool"))
+    row = rows(N, N + 1, "rich")[0]
+    status, answer = server.ask("POST", "/predict?set=0.9", row)
+    assert status == 200 and set(answer) == {"prediction", "probabilities", "set"}
+    assert server.ask("POST", "/predict?set=0.9", [row, row])[1] == [answer, answer]
+    label = {"id": 1, "rich": "no"}
+    for path, sent, message in (
+        ("/predict?sets=0.9", row, "?sets is no parameter of /predict; the parameters are interval, quantiles, set, "),
+        ("/predict?set=0.9&set=0.5", row, "?set is there twice; send all its numbers at once"),
+        ("/predict?interval=0.9", row, "?interval is for numbers, and this model predicts classes; leave it out"),
+        ("/predict?set=90", row, "?set must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
+        ("/predict?set=x", row, "?set takes numbers with commas between them, not 'x'"),
+        ("/predict?conditional=class", row, "?conditional has no effect without ?set"),
+        ("/predict?set=0.9&conditional=x", row, "?conditional must be 'class', not 'x'"),
+        ("/explain?klass=yes", row, "?klass is no parameter of /explain; the parameters are class"),
+        ("/explain?class=perhaps", row, "no class 'perhaps'"),
+        ("/learn?set=0.9", {**row, "rich": "no"}, "?set is no parameter of /learn; it has no parameters"),
+        ("/labels?id=1", label, "?id is no parameter of /labels"),
+        ("/versions?save=true", {"save": True}, "?save is no parameter of /versions"),
+    ):
+        status, answer = server.ask("POST", path, sent)
+        assert status == 422 and message in answer["error"], answer
+    for path in ("/model", "/live", "/ready", "/versions", "/metrics", "/openapi.json"):
+        status, answer = server.ask("GET", f"{path}?a=1")
+        assert status == 422 and answer == {"error": f"?a is no parameter of {path}; it has no parameters"}
+    described = server.ask("GET", "/openapi.json")[1]["paths"]["/predict"]["post"]
+    assert [parameter["name"] for parameter in described["parameters"]] == [*http.SURENESS]

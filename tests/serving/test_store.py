@@ -4,18 +4,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
 
 from tests.serving.killed import POINTS, learn
-from tests.serving.model import N, plan, rows, table, write_model
-from tests.serving.undisturbed import check_store
+from tests.serving.model import N, check_store, plan, rows, table, write_model
 from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.journal import StoreError
+from tunefree.serving.learner import Request
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source
@@ -66,38 +67,12 @@ QUICK = ("while it is written", "while a row is kept waiting", "after it is lear
 def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, point):
     command = [sys.executable, "-m", "tests.serving.killed", str(tmp_path / "store"), str(file), point, "3"]
     ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert ended.returncode == -signal.SIGKILL and (tmp_path / "store" / "lock").exists(), ended.stderr
     acknowledged = set(map(int, ended.stdout.split()))
     assert acknowledged < set(range(60))
     assert list(learn(tmp_path / "store", file)) == list(range(60))  # all of it again, under the same names
     learned = [{n: row[n] for n in ("age", "job", "rich")} for row in check_store(tmp_path / "store", tmp_path / "u")]
-    assert learned == rows(N, N + 60)
-
-
-def test_a_killed_process_leaves_the_lock_to_the_next(file, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "tests.serving.killed",
-        str(tmp_path / "s"),
-        str(file),
-        "before it is learned",
-        "2",
-    ]
-    subprocess.run(command, capture_output=True)
-    assert (tmp_path / "s" / "lock").exists()
-    with begun(file, tmp_path / "s") as service:
-        assert service.counts.replayed == 1
-    assert not (tmp_path / "s" / "lock").exists()
-
-
-def test_rows_wait_for_labels_over_restarts(file, tmp_path):
-    [row] = rows(N, N + 1)
-    with begun(file, tmp_path / "s") as service:
-        service.predict([{**row, "id": 5}])
-    with begun(file, tmp_path / "s") as service:
-        assert service.state()["waiting"] == 1
-        assert service.label([{"id": "5", "rich": "no"}]) == {"learned": 1, "unknown": []}
+    assert learned == rows(N, N + 60) and not (tmp_path / "store" / "lock").exists()
 
 
 def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
@@ -116,16 +91,9 @@ def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
             service.learn([{**sent[0], "age": "old"}], "c")
         assert service.learn(sent[:1], "c") == {"learned": 1}  # it was refused, so its name is free
         assert service.state()["rows"] == N + 7 and service.counts.repeated == 3
-
-
-def test_the_same_request_many_times_at_once_is_learned_once(file, tmp_path):
-    from tunefree.serving.learner import Request
-
-    with begun(file, tmp_path / "s") as service:
-        asked = [service.learner.submit(Request(rows(N, N + 3), name="a")) for _ in range(50)]
-        answers = [future.result(NEVER) for future in asked]
-        assert sum("repeated" not in answer for answer in answers) == 1
-        assert service.state()["rows"] == N + 3
+        asked = [service.learner.submit(Request(sent[:3], name="d")) for _ in range(50)]  # at once
+        assert sum("repeated" not in future.result(NEVER) for future in asked) == 1
+        assert service.state()["rows"] == N + 10
 
 
 def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_path):
@@ -186,8 +154,6 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
 
 
 def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeypatch):
-    from tunefree.serving import learner
-
     def fail(*arguments):
         raise MemoryError
 
@@ -195,7 +161,7 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
     service.learn(rows(N, N + 5))
     service.predict([{**rows(N, N + 1)[0], "id": 1}])
     with monkeypatch.context() as patched:
-        patched.setattr(learner, "learn_batch", fail)
+        patched.setattr("tunefree.serving.learner.learn_batch", fail)
         with pytest.raises(StoreError, match="learning failed"):
             service.label([{"id": 1, "rich": "no"}], "labels")
     with pytest.raises(StoreError, match="learning failed"):
@@ -289,27 +255,32 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
     assert not (tmp_path / "s" / "lock").exists()
 
 
-def test_a_clock_that_jumps_between_two_processes_makes_nothing_old(file, tmp_path, monkeypatch):
-    import time
-
+def test_a_clock_that_jumps_within_a_process_or_between_two_makes_nothing_old(file, tmp_path, monkeypatch):
     [row] = rows(N, N + 1)
     true_time = time.time
     for jump in (3e8, -3e8, 6e8):
         with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
             service.predict([{**row, "id": 5}])
-        monkeypatch.setattr(time, "time", lambda jump=jump: true_time() + jump)
+            monkeypatch.setattr(time, "time", lambda jump=jump: true_time() + jump)
+            service.learner._looked = -1e9
+            service.settle()
+            service.settle()
+            assert service.state()["waiting"] == 1
         with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
             service.settle()
             assert service.label([{"id": "5", "rich": "no"}])["learned"] == 1
 
 
-def test_a_clock_that_jumps_drops_nothing(file, tmp_path, monkeypatch):
-    import time
+def grouped(start, stop, length=7):
+    """Rows whose groups go over several requests."""
+    return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
 
-    with begun(file, tmp_path / "s") as service:
-        service.predict([{**rows(N, N + 1)[0], "id": 5}])
-        monkeypatch.setattr(time, "time", lambda: 4e9)
-        service.learner._looked = -1e9
-        service.settle()
-        service.settle()
-        assert service.state()["waiting"] == 1
+
+def test_requests_that_cut_a_group(tmp_path):
+    whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
+    train(open_source(whole), plan(learner="pool", groups="home")).save(tmp_path / "m")
+    keeping = Keeping(keep_versions=10**6, save_every=40)
+    with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
+        sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
+        assert all(future.result(NEVER) == {"learned": 5} for future in sent)
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
-from tests.situations.situation import Case, Rows, Situation
+from tests.situations.catalogue import Case, Rows, Situation
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 
 LEAST = 1e-15  # probability

@@ -15,32 +15,19 @@ POPULATION = 6000
 LEAST_RIGHT = 0.95  # share of the verdicts
 
 
-def numbers_linear(x, random):
-    return x @ [1.0, -1.0, 0.5, 0.0, 0.0, 0.0] + random.normal(size=len(x))
-
-
-def numbers_of_nothing(x, random):
-    return random.normal(size=len(x))
-
-
-def numbers_of_a_step(x, random):
-    return 2.0 * (x[:, 0] > 0.3) + 0.5 * random.normal(size=len(x))
-
-
-def numbers_interacting(x, random):
-    return x[:, 0] * x[:, 1] + 0.3 * random.normal(size=len(x))
-
-
-def numbers_with_outliers(x, random):
-    return x[:, 0] + random.standard_t(3, len(x))
-
-
 def classes(margin):
+    """Draws of two classes with these log-odds."""
+
     def draw(x, random):
         p = 1.0 / (1.0 + np.exp(-margin(x)))
         return np.where(random.random(len(x)) < p, "yes", "no")
 
     return draw
+
+
+def numbers(mean, deviation):
+    """Draws of numbers around a mean."""
+    return lambda x, random: mean(x) + deviation * random.normal(size=len(x))
 
 
 TRUTHS = {  # the target, rows to learn, and rows to be judged by: 0 for cross-validation
@@ -50,10 +37,10 @@ TRUTHS = {  # the target, rows to learn, and rows to be judged by: 0 for cross-v
     "interactions": (classes(lambda x: 3.0 * np.sign(x[:, 0] * x[:, 1])), 800, 400),
     "rare class": (classes(lambda x: 1.5 * x[:, 0] - 4.0), 1000, 800),
     "few rows": (classes(lambda x: 2.0 * x[:, 0]), 80, 0),
-    "numbers linear": (numbers_linear, 400, 300),
-    "numbers of nothing": (numbers_of_nothing, 400, 300),
-    "numbers interacting": (numbers_interacting, 600, 0),
-    "numbers with outliers": (numbers_with_outliers, 300, 300),
+    "numbers linear": (numbers(lambda x: x @ [1.0, -1.0, 0.5, 0.0, 0.0, 0.0], 1.0), 400, 300),
+    "numbers of nothing": (numbers(lambda x: 0.0, 1.0), 400, 300),
+    "numbers interacting": (numbers(lambda x: x[:, 0] * x[:, 1], 0.3), 600, 0),
+    "numbers with outliers": (lambda x, random: x[:, 0] + random.standard_t(3, len(x)), 300, 300),
 }
 
 

@@ -1,6 +1,11 @@
 """Helpers of the tests of tables."""
 
+import csv
+import json
+from pathlib import Path
+
 import pyarrow as pa
+from pyarrow import feather, parquet
 
 from tunefree.core.rows import entries_of
 from tunefree.stream import formats, tables
@@ -39,6 +44,25 @@ def raw_rows(batch):
 def text(path, content):
     """Write a file; its name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def write(path, columns, **options):
+    """Write columns in the format that the name tells; a string of its name."""
+    columns = columns.to_pydict() if isinstance(columns, pa.Table) else columns
+    rows, suffix = zip(*columns.values(), strict=True), Path(path).suffix
+    if suffix == ".csv":
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([[*columns], *rows])
+    elif suffix == ".jsonl":
+        Path(path).write_text("".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows))
+    elif suffix == ".parquet":
+        parquet.write_table(pa.table(columns), path, **options)
+    elif suffix == ".feather":
+        feather.write_feather(pa.table(columns), str(path), **options)
+    else:
+        with pa.ipc.new_stream(path, pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns), **options)
     return str(path)
 
 

@@ -1,6 +1,7 @@
-"""Columns become rows by type; nothing depends on where a stream is cut."""
+"""Columns become rows by type, also from texts and where they come late; nothing depends on where a stream is cut."""
 
 import datetime as dt
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -8,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stream.tabular import chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
 from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
-
-from .tabular import chunk_of, encoded, named_rows
-
-# -- what each type becomes
+from tunefree.stream.encoder import TableEncoder, renamed
+from tunefree.stream.jsonlines import shown
+from tunefree.stream.layout import CODES, MISSING, NUMBERS, WORDS, Layout
+from tunefree.stream.notation import ColumnTypes, Notation
+from tunefree.stream.schema import FileNotation, values_of_texts
 
 
 def test_numbers_of_all_types_stay_numbers():
@@ -82,23 +84,6 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
     }
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        ["2020-01-01", "2020-01-03"],
-        ["2020-01-01 10:00", "2020-01-03T10:00:00"],
-        ["2020-01-01T10:00Z", "2020-01-03 11:00+01:00"],
-    ],
-)
-def test_strings_of_iso_dates_are_dates(written):
-    encoder, batch = encoded({"d": [written[0], "?", written[1]]})
-    first, second, third = named_rows(encoder, batch)
-    assert second == {"d[missing]": 1} and third["d[days]"] == 2 and first["d[year=2020]"] == 1
-
-
-# -- texts
-
-
 def test_words_and_pairs_get_logarithmic_counts():
     encoder, batch = encoded({"t": ["red red blue", "blue"]}, text=["t"])
     first, second = named_rows(encoder, batch)
@@ -107,14 +92,12 @@ def test_words_and_pairs_get_logarithmic_counts():
     assert second == {"t=blue": once}
 
 
-def test_unknown_words_leave_no_entry_when_not_learning():
-    encoder, _ = encoded({"t": ["red"]}, text=["t"])
-    before = encoder.n_features
-    batch = encoder.encode(chunk_of({"t": ["red green", "green"]}), False, BadRows())
-    assert np.diff(batch.rows.pointers).tolist() == [1, 0] and encoder.n_features == before
-
-
-# -- target and weight
+def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
+    encoder, _ = encoded({"t": ["red"], "job": ["a"]}, text=["t"])
+    before = encoder.state()
+    batch = encoder.encode(chunk_of({"t": ["red green", "green", "red"], "job": ["a", "a", "b"]}), False, BadRows())
+    assert np.diff(batch.rows.pointers).tolist()[:2] == [1, 0] and batch.rows.codes[2].tolist() == [0]
+    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -151,25 +134,6 @@ def test_a_bad_row_teaches_no_category():
     encoder = TableEncoder.infer(chunk, "y")
     encoder.encode(chunk, True, BadRows(skip=True))
     assert encoder.names() == ["(constant)", "s=good"]
-
-
-# -- prediction
-
-
-@pytest.fixture
-def encoder():
-    columns = {"age": [1.0, 2.0], "job": ["a", "b"], "y": ["no", "yes"], "w": [1.0, 2.0]}
-    return encoded(columns, target="y", weight="w")[0]
-
-
-def test_an_unseen_category_is_nothing_known(encoder):
-    before = encoder.state()
-    batch = encoder.encode(chunk_of({"job": ["c"], "age": [3]}), False, BadRows())
-    assert batch.rows.codes.tolist() == [[0]]
-    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
-
-
-# -- names and types
 
 
 @pytest.mark.parametrize(
@@ -210,9 +174,6 @@ def test_values_that_do_not_fit_are_bad_rows(first, later, problem):
     assert encoder.encode(chunk, True, BadRows(skip=True)).numbers.tolist() == [5]
 
 
-# -- small parts
-
-
 @given(st.lists(st.sampled_from(["1", "2.5", "x", "", None, "1e3"])))
 def test_cast_finds_every_element_that_does_not_fit(values):
     found, failed = cast(pa.array(values, pa.string()), pa.float64())
@@ -220,7 +181,181 @@ def test_cast_finds_every_element_that_does_not_fit(values):
     assert found.null_count == sum(value in (None, "x", "") for value in values)
 
 
-# -- real data
-
-
 # -- one row
+
+
+def test_names_and_values_in_messages():
+    assert renamed(["age", "amount"], ["amout", "day"]) == "'amout' is not known: did you mean 'amount'?"
+    assert renamed(["amount"], ["sum"]) == "'sum' is not known: did you mean 'amount'?"
+    assert renamed(["age", "amount"], ["day"]) == ""
+    assert shown([None, True]) == "[null, true]" and shown("a") == "'a'"
+
+
+TYPED = {
+    "whole": [3, 1, None, 4],
+    "real": [2.5, -1e-3, None, 7.0],
+    "flag": [True, False, None, True],
+    "word": ["a", "b", None, "a"],
+    "date": ["2024-01-31", "2024-02-01", None, "2024-02-29"],
+    "none": [None] * 4,
+}
+TEXTS = {name: ["" if value is None else str(value) for value in values] for name, values in TYPED.items()}
+
+
+def test_texts_become_the_features_of_typed_values():
+    typed, batch = encoded({name: pa.array(values) for name, values in TYPED.items()})
+    untyped, batch_of_texts = encoded(TEXTS, typed=False)
+    assert [column.kind for column in untyped.columns] == [column.kind for column in typed.columns]
+    assert named_rows(untyped, batch_of_texts) == named_rows(typed, batch)
+
+
+@pytest.mark.parametrize(("target", "family"), [("whole", "number"), ("flag", "boolean"), ("word", "string")])
+def test_a_target_of_texts_is_what_it_is_typed(target, family):
+    rows = [0, 1, 3]  # those that have a label
+    typed, batch = encoded({name: pa.array(values).take(rows) for name, values in TYPED.items()}, target=target)
+    texts = {name: [values[row] for row in rows] for name, values in TEXTS.items()}
+    untyped, batch_of_texts = encoded(texts, target=target, typed=False)
+    assert untyped.target_family == typed.target_family == family
+    assert batch_of_texts.target.to_pylist() == batch.target.to_pylist()
+
+
+def test_integers_of_a_target_keep_their_digits():
+    first = 2**53 + 1
+    encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
+    batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
+    assert batch.target.to_pylist() == [first, 7]
+    assert str(values_of_texts({"y": pa.array(["NA", str(first)])}, ColumnTypes(), False, "y")["y"].type) == "int64"
+    zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
+    assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
+
+
+def test_a_column_tells_the_notation_of_another():
+    strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
+    assert FileNotation({"price": strings["price"]}, {"price": None}).number_notation("price") is None
+    assert FileNotation(strings, {"price": None, "tax": None}).number_notation("price") == Notation(",", ".")
+
+
+LAID_OUT = {
+    "age": [39.0, None, 50.0],
+    "day": pa.array([1_600_000_000, None, 1_700_000_000], pa.timestamp("s")),
+    "at": pa.array([3600, 7200, None], pa.time32("s")),
+    "job": ["clerk", "", "cook"],
+    "a=b": ["x=1", "x=2", "x=1"],
+    "rich": [True, False, None],
+    "told": ["a long story", "told again", None],
+}
+OF_NUMBERS = {"age": "age", "age[missing]": "age", "day[days]": "day[days]", "day[missing]": "day[days]"}
+OF_CODES = {"day[month=9]": "day[month]", "day[year=2023]": "day[year]", "at[hour=2]": "at[hour]", "job=cook": "job"}
+
+
+def test_each_feature_has_its_part_and_codes_have_labels():
+    encoder, _ = encoded(LAID_OUT, text=["told"])
+    layout, names = Layout.of_encoder(encoder), encoder.names()
+    of = {name: layout.parts[part] for name, part in zip(names[1:], layout.feature_parts[1:].tolist(), strict=True)}
+    assert layout.feature_parts[0] == -1
+    for name, part in (OF_NUMBERS | OF_CODES | {"job[missing]": "job", "a=b=x=1": "a=b", "rich=true": "rich"}).items():
+        assert of[name].name == part, name
+    assert {of[name].kind for name in OF_NUMBERS} == {NUMBERS}
+    assert {of[name].kind for name in OF_CODES} == {CODES}
+    words = [part for name, part in of.items() if name.startswith("told")]
+    assert len(words) > 3 and {(part.name, part.kind) for part in words} == {("told", WORDS)}
+    assert of["day[month=9]"].column == "day"
+    labels = {name: layout.label(j) for j, name in enumerate(names) if j}
+    expected = {
+        "job=cook": "cook",
+        "job[missing]": MISSING,
+        "a=b=x=2": "x=2",
+        "day[month=9]": "9",
+        "rich=false": "false",
+    }
+    assert {name: labels[name] for name in expected} == expected
+
+
+LONG_TEXT = "a text of more than forty characters, in which there are spaces"
+LATE = [
+    {"x": 1.0},
+    {"x": 2.0, "n": None, "s": "?"},
+    {"x": 0.5, "s": "red", "n": 7},
+    {"x": 3.0, "n": -2.5, "b": True, "day": "2024-01-31"},
+    {"x": 4.0, "s": "blue", "day": "2024-03-02", "tags": ["a", "b", "a"], "v": [1.5, 0.0, 2]},
+    {"x": 5.0, "o": {"p": 3, "q": {"r": "deep"}}, "note": LONG_TEXT, "tags": ["b"]},
+    {"x": 6.0, "s": "red", "o": {"q": {"r": "deep", "late": 4}}, "v": [0.5]},
+]
+EXPECTED = [
+    {"x": 1.0},
+    {"x": 2.0},
+    {"x": 0.5, "s=red": 1.0, "n": 7.0},
+    {"x": 3.0, "n": -2.5, "b=true": 1.0, "day[year=2024]": 1.0, "day[month=1]": 1.0, "day[weekday=3]": 1.0},
+    {"x": 4.0, "s=blue": 1.0, "day[days]": 31.0, "day[year=2024]": 1.0, "day[month=3]": 1.0, "day[weekday=6]": 1.0}
+    | {"tags=a": np.log2(3.0), "tags=b": 1.0, "v[0]": 1.5, "v[2]": 2.0},
+    {"x": 5.0, "o.p": 3.0, "o.q.r=deep": 1.0, "tags=b": 1.0},
+    {"x": 6.0, "s=red": 1.0, "o.q.r=deep": 1.0, "o.q.late": 4.0, "v[0]": 0.5},
+]
+
+
+def as_lines(rows):
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def read(files, bad=None, encoder=None, **options):
+    """The encoder of files, and the rows by the names of their features."""
+    rows, bad = [], bad or BadRows()
+    for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
+        encoder = encoder or TableEncoder.infer(
+            chunk._replace(data=chunk.data.select(["x"])), typed=not files[0].endswith(".csv")
+        )
+        rows += named_rows(encoder, encoder.encode(chunk, True, bad))
+    return encoder, rows
+
+
+def without_words(rows):
+    """Rows without the words of the text."""
+    return [{name: value for name, value in row.items() if not name.startswith("note=")} for row in rows]
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """The columns of JSON are found from the first line alone."""
+    from tunefree.stream import jsonlines, text
+
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: text.read_sample(file).split(b"\n")[0] + b"\n")
+
+
+def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
+    encoder, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
+    assert without_words(rows) == EXPECTED
+    assert any(name.startswith("note=") for name in rows[5])
+    names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
+    assert [column.name for column in encoder.columns[1:]] == names
+    assert [column.since for column in encoder.columns[1:]] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 7]
+
+
+@pytest.mark.parametrize("size", [10, 60, 200])
+def test_where_a_stream_is_cut_makes_no_difference(tmp_path, narrow, size):
+    file = text(tmp_path / "t.jsonl", as_lines(LATE * 3))
+    (whole, rows), (cut, of_cut) = read([file]), read([file], block_size=size)
+    assert of_cut == rows
+    (arrays, header), (of_whole, header_of_whole) = cut.state(), whole.state()
+    assert header == header_of_whole and all((arrays[name] == of_whole[name]).all() for name in arrays)
+
+
+def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
+    first, second = (text(tmp_path / f"{k}.jsonl", as_lines(LATE[k:] if k else LATE[:4])) for k in (0, 4))
+    whole, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
+    half, before = read([first])
+    arrays, header = half.state()
+    restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
+    encoder, after = read([second], encoder=restored)
+    assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
+
+
+def test_later_files_may_have_further_columns(tmp_path):
+    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "n,x,s\n,3,\n5,4,red\n6,5,\n")]
+    files.append(text(tmp_path / "c.csv", "x,s\n6,7\n"))
+    encoder, rows = read(files)
+    later = [{"x": 3.0}, {"x": 4.0, "n": 5.0, "s=red": 1.0}, {"x": 5.0, "n": 6.0}, {"x": 6.0, "s=7": 1.0}]
+    assert rows == [{"x": 1.0}, {"x": 2.0}, *later]
+    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [
+        ("n", "number", 4),
+        ("s", "category", 4),
+    ]

@@ -9,8 +9,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
-from tunefree.stream.formats import Format, register
-from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.formats import register
 
 from .tabular import text
 
@@ -18,13 +17,6 @@ LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
 LINES = [f"age:{age}\tjob:{job}\trich:{rich}" for age, job, rich in PEOPLE]
 CONTENT = "\n".join(LINES) + "\n"
-
-
-class LibfmEncoder(SvmlightEncoder):
-    """svmlight text whose indices start at 0."""
-
-    def __init__(self, hash_bits=0, zero_based=True):
-        super().__init__(hash_bits, zero_based)
 
 
 @pytest.fixture
@@ -45,9 +37,6 @@ def learned(source, **options):
 def weights(trained):
     arrays, _ = trained.model.save_state()
     return {name: array.tobytes() for name, array in arrays.items()}
-
-
-# -- the formats of the package
 
 
 @pytest.mark.parametrize(
@@ -73,9 +62,6 @@ def weights(trained):
 def test_formats_by_their_first_line(line, format):
     found = formats.by_line(line)
     assert (found and found.name) == format
-
-
-# -- a table that is not in the package
 
 
 @pytest.mark.parametrize(
@@ -104,11 +90,8 @@ def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
     assert Trained.load(tmp_path / "m").kind == "table"
 
 
-# -- lines with an encoder of their own
-
-
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):
-    register(Format("libfm", "libFM", (".libfm",), encoder=LibfmEncoder))
+    run_page("format.md")  # which registers libfm, and runs as it stands
     content = "\n".join(f"{1 + i % 5} {i % 7}:1 {7 + i % 5}:1" for i in range(100)) + "\n"
     source = tunefree.open_source(text(tmp_path / "a.libfm", content))
     trained = learned(source, task="regression")
@@ -124,10 +107,3 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")
     with pytest.raises(ModelError, match="the model reads libfm, and no such format is known"):
         Trained.load(tmp_path / "m")
-
-
-# -- what is registered
-
-
-def test_the_page_on_adding_a_format_runs_as_it_stands(registry):
-    assert run_page("format.md")["LibfmEncoder"]().zero_based

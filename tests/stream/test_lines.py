@@ -1,11 +1,11 @@
-"""Texts are cut into whole lines, whatever the block size and the compression, and read on from any place."""
+"""Texts of any encoding and compression are cut into whole lines, whatever the block size, and read on anywhere."""
 
 import bz2
 import gzip
 import io
 import lzma
 import types
-from pathlib import Path
+import zipfile
 from typing import Any
 
 import pyarrow as pa
@@ -13,17 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stream.tabular import text as written
 from tunefree.core.errors import DataError
+from tunefree.stream.batch import Position
 from tunefree.stream.files import TextFile
+from tunefree.stream.source import open_source
 from tunefree.stream.text import read_beginning, read_lines
 
 TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
-
-
-def write(folder: Path, name: str, content: bytes) -> str:
-    path = folder / name
-    path.write_bytes(content)
-    return str(path)
 
 
 def together(chunks) -> bytes:
@@ -44,7 +41,7 @@ def after_the_header(text: bytes) -> bytes:
 @given(st.lists(TEXTS, max_size=3), st.integers(1, 40), st.booleans())
 def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_factory, texts, block_size, header):
     folder = tmp_path_factory.mktemp("texts")
-    files = [write(folder, f"{i}.txt", text) for i, text in enumerate(texts)]
+    files = [written(folder / f"{i}.txt", text) for i, text in enumerate(texts)]
     chunks = list(read_lines(files, block_size=block_size, header=header))
     rest = [after_the_header(text) if header else text for text in texts]
     for file, expected in zip(files, rest, strict=True):
@@ -80,7 +77,7 @@ def ends_outside_quotes(text: bytes) -> tuple[list[int], bool]:
 
 @given(st.text('",\nab', max_size=40).map(str.encode), st.integers(1, 20))
 def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
-    file = write(tmp_path_factory.mktemp("texts"), "a.csv", text)
+    file = written(tmp_path_factory.mktemp("texts") / "a.csv", text)
     chunks = list(read_lines([file], block_size=block_size, delimiters=","))
     assert together(chunks) == text
     for chunk in chunks[:-1]:
@@ -91,17 +88,8 @@ def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
         assert all(not ends_outside_quotes(chunk.data.tobytes())[1] for chunk in chunks)
 
 
-def test_a_quote_that_is_never_closed_takes_its_own_line(tmp_path):
-    file = write(tmp_path, "a.csv", b'1,2\n3,"4\n5,6\n7,8\n')
-    assert [chunk.data.tobytes() for chunk in read_lines([file], delimiters=",")] == [
-        b"1,2\n",
-        b'3,"4\n',
-        b"5,6\n7,8\n",
-    ]
-
-
 def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
-    file = write(tmp_path, "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
+    file = written(tmp_path / "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
     assert read_beginning(file, delimiters=",").header == b'"x\ny",z'
     assert together(read_lines([file], delimiters=",", header=True)) == b"1,2\n"
     assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
@@ -121,13 +109,13 @@ def compress(name: str, content: bytes) -> bytes:
 def test_compressed(tmp_path, monkeypatch, extension):
     text = b"".join(b"%d one\n" % i for i in range(3000))
     packed = compress(extension, text)
-    file = write(tmp_path, "a.txt" + extension, packed)
+    file = written(tmp_path / ("a.txt" + extension), packed)
     chunks = list(read_lines([file], block_size=1000))
     assert together(chunks) == text
     assert together(read_lines([file], chunks[4].position, 1000)) == together(chunks[5:])
-    empty = write(tmp_path, "b.txt" + extension, compress(extension, b""))
+    empty = written(tmp_path / ("b.txt" + extension), compress(extension, b""))
     assert list(read_lines([empty])) == []
-    cut = write(tmp_path, "c.txt" + extension, packed[:-9])
+    cut = written(tmp_path / ("c.txt" + extension), packed[:-9])
     with pytest.raises(DataError, match=r"damaged.*get the file again"):
         list(read_lines([cut]))
     if extension != ".br":  # the one that cannot be told by its bytes
@@ -148,7 +136,7 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
 
 def test_a_line_too_long(tmp_path):
     def limited(folder, name, data):
-        return TextFile(write(folder, name, data), longest_line=64)
+        return TextFile(written(folder / name, data), longest_line=64)
 
     exact = limited(tmp_path, "a", b"x" * 63 + b"\nshort\n")
     assert len(list(read_lines([exact], block_size=8))) == 2
@@ -156,3 +144,46 @@ def test_a_line_too_long(tmp_path):
         list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
     lines = list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, delimiters=","))
     assert lines[0].data.tobytes() == b'"x\n' and together(lines) == b'"' + b"x\n" * 64
+
+
+PEOPLE = "name;price\nJosé;1\nZoë;2\nŁukasz;3\n"
+PLAIN = {"name": ["José", "Zoë", "Łukasz"], "price": ["1", "2", "3"]}
+
+
+def read_people(source, start=None):
+    chunks = list(source.chunks(*([] if start is None else [start])))
+    return {name: [value for chunk in chunks for value in chunk.data[name].to_pylist()] for name in PLAIN}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1250"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("first", ["", "sep=;\r\n", '"sep=;"\n'])
+def test_encodings_archives_and_named_delimiters(tmp_path, encoding, packed, first):
+    rows = PEOPLE if encoding != "cp1250" else PEOPLE.replace("ë", "e")
+    plain = PLAIN if encoding != "cp1250" else PLAIN | {"name": ["José", "Zoe", "Łukasz"]}
+    data = (first + rows).encode(encoding)
+    path = tmp_path / ("people.csv.zip" if packed else "people.csv")
+    if packed:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("__MACOSX/._people.csv", b"")
+            archive.writestr("folder/people.csv", data)
+    else:
+        path.write_bytes(data)
+    told = None if encoding in ("utf-8", "utf-8-sig", "utf-16") else encoding
+    source = open_source(path, encoding=told)
+    assert source.format == "csv"
+    assert read_people(source) == plain
+    assert read_people(open_source(path, encoding=told, delimiter=";")) == plain
+    share = source.progress()
+    assert share(Position(0, len(data), 3)) in (None, 1.0) or encoding.startswith("utf-8") or encoding == "utf-16"
+
+
+def test_reading_goes_on_in_the_middle_of_what_is_turned_into_utf_8(tmp_path):
+    lines = [f"Zoë {k};{k}" for k in range(400_000)]
+    (tmp_path / "t.csv").write_text("\n".join(["sep=;", "name;price", *lines]) + "\n", encoding="utf-16")
+    source = open_source(tmp_path / "t.csv")
+    first, *rest = source.chunks()
+    assert len(rest) > 1
+    again = list(source.chunks(first.position))
+    assert [chunk.data for chunk in again] == [chunk.data for chunk in rest]
+    assert sum(chunk.data.num_rows for chunk in [first, *again]) == 400_000

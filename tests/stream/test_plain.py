@@ -26,7 +26,7 @@ def encoded(cls, lines, **options):
     encoder, bad = cls(**options), BadRows(skip=True)
     text = np.frombuffer("\n".join(lines).encode(), np.uint8)
     batch = encoder.encode(Chunk(text, "data", 1, Position()), learning=True, bad=bad)
-    reasons = [str(reason) for reason in bad.tally.reasons()]
+    reasons = [str(reason) for reason in bad.tally.reasons]
     return batch.rows, batch.target.to_pylist(), batch.weight, batch.numbers, batch.tags, encoder.state(), reasons
 
 

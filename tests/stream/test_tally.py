@@ -30,7 +30,7 @@ def damaged(tmp_path):
 
 
 def counted(progress):
-    return progress.skipped, {reason.problem: (reason.rows, reason.row) for reason in progress.reasons}
+    return progress.tally.count, {reason.problem: (reason.rows, reason.row) for reason in progress.tally.reasons}
 
 
 MANY = "the row has … fields, the header …"
@@ -44,8 +44,8 @@ def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
     expected = len(wide) + len(negative), {MANY: (len(wide), 4), NEGATIVE: (len(negative), 6)}
     assert counted(train(open_source(damaged), plan).progress) == expected
     mixed = train(open_source(damaged), replace(plan, shuffle=True)).progress
-    assert mixed.skipped == expected[0] and {reason.file for reason in mixed.reasons} == {str(damaged)}
-    assert all(reason.row - 1 in (wide if reason.problem == MANY else negative) for reason in mixed.reasons)
+    assert mixed.tally.count == expected[0] and {reason.file for reason in mixed.tally.reasons} == {str(damaged)}
+    assert all(reason.row - 1 in (wide if reason.problem == MANY else negative) for reason in mixed.tally.reasons)
 
 
 def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):
@@ -57,7 +57,7 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     with pytest.raises(KeyboardInterrupt):
         train(source, PLAN, [Stop(500)], checkpoint, 100)
     kept = Trained.load(checkpoint).progress
-    assert 0 < kept.skipped == kept.position.row - kept.rows
+    assert 0 < kept.tally.count == kept.position.row - kept.rows
     resumed = train(source, PLAN, None, checkpoint, 100, resume=True)
     assert counted(resumed.progress) == counted(whole.progress)
     for name, trained in (("whole", whole), ("resumed", resumed)):
@@ -69,6 +69,6 @@ def test_memory_is_bounded():
     tally, letters = Tally(), "abcdefghijklmnopqrstuvwxyz"
     for row in range(5000):
         tally.add(DataError(f"it {letters[row % 26]}{letters[row // 26 % 26]}" + "s" * 900, "f", row + 1, "c" * 999))
-    assert tally.count == 5000 == sum(reason.rows for reason in tally.reasons())
-    assert len(tally.reasons()) == MOST_REASONS + 1 and tally.reasons()[-1].problem == OTHER
-    assert all(len(reason.problem) + len(reason.column) <= 400 for reason in tally.reasons())
+    assert tally.count == 5000 == sum(reason.rows for reason in tally.reasons)
+    assert len(tally.reasons) == MOST_REASONS + 1 and tally.reasons[-1].problem == OTHER
+    assert all(len(reason.problem) + len(reason.column) <= 400 for reason in tally.reasons)

@@ -2,6 +2,9 @@
 
 import re
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,20 +64,41 @@ def test_features_are_forgotten_by_evidence_and_age():
     assert ids.names.to_list() == ["k7", "k8", "k9", "k5"] and ids.n_forgotten == 1
 
 
-@pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", sample_weight="w")])
-def test_batches_do_not_matter(tmp_path, plan):
-    lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "3M"
+def numbers(n: int) -> list[str]:
+    """CSV lines of a table without categories, the header first."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, 4))
+    y = np.where(X[:, 0] + random.normal(size=n) > 0.0, "yes", "no").tolist()
+    rows = (",".join(f"{x:.3f}" for x in row) for row in X.tolist())
+    return ["a,b,c,d,y\n", *(f"{row},{label}\n" for row, label in zip(rows, y, strict=True))]
+
+
+def in_any_batches(folder, lines, plan, limit):
+    """A model of a stream, which is the same wherever batches but the first are cut, and as it is loaded again."""
     models = []
-    for cuts in ([3000], [3000, 3100, 5003, 8999]):  # the first batch is the same
-        trained = train(open_source(written(tmp_path, lines, cuts)), plan, memory_limit=limit)
-        trained.save(tmp_path / "m")
-        models.append(storage.load(tmp_path / "m")[0])
+    for cuts in ([3000], [3000, 3100, 5003, 8999]):
+        trained = train(open_source(written(folder, lines, cuts)), plan, memory_limit=limit)
+        trained.save(folder / "m")
+        models.append(storage.load(folder / "m")[0])
     assert models[0].keys() == models[1].keys()
     assert all(models[1][name].tobytes() == array.tobytes() for name, array in models[0].items())
-    assert trained.encoder.ids.n_forgotten > 500
-    assert model_bytes(trained.model) <= limit_of(limit)
-    Trained.load(tmp_path / "m").save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+    again = Trained.load(folder / "m")
+    again.save(folder / "again")
+    assert (folder / "again").read_bytes() == (folder / "m").read_bytes() and summary(again, folder / "again")
+    return trained
+
+
+@pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", sample_weight="w")])
+def test_batches_do_not_matter(tmp_path, plan):
+    limit = LIMIT if plan.learner == "scinol2" else "3M"
+    trained = in_any_batches(tmp_path, stream(9000), plan, limit)
+    assert trained.encoder.ids.n_forgotten > 500 and model_bytes(trained.model) <= limit_of(limit)
+
+
+def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
+    trained = in_any_batches(tmp_path, numbers(13_000), Plan(target="y"), "3500K")
+    assert trained.encoder.ids.most is None and trained.model.pool.members.growth is not None
+    assert not trained.model.pool.members.growth.windows  # which sleep, so no latest rows are kept
 
 
 def test_a_checkpoint_forgets_as_the_whole_would(tmp_path):
@@ -103,21 +127,14 @@ def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
     assert "features forgotten" not in " ".join(str(block) for block in summary(unlimited, tmp_path / "m"))
 
 
-def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(13_000, 4))
-    y = np.where(X[:, 0] + random.normal(size=13_000) > 0.0, "yes", "no").tolist()
-    numbers = (",".join(f"{x:.3f}" for x in row) for row in X.tolist())
-    lines = ["a,b,c,d,y\n", *(f"{row},{label}\n" for row, label in zip(numbers, y, strict=True))]
-    for name, cuts in (("one", [3000]), ("other", [3000, 3100, 5003])):
-        source = open_source(written(tmp_path, lines, cuts))
-        trained = train(source, Plan(target="y"), memory_limit="3500K")
-        trained.save(tmp_path / name)
-    (one, _), (other, _) = storage.load(tmp_path / "one"), storage.load(tmp_path / "other")
-    assert one.keys() == other.keys() and all(other[name].tobytes() == one[name].tobytes() for name in one)
-    assert trained.encoder.ids.most is None and trained.model.pool.members.growth is not None
-    assert not trained.model.pool.members.growth.windows  # which sleep, so no latest rows are kept
-    again = Trained.load(tmp_path / "other")
-    again.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "other").read_bytes()
-    assert summary(again, tmp_path / "again")
+@pytest.mark.slow
+def test_a_stream_of_new_categories_takes_little_memory_and_loses_little():
+    """Learned by the command from a pipe, in a process with its own peak of memory, which is known on Unix."""
+    pytest.importorskip("resource")
+    memory = Path(__file__).parents[2] / "benchmarks" / "memory.py"
+    command = [sys.executable, str(memory), "--endless", "300000", "8M", "none"]
+    table = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    cells = [[cell.strip().replace(",", "") for cell in line.strip("|").split("|")] for line in table[2:]]
+    (_, _, peak, loss, known, forgotten), (_, _, _, unlimited_loss, all_known, _) = cells
+    assert int(peak) * 2**20 < 230e6 and float(loss) < 1.01 * float(unlimited_loss)
+    assert int(forgotten) > 10_000 and int(known) < int(all_known) / 2

@@ -8,9 +8,7 @@ import pytest
 from pyarrow import parquet
 
 import tunefree
-from tests.distributed.data import shards
-from tunefree.distributed import training
-from tunefree.distributed.engines import Engine
+from tests.distributed.data import learned
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import continued
 from tunefree.pool.model import Model
@@ -97,21 +95,20 @@ def test_partial_fit_and_the_end_are_train(kind, trained):
 
 
 def test_one_shard_is_train(path, trained):
-    cut = shards(path)
-    learned = training.learn(Engine(), training.Parts(cut, [[] for _ in cut]), Plan(target="y"), lambda line: None)
-    assert_same(learned.model, trained.model)
-    assert learned.progress.progressive == trained.progress.progressive
+    of_shard = learned(path, Plan(target="y"))
+    assert_same(of_shard.model, trained.model)
+    assert of_shard.progress.progressive == trained.progress.progressive
 
 
 def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path, tmp_path):
     X, y = rows_of(kind)
     earlier = train(open_source(path), Plan(target="y"))
     earlier.save(tmp_path / "a.model")
-    learned = learn_more(earlier, open_source(table_of(X[:300], y[:300])))
+    of_table = learn_more(earlier, open_source(table_of(X[:300], y[:300])))
     model = tunefree.load(tmp_path / "a.model").partial_fit(X[:300], y[:300])
     end(model._learned)
-    assert_same(model.trained_.model, learned.model)
-    assert model.trained_.progress.progressive == learned.progress.progressive
+    assert_same(model.trained_.model, of_table.model)
+    assert model.trained_.progress.progressive == of_table.progress.progressive
 
 
 @pytest.mark.parametrize("passes", [1, 3])
@@ -143,10 +140,10 @@ def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kin
 
 def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
     trained = copy.deepcopy(trained)
-    trained.progress.skipped = 3
+    trained.progress.tally.count = 3
     going, (X, y) = continued(trained), (np.zeros((5, 4)), [0, 1, 0, 1, 1])
     chunks = chunks_of(open_source(table_of(X, y)), going.encoder, BadRows())
     for batch in encoded(going.encoder, chunks, BadRows(), True, True):
         learn_batch(going, batch)
-    assert going.progress.skipped == 3
+    assert going.progress.tally.count == 3
     assert going.progress.rows == N + 5

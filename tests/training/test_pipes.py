@@ -21,7 +21,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.stream.text import SAMPLE
-from tunefree.training import training
+from tunefree.training import reading, training
 from tunefree.training.callbacks import Callback
 
 WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
@@ -205,7 +205,7 @@ def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe,
     pipe(lambda file: file.write(b"".join(rows)))
     whole = learned(plan, [], tmp_path / "m", "csv")
     assert plan.classes or (tmp_path / "rest").read_bytes() == whole  # what rows of the refused chunk told is kept
-    assert Trained.load(tmp_path / "rest").progress.first_rows == N
+    assert Trained.load(tmp_path / "rest").progress.progressive[0].rows == N
 
 
 @pytest.mark.slow
@@ -223,3 +223,14 @@ def test_a_disk_that_is_full_while_it_learns_and_at_the_end(tmp_path):
     assert ended.returncode == 2 and "m: " in lines[-1] and "File too large" in lines[-1]
     assert [line for line in lines if "not saved" in line and "the next save tries again" in line]
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["a.csv"]
+
+
+def test_readers_end_with_the_program_that_left_them():
+    left = reading.ahead(itertools.count())
+    assert next(left) == 0
+    (thread,) = reading._readers
+    assert thread.is_alive()
+    reading._end_readers()
+    assert not thread.is_alive()
+    left.close()
+    assert not reading._readers

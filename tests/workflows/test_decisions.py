@@ -118,7 +118,7 @@ def test_what_has_no_decisions():
     for of_rows, labels, options, words in (
         (numbers, [], {}, "predicts numbers"),
         (many, ["a", "b", "c"], {}, "has 3 classes: name one"),
-        (many, ["a", "b", "c"], {"label": "d"}, "no class of the model"),
+        (many, ["a", "b", "c"], {"label": "d"}, "there is no class 'd'"),
         (scored([0.5], [1]), LABELS, {"threshold": 1.0}, "between 0 and 1"),
         (scored([0.5], [1], [0.0]), LABELS, {}, "weight of 0"),
     ):

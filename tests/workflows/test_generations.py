@@ -1,6 +1,5 @@
 """Training of generations: killed and resumed, gone on with, in bounded memory, and files that were made to mislead."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -34,7 +33,6 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=2000))
     stream = written(pa.table(people(N)), tmp_path / f"people.{suffix}")
     plan = PLAN if suffix not in ("vw", "svm") else Plan()
-    plan = replace(plan, holdout=0.1)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     trained, saves = resumed(open_source(stream), plan, tmp_path / "kept", 150)
     assert len(saves) >= 2

@@ -53,7 +53,6 @@ def blocks(monkeypatch, size):
 @pytest.mark.parametrize(
     "change",
     [
-        {"holdout": 0.1},
         {"on_bad_row": "skip"},
         *(pytest.param(change, marks=pytest.mark.slow) for change in ({}, {"class_weight": {"no": 0.0}})),
     ],

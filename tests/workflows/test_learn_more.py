@@ -31,7 +31,7 @@ def days(tmp_path):
     return [tmp_path / f"{day}.csv" for day in range(3)]
 
 
-@pytest.mark.parametrize("options", [QUICK, (*QUICK, "--holdout", "0.3"), (*QUICK, "--hash-bits", "6")], ids=" ".join)
+@pytest.mark.parametrize("options", [QUICK, (*QUICK, "--hash-bits", "6")], ids=" ".join)
 def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):
     assert run("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)[0] == 0
     model = tmp_path / "m"
@@ -46,7 +46,7 @@ def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, t
         trained.save(tmp_path / f"{trained is whole}")
     assert (tmp_path / "False").read_bytes() == (tmp_path / "True").read_bytes()
     assert more.model.classes == ["no", "yes", "perhaps"]
-    assert "1,500" in out or "1,050" in out
+    assert "1,500" in out
 
 
 def test_a_pool_goes_on_about_as_if_its_pass_had_not_ended(days):

@@ -1,4 +1,4 @@
-"""From sources to models: tasks, classes along the stream, held-out rows, checkpoints."""
+"""From sources to models: tasks, classes along the stream, checkpoints."""
 
 import json
 import signal
@@ -85,19 +85,6 @@ def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch)
     assert set(trained.model.classes) == {"no", "yes", "very", "so-so"}
 
 
-def test_held_out_rows_are_not_learned():
-    table = people()
-    kept = np.arange(2000) % 4 != 3
-    without = {name: np.array(column, object)[kept].tolist() for name, column in table.items()}
-    plans = Plan(target="rich", ignore=("pay",), holdout=0.25), Plan(target="rich", ignore=("pay",))
-    trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
-    for one, other in zip(*(model.model.linear.present().reads for model in trained), strict=True):
-        np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
-    assert trained[0].progress.held_out[0].rows == 500
-    assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
-
-
 def test_saved_and_loaded_models_predict_the_same(tmp_path):
     source = open_source(people())
     for plan in (
@@ -153,7 +140,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
     stream = written(pa.table(people(12_000)), tmp_path / f"people.{suffix}")
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
-    plan = Plan(**named, learner=learner, passes=passes, holdout=0.1, average=learner == "scinol2")
+    plan = Plan(**named, learner=learner, passes=passes, average=learner == "scinol2")
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     checkpoint = tmp_path / "model.checkpoint"
 

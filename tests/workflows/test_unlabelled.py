@@ -47,7 +47,7 @@ def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_pat
     assert states[0][1] == states[1][1]
     assert all((states[0][0][name] == states[1][0][name]).all() for name in states[1][0])
     assert models[0].encoder.names() == models[1].encoder.names()
-    assert [own.progress.skipped for own in models] == [0, 0]
+    assert [own.progress.tally.count for own in models] == [0, 0]
 
 
 def test_the_count_is_resumed(tmp_path, monkeypatch):
@@ -57,5 +57,5 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, [Stop(101)], checkpoint, 20)
-    assert 0 < Trained.load(checkpoint).progress.unlabelled < sum(WITHOUT)
-    assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
+    assert 0 < Trained.load(checkpoint).progress.tally.unlabelled < sum(WITHOUT)
+    assert train(source, plan, None, checkpoint, 20, resume=True).progress.tally.unlabelled == sum(WITHOUT)

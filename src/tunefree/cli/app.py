@@ -46,7 +46,7 @@ USUAL = {  # what serves instead of options that other programs have
     **dict.fromkeys(("model", "model-file"), "a model is named first, without an option; a training writes `output`"),
     **dict.fromkeys(("data", "input", "file", "train-data"), "files are named without an option"),
     **dict.fromkeys(("label", "labels", "label-column", "y"), "name the column to predict with `target`"),
-    **dict.fromkeys(("valid", "validation", "eval-set", "test-size"), "see `holdout`, and `tunefree evaluate`"),
+    **dict.fromkeys(("valid", "validation", "eval-set", "test-size"), "`tunefree evaluate` judges on other rows"),
     **dict.fromkeys(("seed", "random-seed", "random-state"), "none is needed: the same rows give the same model"),
     **dict.fromkeys(("weight", "weights", "weight-column"), "see `sample_weight`"),
     **dict.fromkeys(("objective", "metric"), "see `loss`"),

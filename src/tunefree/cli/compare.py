@@ -50,7 +50,7 @@ def compare(
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report.paired import blocks_of_pairs
+    from tunefree.report.performance import blocks_of_pairs
     from tunefree.workflows import trials
 
     names, files = _divided(files)

@@ -14,7 +14,7 @@ from tunefree.core.parameters import as_options
 from tunefree.report import rendering
 from tunefree.report.document import Block
 from tunefree.report.findings import notes_of
-from tunefree.report.words import describe
+from tunefree.report.formats import describe
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import oddity_findings
 
@@ -50,7 +50,7 @@ class TrainingDisplay(Callback):
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
-        column_oddities = [oddity for oddity in trained.progress.oddities if not oddity.rows]
+        column_oddities = [oddity for oddity in trained.progress.tally.oddities if not oddity.rows]
         rendering.show(self.console, notes_of(oddity_findings(column_oddities)))
         self.share = source.progress()
         self.progress.bar.start()

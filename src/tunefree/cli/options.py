@@ -144,15 +144,6 @@ class Run(Parameters):
         OUTPUT,
         scopes=(POOLED,),
     )
-    exit_code_on_drift: int | None = parameter(
-        None,
-        "The exit code, from 3 on, if the loss rose on these rows; the model is written all the same.",
-        OUTPUT,
-        low=3,
-        high=125,
-        scopes=(ONE_MACHINE,),
-        metavar="CODE",
-    )
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:
@@ -165,9 +156,6 @@ class Run(Parameters):
         scopes = plan.scopes if self.workers is None else plan.scopes - {ONE_MACHINE} | {SHARDS}
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
-        if self.exit_code_on_drift is not None and plan.shuffle:
-            problem = "`exit_code_on_drift` has no effect with `shuffle`, as rows are in a random order"
-            raise ModelError(f"{problem}; leave one out")
 
 
 @dataclass(frozen=True)
@@ -191,14 +179,14 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
 
-    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "holdout")], top: int = 20) -> None:
-    ...     print(files.data, files.format, plan.ignore, plan.holdout, top)
+    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "loss")], top: int = 20) -> None:
+    ...     print(files.data, files.format, plan.ignore, plan.loss, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'encoding', 'ignore', 'holdout', 'escape', 'data', 'top']
+    ['format', 'delimiter', 'encoding', 'ignore', 'escape', 'loss', 'data', 'top']
     >>> options = dict(format=None, delimiter=None, escape=None, encoding=None)
-    >>> options |= dict(ignore=["id"], holdout=0.2, top=3)
+    >>> options |= dict(ignore=["id"], loss="hinge", top=3)
     >>> ungrouped(count)(data=["people.csv"], **options)
-    ['people.csv'] None ('id',) 0.2 3
+    ['people.csv'] None ('id',) hinge 3
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
     options: list[inspect.Parameter] = []
@@ -326,10 +314,10 @@ def tell_of_rows(bad: BadRows) -> None:
     if bad.tally.count:
         rows = "1 row" if bad.tally.count == 1 else f"{bad.tally.count:,} rows"
         typer.echo(as_options(f"{rows} skipped, the first: {bad.tally.first[0]}"), err=True)
-    reasons = bad.tally.reasons()
+    reasons = bad.tally.reasons
     for reason in reasons if len(reasons) > 1 else []:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
-    for finding in oddity_findings(bad.tally.oddities()):
+    for finding in oddity_findings(bad.tally.oddities):
         typer.echo(as_options(f"note: {finding}"), err=True)
 
 

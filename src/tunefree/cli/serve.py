@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -58,28 +54,11 @@ def serve(
 
     machine.share_freed_memory()
     limits.token()  # one that cannot be used is an error before there is a store
-    with _ending_at_signals():
-        trained, folder = opened(model, output)
-        if folder is None:
-            unused = {"save_every", "keep_versions", "durability"}
-            refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
-        service = Service(trained, folder, admission, keeping, plan.column_types)
-        if folder is None:
-            typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
-        serve_http(service, limits)
-
-
-@contextmanager
-def _ending_at_signals() -> Iterator[None]:
-    """End with status 0 where a signal comes before the server listens for it: there is nothing to save yet."""
-
-    def end(number: int, frame: Any) -> None:
-        os._exit(0)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {n: signal.signal(n, end) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
-    try:
-        yield
-    finally:
-        for n, handler in before.items():
-            signal.signal(n, handler)
+    trained, folder = opened(model, output)
+    if folder is None:
+        unused = {"save_every", "keep_versions", "durability"}
+        refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
+    service = Service(trained, folder, admission, keeping, plan.column_types)
+    if folder is None:
+        typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
+    serve_http(service, limits)

@@ -51,23 +51,21 @@ def train(
     check_name(output)
     machine.share_freed_memory()
     if is_store(output):
-        trained, n_rises, output = _learn_in_store(files, plan, run, output)
+        trained, output = _learn_in_store(files, plan, run, output)
     elif output.parent.is_dir() and (output.is_file() or not output.exists()):
         with only_writer(output.parent / f".{output.name}.lock", output):
-            trained, n_rises = _train(output, plan, files, run)
+            trained = _train(output, plan, files, run)
     else:  # a pipe or a device, or what cannot be written
-        trained, n_rises = _train(output, plan, files, run)
+        trained = _train(output, plan, files, run)
     if json or not run.quiet:
         from tunefree.cli.display import show
         from tunefree.report.learned import summary
 
         show(summary(trained, output, for_programs=json), json)
-    if n_rises and run.exit_code_on_drift is not None:
-        raise typer.Exit(run.exit_code_on_drift)
 
 
-def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, int, Path]:
-    """Let the model of a store go on with rows. Returns also how often the loss rose, and the file of the version."""
+def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, Path]:
+    """Let the model of a store go on with rows. Returns also the file of the version."""
     from tunefree.serving.service import Service
 
     earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
@@ -81,14 +79,14 @@ def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[T
             earlier = folder / CURRENT
         elif earlier != checkpoint_of(incoming).resolve():
             raise ModelError(f"{run.earlier}: is not of version {version}, the current one; go on by {remedy}")
-        trained, n_rises = _train(incoming, plan, files, replace(run, earlier=earlier))
+        trained = _train(incoming, plan, files, replace(run, earlier=earlier))
         number = service.take(incoming.name)
         incoming.unlink()
-        return trained, n_rises, service.store.file(number)
+        return trained, service.store.file(number)
 
 
-def _train(output: Path, plan: Plan, files: Files, run: Run) -> tuple[Trained, int]:
-    """Learn a model, and write it to a file. Returns also how often the loss rose on its rows."""
+def _train(output: Path, plan: Plan, files: Files, run: Run) -> Trained:
+    """Learn a model, and write it to a file."""
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
     is_kept = bool(run.save_every or run.resume or kept.exists())
     check_outputs([output, kept if is_kept else None], files.data)
@@ -100,8 +98,8 @@ def checkpoint_of(output: Path) -> Path:
     return Path(f"{output}.checkpoint")
 
 
-def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
-    """Learn shards on a cluster; they have no order in which the loss could rise."""
+def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
+    """Learn shards on a cluster."""
     from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
@@ -118,7 +116,7 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, 
     trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
-    return trained, 0
+    return trained
 
 
 @contextmanager
@@ -144,8 +142,8 @@ def _client(run: Run) -> Iterator[Any]:
         yield client
 
 
-def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
-    """Learn row by row; returns, too, how often the loss rose on these rows."""
+def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
+    """Learn row by row."""
     from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
     from tunefree.training.class_weights import with_weights
@@ -153,14 +151,8 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
 
     source, checkpoint = files.source(is_table=plan.target is not None), checkpoint_of(output)
     learn: Any = training.train
-    n_before = 0
     if run.earlier is not None:
         model = training.Trained.load(run.earlier)
-        if model.rises is not None:
-            n_before = model.rises.count
-        elif run.exit_code_on_drift is not None:
-            problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
-            raise ModelError(f"{problem}; leave it out")
         weighted = with_weights(replace(plan, target=plan.target or model.plan.target), source)
         learn, plan = partial(training.learn_more, model), model.plan.further(weighted)
     plan = with_weights(plan, source)
@@ -183,7 +175,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         if display is not None:
             display.close()
     checkpoint.unlink(missing_ok=True)
-    return trained, 0 if trained.rises is None else trained.rises.count - n_before
+    return trained
 
 
 def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:

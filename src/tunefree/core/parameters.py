@@ -255,8 +255,8 @@ def option(name: str) -> str:
 def words_of(name: str, value: Any) -> list[str]:
     """The words of a command line that give a parameter a value.
 
-    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("holdout", 0.2)
-    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--holdout', '0.2'])
+    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("loss", "hinge")
+    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--loss', 'hinge'])
     """
     if value is True:
         return [option(name)]

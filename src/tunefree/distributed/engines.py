@@ -1,7 +1,7 @@
-"""Engines: they call functions for each shard and add up the results, in this process or on a Dask cluster.
+"""The engine: it calls functions for each shard on a Dask cluster, and adds up the results.
 
-On Dask each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to
-a worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
+Each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to a
+worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
 is free; a task that was computed twice counts once, since both have the same key. Values that many calls take are
 tasks too, so that they can be had again.
 """
@@ -17,20 +17,31 @@ from uuid import uuid4
 from tunefree.core.errors import ModelError
 
 FAN_IN = 8  # sums that one task adds
+MOST_DEATHS = 20  # of workers on the same task, before it is given up
 
 
 class Engine:
-    """Calls functions in this process, one after the other.
+    """Calls functions on the cluster of a client; these depend on their arguments alone.
 
-    Functions depend on their arguments alone. A handle stands for what one of them returns; here it is that.
-
-    >>> Engine().total("sum", lambda *parts: "(" + " ".join(parts) + ")", list("abcdefghij"))
-    '((a b c d e f g h) (i j))'
+    A handle stands for what one of them returns.
     """
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.run = client, uuid4().hex[:8]
+        self.numbers: dict[str, int] = {}
+        client.run_on_scheduler(_allow_deaths, most=MOST_DEATHS)
 
     def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Handles of what a function returns for each of some tuples of arguments, which may be handles."""
-        return [function(*item) for item in items]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return [self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items]
+
+    def _key(self, stage: str) -> str:
+        """The key of the next call of a stage, which Dask's dashboard shows by its first words."""
+        number = self.numbers.get(stage, 0)
+        self.numbers[stage] = number + 1
+        return f"tunefree-{stage}-{self.run}-{number}"
 
     def one(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The handle of the result of a function; its arguments may be handles."""
@@ -38,11 +49,19 @@ class Engine:
 
     def hold(self, stage: str, value: Any) -> Any:
         """The handle of a value that many calls take."""
-        return value
+        return self.one(f"hold-{stage}", itemgetter(0), (value,))
 
     def values(self, handles: Sequence[Any]) -> list[Any]:
         """The values of several handles."""
-        return list(handles)
+        from distributed import KilledWorker
+
+        try:
+            return list(self.client.gather(list(handles)))
+        except KilledWorker:
+            raise ModelError(
+                f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
+                " cut smaller shards (shard_rows of tunefree.distributed.train, smaller row groups or partitions)"
+            ) from None
 
     def value(self, handle: Any) -> Any:
         """The value of a handle."""
@@ -57,62 +76,10 @@ class Engine:
             level += 1
         return left[0]
 
-    def sent(self) -> int:
-        """Bytes that were sent between processes so far."""
-        return 0
 
-
-MOST_DEATHS = 20  # of workers on the same task, before it is given up
-
-
-def bytes_sent(dask_worker: Any) -> int:
-    """Bytes that a worker has sent to others and to the client."""
-    return int(dask_worker.transfer_outgoing_bytes_total)
-
-
-def allow_deaths(most: int, dask_scheduler: Any = None) -> None:
+def _allow_deaths(most: int, dask_scheduler: Any = None) -> None:
     """Let the scheduler try a task again until so many workers have died on it."""
     dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
-
-
-class OnDask(Engine):
-    """Calls functions on the cluster of a client."""
-
-    def __init__(self, client: Any) -> None:
-        self.client, self.run = client, uuid4().hex[:8]
-        self.numbers: dict[str, int] = {}
-        self.sent_by: dict[str, int] = {}  # bytes, by the address of a worker, which may have died since
-        client.run_on_scheduler(allow_deaths, most=MOST_DEATHS)
-
-    def sent(self) -> int:
-        """Bytes that workers sent; for a dead worker, as of the last call of this method."""
-        self.sent_by |= self.client.run(bytes_sent, on_error="ignore")
-        return sum(self.sent_by.values())
-
-    def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")
-            return [self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items]
-
-    def _key(self, stage: str) -> str:
-        """The key of the next call of a stage, which Dask's dashboard shows by its first words."""
-        number = self.numbers.get(stage, 0)
-        self.numbers[stage] = number + 1
-        return f"tunefree-{stage}-{self.run}-{number}"
-
-    def hold(self, stage: str, value: Any) -> Any:
-        return self.one(f"hold-{stage}", itemgetter(0), (value,))
-
-    def values(self, handles: Sequence[Any]) -> list[Any]:
-        from distributed import KilledWorker
-
-        try:
-            return list(self.client.gather(list(handles)))
-        except KilledWorker:
-            raise ModelError(
-                f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
-                " cut smaller shards (shard_rows of tunefree.distributed.train, smaller row groups or partitions)"
-            ) from None
 
 
 _OF_WORKERS = "distributed.nanny.pre-spawn-environ"

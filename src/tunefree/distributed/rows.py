@@ -16,8 +16,10 @@ from tunefree.generations.reservoir import hashed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
+from tunefree.stream.keys import ids_of
 from tunefree.stream.source import encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.tokens import LineEncoder
 from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
@@ -96,7 +98,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
         if "further" in header:
             header["further"]["rows"] = 0
         note_roles(reading, bad)
-        oddities = tuple(oddity for oddity in bad.tally.oddities() if not oddity.rows)
+        oddities = tuple(oddity for oddity in bad.tally.oddities if not oddity.rows)
         return Beginning(plan, source.kind, (arrays, header), reading.task, reading.classes, oddities)
     return None
 
@@ -212,7 +214,7 @@ def prepared(
     ``united`` has the encoder of all shards, and the weights of classes; ``offset`` rows are in the shards before.
     ``local`` was read from the shard, or its frames.
     """
-    ids = encoder_of(united.kind).restore(*united.encoder).ids_absorbed(*local.survey.encoder)
+    ids = _ids_in(united, *local.survey.encoder)
     if ids is None and len(local.rows.weight):  # it knew other columns, so its numbers mean other things
         local = read(shard, united, False, frames)
     rows, labels = local.rows, local.survey.labels
@@ -227,6 +229,15 @@ def prepared(
     is_sample = drawn(sizes.rows, sizes.sample, offset, len(rows.weight))
     is_last = drawn(sizes.rows, sizes.last, offset, len(rows.weight), 1) & ~is_sample
     return Prepared(*(rows.at(np.flatnonzero(mask)) for mask in (is_sample, is_last, ~is_sample & ~is_last)))
+
+
+def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
+    """The features of all shards, by their ids in the encoder of one; None if its columns were others."""
+    encoder = encoder_of(united.kind).restore(*united.encoder)
+    if isinstance(encoder, LineEncoder):
+        return ids_of(encoder.keys, arrays["keys"])
+    same = encoder.state()[1]["columns"] == header["columns"]
+    return ids_of(encoder.ids.keys, arrays["keys"]) if same else None
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:

@@ -26,7 +26,7 @@ from tunefree.distributed.rows import Beginning, Prepared, gathered
 from tunefree.generations.clocks import LATE
 from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.growth import Growth
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels, RunningMean, RunningMetrics
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, one_pass
@@ -88,7 +88,8 @@ def started(
             model.freeze()
         else:
             for growth in _growths(model):
-                growth.stop_windows()
+                for window in growth.windows:
+                    window.stop()
             rows, first = shuffled(rows), len(rows.weight) - len(rows.weight) // LATE
             _learn(model, rows.part(0, first), classes, metrics)
             model.freeze()
@@ -100,9 +101,9 @@ def started(
 
 def following(start: Start) -> ModelState:
     """The state that shards go on from: the members of the start, without records of the rows so far."""
-    model = Model.restore(*start.model)
+    model = restored(*start.model)
     targets = model.record.targets
-    model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
+    model.record = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
     model.record.targets = targets
     for growth in _growths(model):
         growth.only_newest()
@@ -117,7 +118,7 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     rows = shard.rest
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
-    model, metrics = Model.restore(*state), RunningMetrics()
+    model, metrics = restored(*state), RunningMetrics()
     for growth in _growths(model):
         growth.only_newest()
     pool, known = model.pool, RunningMean(**asdict(model.record.targets))
@@ -152,7 +153,7 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
 
 def _end(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
     """A joined model that has learned the last rows, and how it predicted these."""
-    model, metrics = Model.restore(*start.model), RunningMetrics()
+    model, metrics = restored(*start.model), RunningMetrics()
     if total.proved is not None:
         joining.add_proved(model.record, total.proved, model.n_features, model.n_outputs)
         joining.join(model, total.learners, total.rows, adds_sums)

@@ -6,21 +6,24 @@ tree over the shards' numbers. Everything here depends on the shards alone, not 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import shard_pass
-from tunefree.distributed.engines import Engine, OnDask
-from tunefree.distributed.journal import Journal
+from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning, Sizes, SparseBlock, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, count_range, joined, ranges_to_count, shards_of
@@ -30,7 +33,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.plan import ONE_MACHINE, Plan, plan_of
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import Model
+from tunefree.pool.model import restored
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
@@ -41,6 +44,8 @@ SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of 
 SAMPLE_OF = 2  # it learns one of so many, as long as trees are grown on all of them
 LAST = 2**14  # other rows that are learned when shards are joined
 LAST_OF = 8  # of as many rows beside the sample at most one is one of these
+JOURNAL = "journal"  # the kind of file of one
+ARRAY = "$array"  # the key of the place of an array in a journal
 TARGET = "(target)"  # the name of the targets of an array
 
 Tell = Callable[[str], None]
@@ -51,6 +56,57 @@ class Parts(NamedTuple):
 
     shards: list[Shard]
     frames: list[list[Any]]  # handles of the tables of each shard; none of shards of files
+
+
+class Journal:
+    """Sums of rounds, in a file that is written whole after each; nothing is kept without a path.
+
+    All that is done between rounds depends on these sums alone. So a training that ``resumes`` reads the rows anew,
+    takes the sums of the rounds that were done from the file, and ends with the same bytes as if nothing had happened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, resumes: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        self.identity = ""
+        self.arrays: dict[str, np.ndarray] = {}
+        self.rounds: dict[str, str] = {}  # JSON
+        self.resumes = resumes and self.path is not None and self.path.exists()
+
+    def begin(self, *described: Any) -> None:
+        """Training begins, of data and a plan that are so described; a ModelError if the file is of another one."""
+        text = json.dumps(described, sort_keys=True, default=str)
+        self.identity = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        if not self.resumes or self.path is None:
+            return
+        self.arrays, header = storage.load(self.path)
+        if header.get("kind") != JOURNAL or header.get("identity") != self.identity:
+            problem = "it is no checkpoint of this training over shards: the data or the options have changed"
+            raise ModelError(f"{self.path}: {problem}; remove it to begin anew")
+        self.rounds = header["rounds"]
+
+    def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
+        """The handle of what a round learned: from the file, or learned now and then written to it.
+
+        A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
+        stays with the workers.
+        """
+        if stage in self.rounds:
+            return engine.hold(stage, restored(json.loads(self.rounds[stage], object_hook=self._restored)))
+        handle = learn()
+        if self.path is not None:
+            self.rounds[stage] = json.dumps(engine.value(handle), default=self._reference)
+            storage.save(self.path, self.arrays, {"kind": JOURNAL, "identity": self.identity, "rounds": self.rounds})
+        return handle
+
+    def _reference(self, array: np.ndarray) -> dict[str, str]:
+        """The place of an array in the file, for JSON."""
+        name = str(len(self.arrays))
+        self.arrays[name] = array
+        return {ARRAY: name}
+
+    def _restored(self, pairs: dict[str, Any]) -> Any:
+        """The array at a place in the file, or any other dict."""
+        return self.arrays[pairs[ARRAY]] if ARRAY in pairs else pairs
 
 
 def train(
@@ -111,13 +167,13 @@ def train(
         raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
     if shard_rows < 1:
         raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
-    engine, cut = OnDask(client), Cut(shard_rows)
+    engine, cut = Engine(client), Cut(shard_rows)
     if is_collection(data):
         parts, plan = parts_of_collection(engine, data, y, plan, cut)
     else:
         if "-" in (data if isinstance(data, list | tuple) else [data]):
             raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
-        parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
+        parts = parts_of_files(engine, open_source(data), cut)
     journal = Journal(checkpoint, resume)
     tell = tell or (lambda line: None)
     return estimator_of(learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))
@@ -131,7 +187,7 @@ def learn(
     ``tell`` is called with a line after each round, and the journal keeps the sums of each.
     """
     check(plan)
-    journal, tell = journal or Journal(), _with_bytes(engine, tell)
+    journal = journal or Journal()
     beginning, local, whole = _read(engine, parts, plan, skips, tell)
     rows, n_filled = whole.offsets[-1], sum(start < stop for start, stop in pairwise(whole.offsets))
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
@@ -163,9 +219,9 @@ def learn(
         last = engine.each("last", attrgetter("last"), [(shard,) for shard in ready])
         end = engine.one("join", shard_pass.joined, start, total, last)
     model, sums = engine.value(end)
-    progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)], held_out=[RunningMetrics()])
+    progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)])
     progress.tally = whole.skipped
-    trained = Trained(Model.restore(*model), whole.encoder, beginning.kind, beginning.plan, progress)
+    trained = Trained(restored(*model), whole.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained
@@ -178,17 +234,6 @@ def rows_of_start(rows: int) -> int:
     [1000, 131072, 250000, 1048576]
     """
     return min(max(SAMPLE, min(rows // SAMPLE_OF, MOST_ROWS)), rows)
-
-
-def _with_bytes(engine: Engine, tell: Tell) -> Tell:
-    """Let each line end with how many bytes were sent since the one before."""
-    sent = [engine.sent()]
-
-    def tell_bytes(line: str) -> None:
-        sent.append(engine.sent())
-        tell(f"{line}; {(sent[-1] - sent[-2]) / 1e6:.1f} MB sent")
-
-    return tell_bytes
 
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:

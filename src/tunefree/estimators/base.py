@@ -156,7 +156,9 @@ class OnlineEstimator(Inspected, BaseEstimator):
 
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
-        is_sparse = self._learned.model.is_sparse
+        model = self._learned.model
+        n_columns = (model.linear if model.predictor.bank is None else model.predictor.bank).n_columns
+        is_sparse = None if n_columns is None else n_columns == 0
         return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
@@ -252,7 +254,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
             monotone=tables.monotone_of(self),
         )
         monotone: Any = {one.name: one.sign for one in model.monotone}
-        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss, monotone=monotone)
+        plan = Plan(task=self._task, learner=model.options.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

@@ -63,7 +63,7 @@ class WholeOnly:
 
 def check_whole(estimator: Any, name: str) -> None:
     """Raise an AttributeError if an estimator's model only predicts, and so has no attribute of this name."""
-    if hasattr(estimator, "_learned") and estimator._learned.model.only_predicts:
+    if hasattr(estimator, "_learned") and estimator._learned.model.predictor.only_predicts:
         raise AttributeError(ONLY_PREDICTS.format(name))
 
 

@@ -333,7 +333,7 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
     """Warn of what is odd about rows, in one warning with a line for each."""
     bad.compare()
-    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
+    oddities = [oddity for oddity in bad.tally.oddities if oddity.column != encoder.exposure]  # it is no column of X
     lines, named = [*map(str, oddities)], {oddity.column for oddity in oddities}
     known = set(encoder.names()) if any(gaps.values()) else set()
     new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in named}

@@ -11,7 +11,7 @@ from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
-from tunefree.stream.source import Source, open_source
+from tunefree.stream.source import open_source
 from tunefree.training import training
 from tunefree.workflows.findings import findings
 
@@ -75,8 +75,16 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    callbacks, checkpoint, save_every, resume, memory_limit
-        As in :func:`tunefree.training.training.train`.
+    callbacks : sequence of Callback, optional
+        Called as the training goes on (:mod:`tunefree.training.callbacks`).
+    checkpoint : path, optional
+        File to which the model is saved on the way.
+    save_every : int or str, default 0
+        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
+    resume : bool, default False
+        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+    memory_limit : str, optional
+        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
 
@@ -110,7 +118,7 @@ def train(
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
-    source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
+    source = open_source(data, is_table=target is not None)
     if not source.files and source.rewindable and options.get("groups") is None:  # in memory: their order is drawn
         options = {"shuffle": True, **options}
     plan = plan or plan_of(options, on_the_way)

@@ -280,13 +280,12 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
 
     ``names``: of the features, without the constant.
     """
-    group = model.linear
-    if model.pool is not None or len(model.members) != 1 or not group.members or model.options.view != "raw":
+    if not model.has_weights or model.options.view != "raw":
         raise ModelError(
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
             " and feature_importances_ or inspect how much they matter"
         )
-    weights, units = group.present().weights_by_feature(model.n_features)
+    weights, units = model.linear.present().weights_by_feature(model.n_features)
     unit, centre = unit_and_centre(model.objective)
     with np.errstate(over="ignore", invalid="ignore"):
         relative = np.where(units[:, None] > 0.0, weights / np.where(units > 0.0, units, 1.0)[:, None], 0.0)

@@ -84,7 +84,7 @@ class Reference(NamedTuple):
             kept = columns.features(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
             matrix = columns.completed(kept)
-            return cls(_block(columns, matrix, bool(model.is_sparse), is_table), matrix)
+            return cls(_block(columns, matrix, model.linear.n_columns == 0, is_table), matrix)
         if rows is None or not n_rows(rows):
             return cls(None, np.full((1, len(columns.keys)), np.nan))
         rows = rows_at(rows, evenly_spaced(n_rows(rows)))

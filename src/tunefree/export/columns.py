@@ -76,7 +76,9 @@ def check_columns(encoder: Any) -> None:
 def add_columns(graph: Graph, encoder: Any) -> States:
     """Add an input for each column, and what tells their states."""
     texts = {
-        column.name: encoder.categories(place) for place, column in enumerate(encoder.columns) if _has_texts(column)
+        column.name: encoder.ids.names.categories(place, column.name)
+        for place, column in enumerate(encoder.columns)
+        if _has_texts(column)
     }
     block = _states(encoder, texts)
     raw = [graph.input(column.name, TensorProto.DOUBLE) for column in encoder.columns if not _has_texts(column)]

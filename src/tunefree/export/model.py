@@ -21,12 +21,14 @@ from tunefree.core.storage import whole_file
 from tunefree.export.columns import States, add_columns, check_columns
 from tunefree.export.graph import Graph
 from tunefree.export.linear import Sums, add_generation, add_members, weights_in_units
-from tunefree.export.mixture import log_probabilities, mix_classes, mix_numbers, spread
 from tunefree.export.trees import Forest, check_generations
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.generations.trees import Trees
 from tunefree.learners.weights import read
 from tunefree.losses.contract import has_log_link
+from tunefree.mixing import classes, numbers, rates
+from tunefree.mixing.bases import LEAST
+from tunefree.mixing.corrections import UNIT
 from tunefree.mixing.gradients import Rule
 from tunefree.pool.calibration import Calibration
 from tunefree.pool.contexts import KNOWN
@@ -85,7 +87,7 @@ def _check(trained: Any) -> None:
     if trained.kind != TABLE:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
     check_columns(trained.encoder)
-    if model.kind != "linear" or model.bank is not None:
+    if model.kind != "linear" or model.predictor.bank is not None:
         name = model.options.learner if model.kind == "linear" else model.kind
         raise ModelError(f"models of the learner {name!r} are not exported; train the pool, or a linear learner")
     if model.task == "classification" and len(model.classes) < 2:
@@ -134,8 +136,8 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     rule = _rule(pool, [*members.online_places, *map(members.slots.get, slots)])
     joined = graph.joined(predictions)
     if members.loss is None:
-        return mix_classes(graph, rule, log_probabilities(graph, joined, n_outputs))
-    mixed = mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
+        return _mix_classes(graph, rule, _log_probabilities(graph, joined, n_outputs))
+    mixed = _mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
     if members.predicts_logarithms:
         return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
     return graph.add("Mul", mixed, np.float64(pool.unit))
@@ -145,10 +147,85 @@ def _rule(pool: Any, places: list[int | None]) -> Rule:
     """The rule by which rows to come are predicted, of members in the order of these places."""
     context = pool.predicting(pool.contexts.index(pool.context))
     if not pool.has_finished or context.frozen.choice == FOLLOWING:
-        return spread(Rule.of(context.mixture, pool.has_finished), places)
+        return _spread(Rule.of(context.mixture, pool.has_finished), places)
     born = context.frozen.places
     rule = Rule.of(context.frozen.mixture, True, is_base=context.frozen.choice != 0)
-    return spread(rule, [born.index(place) if place in born else None for place in places])
+    return _spread(rule, [born.index(place) if place in born else None for place in places])
+
+
+def _spread(rule: Rule, places: list[int | None]) -> Rule:
+    """The rule of members that are at these places in it; those at none do not count."""
+    kept = [0 if place is None else place for place in places]
+    is_there = np.array([place is not None for place in places])
+    others = np.arange(len(rule.base), rule.corrections.shape[1])
+    corrections = np.where(is_there, rule.corrections[:, kept], 0.0)
+    corrections = np.concatenate([corrections, rule.corrections[:, others]], axis=1)
+    return rule._replace(base=np.where(is_there, rule.base[kept], 0.0), corrections=corrections)
+
+
+def _log_probabilities(graph: Graph, margins: str, n_outputs: int) -> str:
+    """Log-probabilities (N, M, classes) of margins (N, M, K)."""
+    if n_outputs == 1:
+        margins = graph.joined([graph.add("Sub", margins, margins), margins], axis=2)
+    return graph.add("LogSoftmax", margins, axis=2)
+
+
+def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
+    """What is proportional to the probabilities (N, classes), of log-probabilities (N, M, classes)."""
+    n_members, weights = len(rule.base), rule.base / max(rule.base.sum(), LEAST)
+    base = _log(graph, graph.add("MatMul", weights[None], graph.add("Exp", members)))
+    if rule.top[0] == rule.top.sum():
+        return graph.add("Exp", graph.add("Squeeze", base, np.array([1])))
+    away = graph.add("Sub", members, base)
+    away = graph.add("Clip", away, np.float64(-classes.WIDEST), np.float64(classes.WIDEST))
+    features = graph.joined([away, graph.add("Max", base, np.float64(-classes.WIDEST_BASE))])
+    # Features are centred over the classes, which is a constant of each row, and changes no probability.
+    sums = graph.add("MatMul", rule.corrections[:, : n_members + 1] / UNIT, features)
+    biases = rule.corrections[:, n_members + 1 :]
+    if biases.shape[1]:
+        sums = graph.add("Add", sums, biases[None] / UNIT)
+    corrected = graph.add("LogSoftmax", graph.add("Add", sums, base), axis=2)
+    candidates = graph.add("Exp", graph.joined([base, corrected]))
+    mixed = graph.add("MatMul", rule.top[None], candidates)
+    return graph.add("Max", graph.add("Squeeze", mixed, np.array([1])), np.float64(LEAST))
+
+
+def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
+    """Numbers, or logarithms, (N, 1) of those of members (N, M)."""
+    known: Any = rule.known
+    link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
+    low, high = (np.float64(link.within(known, end)) for end in (-np.inf, np.inf))
+    mean, unit = float(link.centre_of(known)), float(link.unit_of(known))
+    values, total = graph.add("Clip", members, low, high), rule.base.sum()
+    base = _mean(graph, rule, values, rule.base / max(total, LEAST))
+    scale = np.float64(1.0 / unit if unit > 0.0 and rule.has_begun else 0.0)
+    if rule.top[0] == rule.top.sum():
+        return base
+    features = [
+        _features(graph, graph.add("Sub", values, base), scale, numbers.WIDEST),
+        _features(graph, graph.add("Sub", base, np.float64(mean)), scale, numbers.WIDEST_BASE),
+    ]
+    steps = graph.add("MatMul", graph.joined(features), rule.corrections[:, :-1].T * (unit / UNIT))
+    steps = graph.add("Add", steps, rule.corrections[None, :, -1] * (link.constant * unit / UNIT))
+    corrected = graph.add("Clip", graph.add("Add", steps, base), low, high)
+    return _mean(graph, rule, graph.joined([base, corrected]), rule.top)
+
+
+def _features(graph: Graph, away: str, scale: np.float64, widest: float) -> str:
+    return graph.add("Clip", graph.add("Mul", away, scale), np.float64(-widest), np.float64(widest))
+
+
+def _mean(graph: Graph, rule: Rule, predictions: str, weights: np.ndarray) -> str:
+    """The mean (N, 1) of numbers (N, m), or the logarithm of that of their exponentials."""
+    if not rule.is_log:
+        return graph.add("MatMul", predictions, weights[:, None])
+    peak = graph.add("ReduceMax", predictions, np.array([1]), keepdims=1)
+    parts = graph.add("Exp", graph.add("Sub", predictions, peak))
+    return graph.add("Add", peak, _log(graph, graph.add("MatMul", parts, weights[:, None])))
+
+
+def _log(graph: Graph, tensor: str) -> str:
+    return graph.add("Log", graph.add("Max", tensor, np.float64(LEAST)))
 
 
 def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
@@ -187,22 +264,22 @@ def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> st
     return graph.add("Add", graph.add("Mul", seen, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
 
 
-def _label_table(classes: list[Any]) -> tuple[int, np.ndarray]:
+def _label_table(labels: list[Any]) -> tuple[int, np.ndarray]:
     """The type and the values of labels; whole numbers stay numbers, others are texts."""
-    if all(isinstance(label, int) and abs(label) < 2**63 for label in classes) and bool not in map(type, classes):
-        return TensorProto.INT64, np.array(classes, np.int64)
-    return TensorProto.STRING, np.array([str(label) for label in classes], object)
+    if all(isinstance(label, int) and abs(label) < 2**63 for label in labels) and bool not in map(type, labels):
+        return TensorProto.INT64, np.array(labels, np.int64)
+    return TensorProto.STRING, np.array([str(label) for label in labels], object)
 
 
-def _add_numbers(graph: Graph, model: Any, encoder: Any, numbers: str, names: list[str]) -> Any:
+def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: list[str]) -> Any:
     """Add the predicted numbers, which are for the exposures of rows where these have any."""
     loss = model.objective.loss
     if has_log_link(loss):
-        numbers = graph.add("Exp", graph.add("Min", numbers, np.float64(LARGEST_EXPONENT)))
+        predicted = graph.add("Exp", graph.add("Min", predicted, np.float64(LARGEST_EXPONENT)))
     if encoder.exposure:
-        numbers = graph.add("Mul", numbers, graph.input(encoder.exposure, TensorProto.DOUBLE))
+        predicted = graph.add("Mul", predicted, graph.input(encoder.exposure, TensorProto.DOUBLE))
     name = _apart(PREDICTION, names)
-    graph.add("Clip", numbers, np.float64(-MOST), np.float64(MOST), name=name)
+    graph.add("Clip", predicted, np.float64(-MOST), np.float64(MOST), name=name)
     return helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["N", 1])
 
 

@@ -88,6 +88,13 @@ class Columns(Part):
         self.turns[features] += 1
         self.bundles.forget(features)
 
+    def digests(self, X: Block, matrix: np.ndarray) -> np.ndarray:
+        """Digests (n,) of the observations of rows: their columns (n, c), and words that are in none."""
+        if not (X.is_table or X.numbers.shape[1]):
+            return digests_of_words(X) + NOTHING  # however columns are bundled
+        digests = digests_of(matrix, self.keys)
+        return digests + digests_of_words(X) if len(X.values) else digests
+
     def features(self, matrix: np.ndarray) -> np.ndarray:
         """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
         if not len(self.turns):

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tunefree import learners, losses
@@ -45,7 +44,6 @@ EXCLUSIVE = (
     ("ignore", "text", "numeric", "categorical"),
 )  # of one column
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
-FINEST = 10**9  # largest denominator of a share held out
 SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1, "1.0": 1, "-1.0": -1}  # of monotone columns, as they are written
 
 SINGLE = Scope(
@@ -104,8 +102,6 @@ class Plan(Parameters):
 
     Examples
     --------
-    >>> Plan(target="income", holdout=0.4).holdout_share
-    Fraction(2, 5)
     >>> Plan(ignore="id", class_weight={"yes": 5}) == Plan(ignore=("id",), class_weight=("yes=5.0",))
     True
     """
@@ -171,14 +167,6 @@ class Plan(Parameters):
         scopes=(ONE_MACHINE,),
         metavar="LABEL",
     )
-    holdout: float = parameter(
-        0.0,
-        "Share of the rows to hold out: predicted, never learned.",
-        LEARNING,
-        low=0,
-        high=0.5,
-        scopes=(ONE_MACHINE,),
-    )
     shuffle: bool = parameter(
         False,
         "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
@@ -237,10 +225,6 @@ class Plan(Parameters):
         labels = f"`classes={list(self.classes)}`"
         for is_wrong, message in (
             (wrong, f"`settings`: {', '.join(wrong)}: give finite numbers of at least 0"),
-            (
-                0 < self.holdout < 1 / FINEST,
-                f"`holdout` must be 0, or lie between {1 / FINEST:g} and 0.5, not {self.holdout}",
-            ),
             (self.decimal and self.decimal == self.thousands, "`decimal` and `thousands` differ"),
             (any(not label for label in self.classes), "`classes`: a label is empty"),
             (len(set(self.classes)) < len(self.classes), f"{labels}: name each label once"),
@@ -311,11 +295,6 @@ class Plan(Parameters):
 
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
         return types if self.groups is None else types._replace(categorical=(*types.categorical, self.groups))
-
-    @property
-    def holdout_share(self) -> Fraction:
-        """The share of the rows that is held out, exactly as its decimals say."""
-        return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
 
     def bad_rows(self) -> BadRows:
         """The handling of rows that cannot be used, with their tally."""

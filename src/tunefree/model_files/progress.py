@@ -12,7 +12,7 @@ import numpy as np
 from tunefree.core.schema import Record, Sequence, Size
 from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
-from tunefree.stream.batch import MOST_REASONS, Position, Reason, Tally
+from tunefree.stream.batch import Position, Tally
 
 # Rows after which the losses are kept, each number about 2^(1/8) times the one before.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
@@ -48,9 +48,6 @@ class Evaluated(NamedTuple):
     error: float
 
 
-Reasons = Annotated[list[Reason], Sequence(Record(Reason), MOST_REASONS + 1)]
-
-
 @dataclass
 class Progress:
     """How far training has come; saved with the model, so that it can be resumed."""
@@ -59,24 +56,15 @@ class Progress:
     number: int = 0  # of the pass, from 0
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
-    skipped: int = 0  # rows that could not be used, in this pass
-    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
-    reasons: Reasons = field(default_factory=list)  # why the skipped ones could not be used
-    oddities: Reasons = field(default_factory=list)  # what is odd about rows that were used, in this pass
+    tally: Tally = field(default_factory=Tally)  # of rows of this pass that were skipped, or are odd
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
     read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
     read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
-    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
     occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
     data: list[str] = field(default_factory=list)  # names of the files and tables that were learned, without folders
-
-    @property
-    def first_rows(self) -> int:
-        """Usable rows of the first pass, with those held out."""
-        return self.progressive[0].rows + self.held_out[0].rows
 
     def note_data(self, name: str) -> None:
         """Keep the name of a file, without its folder, or of a table whose rows are learned; of many the first."""
@@ -92,14 +80,9 @@ class Progress:
         """Training is complete; the files may change."""
         self.complete, self.sizes, self.read, self.read_digests = True, [], [], []
 
-    def add(
-        self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray, is_held_out: np.ndarray | None = None
-    ) -> None:
-        """Add rows of the present pass that were predicted, and then learned unless they were held out."""
+    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
+        """Add rows of the present pass that were predicted, and then learned."""
         self.rows += len(weight)
-        if is_held_out is not None:
-            self.held_out[-1].add(weight[is_held_out], row_losses[is_held_out], errors[is_held_out])
-            weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
         first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)
@@ -118,16 +101,6 @@ class Progress:
             rows = metrics.rows
             metrics.add(late.weight[:rows], late.row_losses[:rows], late.errors[:rows])
             metrics.rows = rows
-
-    @property
-    def tally(self) -> Tally:
-        """The rows that were skipped in this pass, and those that were used but are odd."""
-        return Tally.of(self.skipped, self.unlabelled, self.reasons, self.oddities)
-
-    @tally.setter
-    def tally(self, tally: Tally) -> None:
-        self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
-        self.oddities = tally.oddities()
 
     def points(self) -> list[RunningMetrics]:
         """Sums of the first pass up to each of ``POINTS``, and so far."""

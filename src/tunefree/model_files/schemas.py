@@ -206,7 +206,7 @@ def check_relations(trained: Any) -> None:
     """Raise a ModelError if the parts of a model do not fit together."""
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
-    _check_samples(trained)
+    _fit((trained.rises is None) == (trained.samples is None), "rises of the loss go with samples of the columns")
     n_columns = sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))
     if trained.held is not None:
         _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
@@ -214,18 +214,19 @@ def check_relations(trained: Any) -> None:
     _fit((model.linear.hidden <= n_columns).all(), "a monotone column is none of the encoder's numbers")
     for view in model.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    if model.bank is not None:
-        _fit(model.bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        model.bank.check_fit(model)
+    bank = model.predictor.bank
+    if bank is not None:
+        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        bank.check_fit(model)
     if model.pool is not None:
         _check_pool(model.pool)
         _check_balance(model.pool.balance, model)
     is_fixed = [member.fixed is not None for member in model.linear.members]
     _fit(
-        is_fixed == [model.only_predicts] * len(is_fixed),
+        is_fixed == [model.predictor.only_predicts] * len(is_fixed),
         "members learn in a model that only predicts, or the other way",
     )
-    for part in [model.predictor, *model.members]:
+    for part in [model.predictor, *(model.linear.members if bank is None else bank.members)]:
         calibration = getattr(part, "calibration", None)
         n_classes = 2 if calibration is None else calibration.n_classes
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
@@ -234,14 +235,6 @@ def check_relations(trained: Any) -> None:
 def _fit(holds: Any, problem: str) -> None:
     if not holds:
         raise ModelError(problem)
-
-
-def _check_samples(trained: Any) -> None:
-    rises, samples = trained.rises, trained.samples
-    _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
-    if samples is not None:
-        rows = {rise.row for rise in rises.rises}
-        _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
 
 
 def _check_pool(pool: Any) -> None:
@@ -326,7 +319,13 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
-LINEAR = Kind(HEADER, _arrays_of_models, _lengths_of_models, restored, check_relations)
+LINEAR = Kind(
+    HEADER,
+    _arrays_of_models,
+    _lengths_of_models,
+    lambda arrays, header: restored(arrays, header["model"]),
+    check_relations,
+)
 KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
 

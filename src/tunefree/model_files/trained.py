@@ -186,9 +186,8 @@ def continued(trained: Trained) -> Trained:
     progress = trained.progress
     if not progress.complete:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
-    learned, held_out = progress.progressive[:1], progress.held_out[:1]
-    first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
-    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
+    first, rows = progress.progressive[:1], progress.progressive[0].rows
+    begun = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
     # Columns may come, of which an estimator of arrays knows nothing.
     estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
     return replace(trained, progress=begun, estimator=estimator)

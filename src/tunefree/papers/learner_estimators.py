@@ -24,6 +24,7 @@ from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_o
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 from tunefree.training.callbacks import Callback
+from tunefree.training.one_pass import late_losses
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
@@ -142,7 +143,8 @@ class Stakes(SingleLearner):
 
     def _know_rounds(self, rounds: int) -> None:
         """Let b be sqrt(2 a L T) for T rounds, as in the paper's experiments, where it would grow with the rounds."""
-        for member in self._learned.model.members:
+        model = self._learned.model
+        for member in model.linear.members or model.predictor.bank.members:
             if self.t_ == 0 and member.state["b"][0] == 0.0:
                 member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * rounds)
 
@@ -274,7 +276,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
-        check_memory(self._learned.model.bank, some, n_rows(X))
+        check_memory(self._learned.model.predictor.bank, some, n_rows(X))
         super()._passes(X, y, weight, group, *callbacks)
 
     def _check_parameters(self) -> None:
@@ -290,24 +292,24 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         with its view and its kernel fixed by them.
         """
         check_is_fitted(self)
-        if not self._learned.model.bank.waiting:
+        if not self._learned.model.predictor.bank.waiting:
             return super().progressive_loss_
         settled = copy.deepcopy(self)
         settled._learned.model.freeze()
-        settled._learned.progress.add_late(settled._learned.model.take_late_losses())
+        settled._learned.progress.add_late(late_losses(settled._learned.model))
         return settled.progressive_loss_
 
     @property
     def gamma_(self) -> float:
         """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.bank.gamma
+        return self._learned.model.predictor.bank.gamma
 
     @property
     def n_support_(self) -> int:
         """Number of support points."""
         check_is_fitted(self)
-        return self._learned.model.n_support
+        return int(self._learned.model.predictor.bank.n_support)
 
     @property
     def certificates_(self) -> list[KernelCertificate]:
@@ -316,7 +318,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
-        return [certificate for _, certificate in self._learned.model.bank.certificates()]
+        return [certificate for _, certificate in self._learned.model.predictor.bank.certificates()]
 
     def bound(self, norm: float) -> Bound:
         """The bound of the learner's own theorem on the regret of the first pass, against every function of a norm.
@@ -332,7 +334,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
             Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
         """
         certificates, model = self.certificates_, self._learned.model
-        if len(model.members) > 1:
+        if len(model.predictor.bank.members) > 1:
             return no_bound("theorems are of one learner: pass gamma as a number")
         if model.record.is_over:
             return no_bound("the theorem is of one pass, and rows were learned again: pass passes=1")

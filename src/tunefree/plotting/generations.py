@@ -10,6 +10,7 @@ from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
 from tunefree.generations.problem import USUAL
 from tunefree.plotting import style
+from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.pool import Pool
 from tunefree.pool.slots import LINEAR, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
@@ -40,8 +41,7 @@ class Group(NamedTuple):
 
 def groups_of(pool: Pool) -> list[Group]:
     """Members that are drawn as one area: generations on all rows below, online linear members on top."""
-    slots, areas, growth = pool.members.slots, [], pool.members.growth
-    settings = growth.settings() if growth else {}
+    slots, areas, settings = pool.members.slots, [], settings_of_trees(pool.members.growth)
     for kind in kinds_in(slots):
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]

@@ -14,7 +14,7 @@ from tunefree.core.rows import Rows
 from tunefree.core.schema import SIZE, Flag, Record
 from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
-from tunefree.pool.occurrences import FEATURE, LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.pool.occurrences import FEATURE, LOGGED, NO_SLOT, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
@@ -172,7 +172,8 @@ class FirstPassRecord(Part):
         several_evidence = Evidence(1 + len(several), self.log.shape[1])
         replay_evidence(several_evidence, meetings.replayed(past, "raw"), past.sources, log)
         pulls[several] = certify(several_evidence, objective).pulls[1:]
-        n_partial = meetings.n_without_slot - len(once) - len(several) + meetings.n_partial
+        n_without_log = int(np.count_nonzero(meetings.known.slot_of == NO_SLOT)) - len(once) - len(several)
+        n_partial = n_without_log + meetings.n_partial
         return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
 

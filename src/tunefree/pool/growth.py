@@ -13,7 +13,7 @@ from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, ch
 from tunefree.core.schema import COUNT, Number, Record, Sequence, Text
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
-from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
+from tunefree.generations.columns import Columns
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
@@ -21,12 +21,11 @@ from tunefree.generations.reservoir import FEWEST_KEPT, Reservoir
 from tunefree.losses.contract import has_log_link
 from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_KINDS, MOST_LINEAR_ROWS, TREES, WHOLE, Slot, kinds_in
-from tunefree.pool.windows import LENGTHS, Window
+from tunefree.pool.windows import LENGTHS, NEVER, Window
 
 RECENT = 0.95  # of all rows, from which on a generation is the last one
 RECENT_OF_SAMPLE = 0.75  # likewise of one that was grown on as large a sample
 
-NEVER = 2**62  # rows, at which nothing happens
 MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than all other members together
 
 
@@ -72,6 +71,12 @@ class Observed(NamedTuple):
 
     matrix: np.ndarray  # (n, c) under the keys of the columns so far
     digests: np.ndarray  # (n,) uint64 of the observations, or of the groups
+
+
+def settings_of_trees(growth: Growth | None) -> dict[str, Settings]:
+    """Settings by kind of the newest trees of all rows."""
+    newest = {} if growth is None else {kind: growth.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
+    return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
 
 class Growth(Part):
@@ -125,18 +130,6 @@ class Growth(Part):
         for generation in generations:
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
-    def observed(self, X: Any, learned: np.ndarray | None = None) -> Observed:
-        """Rows of a block as generations see them; some (n,) are learned, or none."""
-        matrix = self.columns.matrix(X, learned)
-        return Observed(matrix, self.digests(X, matrix))
-
-    def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray:
-        """Digests (n,) of the observations of rows: what generations see (n, c), and words that they do not see."""
-        if not (X.is_table or X.numbers.shape[1]):
-            return digests_of_words(X) + NOTHING  # however columns are bundled
-        digests = digests_of(matrix, self.columns.keys)
-        return digests + digests_of_words(X) if len(X.values) else digests
-
     def event(self) -> int:
         """Rows learned at the next birth or takeover."""
         births = self.next.birth, *(window.birth for window in self.windows)
@@ -145,11 +138,6 @@ class Growth(Part):
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
         """Clock, kind, age and generation of all awake."""
         return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
-
-    def settings(self) -> dict[str, Settings]:
-        """Settings by kind of the newest trees of all rows."""
-        newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
-        return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
     def remembers(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember."""
@@ -194,15 +182,11 @@ class Growth(Part):
             self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] != LINEAR}
         return WHOLE in due
 
-    def stop_windows(self) -> None:
-        """Let no generation of a window be born: rows in random order have no latest ones."""
-        for window in self.windows:
-            window.is_awake, window.birth = True, NEVER  # one that is awake is not woken
-
     def stop(self) -> None:
         """Let no generation be born any more."""
         self.pending, self.next = [], Event(NEVER, NEVER)
-        self.stop_windows()
+        for window in self.windows:
+            window.stop()
 
     def only_newest(self) -> None:
         """Let the newest generations of all rows go on alone: no other one is awake or born, and no row is kept."""

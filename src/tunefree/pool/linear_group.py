@@ -16,7 +16,7 @@ from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
 from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
-from tunefree.pool.occurrences import MOST, FirstMeetings, Met, Past, SavedMeetings
+from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
 from tunefree.pool.views import create_view, hidden, transform
 
@@ -74,10 +74,6 @@ class LinearGroup(Part):
         """How many dense columns rows have; None before the first row, and where no member has a view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
-    @property
-    def is_sparse(self) -> bool | None:
-        return None if self.n_columns is None else self.n_columns == 0
-
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
         """Reserve capacity for at least so many features, as far as they have slots, or for slots that may be given.
 
@@ -123,8 +119,7 @@ class LinearGroup(Part):
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
             for view in seen.keys() - {"raw"}:
-                self.meetings.note(met.entries, view, seen[view])
-                seen[view] = self.meetings.shown(met, seen[view])
+                seen[view] = self.meetings.shown(met, view, seen[view])
             seen["raw"] = met.X
             self.reserve(self.meetings.first, met.n_slots)
             self._replay(met.past)
@@ -223,7 +218,7 @@ class LinearGroup(Part):
         """Drop spare capacity, which depends on how rows came in blocks, before a file is written."""
         for member in self.members:
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
-            member.n_logged = None if self.meetings is None else self.meetings.n_logged
+            member.n_logged = None if self.meetings is None else min(int(self.meetings.known.counts[1]), LOGGED)
 
     def _saved_meetings(self) -> SavedMeetings | None:
         """First occurrences as files have them."""

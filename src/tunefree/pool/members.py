@@ -129,7 +129,8 @@ class Members(Part):
         if self.growth is None:
             observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
         else:
-            observed = self.growth.observed(X, weight > 0.0)
+            matrix = self.growth.columns.matrix(X, weight > 0.0)
+            observed = Observed(matrix, self.growth.columns.digests(X, matrix))
         if ahead is not None:
             return observed._replace(digests=ahead.groups), ahead.is_known
         if self.growth is None:
@@ -204,7 +205,7 @@ class Members(Part):
         """
         if self.growth is None or self.has_groups:
             return None, np.zeros(len(matrix), np.uint8)
-        digests = self.growth.digests(X, matrix)
+        digests = self.growth.columns.digests(X, matrix)
         return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
 
     def asleep(self, n: int) -> np.ndarray:

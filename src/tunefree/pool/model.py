@@ -14,7 +14,7 @@ import copy
 from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
 from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
-from tunefree.pool.rows import LabelledRows, LateLosses
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
 from tunefree.pool.snapshot import Copies
@@ -44,6 +44,12 @@ from tunefree.theory.evidence import Certificate
 FEWEST_FEATURES = 2  # the constant and one more
 OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
 OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
+
+
+def last_class(classes: Sequence[Any]) -> Any:
+    """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
+    first, second = classes if len(classes) == 2 else (None, None)
+    return first if type(first) is type(second) and first is not None and second < first else second
 
 
 def whole(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +80,9 @@ class Model(ScoredModel):
     outputs; others are appended as they appear. So are ``n_features``, the constant included.
 
     There are ``linear`` members, or none, which the ``predictor`` lets learn, and of whose predictions it makes one;
-    and the ``record`` of the first pass. A model that was ``ended_by`` an error in the middle of rows has its type.
+    and the ``record`` of the first pass. It ``has_weights`` if one learner predicts alone, linear in the features of
+    its view. The ``loss_is_log_loss`` if that of a class is minus the logarithm of its probability. A model that was
+    ``ended_by`` an error in the middle of rows has its type.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
@@ -107,7 +115,9 @@ class Model(ScoredModel):
         monotone_features = [one.feature for one in self.monotone]
         self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
-        self.record = FirstPassRecord(options, self.n_slots, self.n_outputs)
+        self.has_weights = bool(self.linear.members) and not options.is_pool
+        self.loss_is_log_loss = task == "classification" and not options.is_calibrated
+        self.record = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
         self.ended_by: str | None = None
 
     def _new_predictor(self) -> Any:
@@ -120,15 +130,9 @@ class Model(ScoredModel):
             return Pool(Members(self.linear, n_classes, loss, kinds, self._signs()))
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
-    @property
-    def last_class(self) -> Any:
-        """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
-        first, second = self.classes if len(self.classes) == 2 else (None, None)
-        return first if type(first) is type(second) and first is not None and second < first else second
-
     def _signs(self) -> dict[int, int]:
         """Signs of monotone columns by their features, for the class that members take for the second one."""
-        turn = -1 if self.classes[:1] == [self.last_class] else 1
+        turn = -1 if self.classes[:1] == [last_class(self.classes)] else 1
         return {one.feature: turn * one.sign for one in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
@@ -148,20 +152,10 @@ class Model(ScoredModel):
             raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
     def _check_learns(self, again: bool = False) -> None:
-        if self.only_predicts:
+        if self.predictor.only_predicts:
             raise ModelError("this model only predicts; go on from the model that it was made of")
         if again and self.options.is_pool:
             raise ModelError("the pool makes one pass; name a learner to make several")
-
-    @property
-    def only_predicts(self) -> bool:
-        """Whether what learning needs was left out."""
-        return bool(self.predictor.only_predicts)
-
-    @property
-    def learner(self) -> str:
-        """The name of the learner or pool."""
-        return self.options.learner
 
     @property
     def pool(self) -> Any:
@@ -172,40 +166,18 @@ class Model(ScoredModel):
         return self.predictor
 
     @property
-    def bank(self) -> Any:
-        """The members of the family of a learner that is not linear; None of others."""
-        return self.predictor.bank
-
-    @property
-    def members(self) -> list[Any]:
-        """The online members."""
-        return self.linear.members if self.bank is None else list(self.bank.members)
-
-    @property
     def objective(self) -> Any:
         """From predictions to losses."""
         if self.task == "classification" and self.options.is_mixed:
             return objective_of_mixture(self.n_outputs)
-        return self.members[0].objective
+        return self._online_members()[0].objective
 
-    @property
-    def is_sparse(self) -> bool | None:
-        """Whether the rows so far were sparse; None if there were none, or if it makes no difference."""
-        is_sparse: bool | None = (self.linear if self.bank is None else self.bank).is_sparse
-        return is_sparse
-
-    @property
-    def n_slots(self) -> int:
-        """Features that have statistics, or may get them when they are first met."""
-        return self.linear.n_slots(self.n_features)
-
-    def n_slots_after(self, X: Any) -> int:
-        """The largest :attr:`n_slots` possible once the rows of a block are learned."""
-        meetings = self.linear.meetings
-        return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
+    def _online_members(self) -> list[Any]:
+        """The linear members, or those of the family of a learner that is not linear."""
+        return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
-        """Reserve capacity for at least so many features, and statistics of so many (see :meth:`n_slots_after`).
+        """Reserve capacity for at least so many features, and statistics of so many.
 
         It doubles, unless it has to be of so many statistics ``exactly``. None are copied while rows are learned.
         """
@@ -213,24 +185,9 @@ class Model(ScoredModel):
         if n_features:
             self.n_features = max(self.n_features, n_features)
             self.linear.reserve(self.n_features)
-        n_slots = max(n_slots, self.n_slots if n_features else 0)
+        n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
         self.linear.reserve(n_slots=n_slots, exactly=exactly)
         self.record.reserve(n_slots, self.n_outputs, self.objective, exactly)
-
-    @property
-    def can_forget(self) -> bool:
-        """Whether features can be forgotten: their statistics have the places of their own numbers, and no bank keeps
-        rows."""
-        return self.linear.meetings is None and self.bank is None
-
-    def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features (f,), whose numbers others may have from here on.
-
-        Certificates are then of linear models in the features as they are known: in the rows before, those that were
-        forgotten had the value 0.
-        """
-        self.predictor.forget(features)
-        self.record.evidence.forget(features[features < self.record.evidence.n_features])
 
     @whole
     def learn(
@@ -266,7 +223,7 @@ class Model(ScoredModel):
             Predictions made before each row was learned: margins for classification.
         row_losses : (n,) array
             The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
-            of the size of targets. NaN for rows that all members keep back, see :meth:`take_late_losses`.
+            of the size of targets. NaN for rows that all members keep back, see ``take_late_losses`` of the family.
         """
         self._check_learns(again)
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
@@ -320,14 +277,6 @@ class Model(ScoredModel):
             return predictions[:, 1:] - predictions[:, :1]
         return predictions
 
-    def take_late_losses(self) -> LateLosses | None:
-        """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
-
-        Each row was predicted before it was learned.
-        """
-        late: LateLosses | None = None if self.bank is None else self.predictor.take_late_losses()
-        return late
-
     @whole
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
@@ -361,13 +310,12 @@ class Model(ScoredModel):
         self._check_whole()
         return self._margins(self.predictor.predict(X))
 
-    def log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, classes) of probabilities up to a constant of each row, calibrated where margins are not."""
+    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
         return calibration.log_odds(self.predictor.calibration, margins)
 
     def certificate(self) -> Certificate:
         """The certificate of every linear model on the rows of the first pass."""
-        if self.only_predicts:
+        if self.predictor.only_predicts:
             raise ModelError("this model only predicts; certify the model that it was made of")
         return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
 
@@ -376,21 +324,6 @@ class Model(ScoredModel):
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
         return self.linear.present().weights_by_feature(self.n_features)[0]
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether one learner predicts alone, linear in the features of its view."""
-        return bool(self.linear.members) and not self.options.is_pool
-
-    @property
-    def loss_is_log_loss(self) -> bool:
-        """Whether the loss of a class is minus the logarithm of its probability."""
-        return self.task == "classification" and not self.options.is_calibrated
-
-    @property
-    def n_support(self) -> int:
-        """Rows in the expansion of the functions of a bank."""
-        return 0 if self.bank is None else int(self.bank.n_support)
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
@@ -401,44 +334,40 @@ class Model(ScoredModel):
         self.record = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
+        """Arrays and a header from which :func:`restored` makes the same model, to the last bit."""
         self._check_whole()
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
         header |= {"monotone": [one._asdict() for one in self.monotone]} if self.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
-        header["member_settings"] = [member.setting._asdict() for member in self.members]
-        self.linear.n_known, self.record.n_known = self.n_features, 0 if self.only_predicts else self.n_slots
+        header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
+        self.linear.n_known = self.n_features
+        self.record.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
         arrays: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             arrays_of_part, header[name] = part.save_state()
             arrays |= {f"{name}.{key}": array for key, array in arrays_of_part.items()}
         return arrays, header
 
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Self:
-        """The model that :meth:`save_state` wrote down."""
-        family, config = family_of(header["learner"]), header["config"]
-        chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
-        config = None if family is None or config is None else family.restored_config(config)
-        chosen["kinds"] = tuple(header.get("kinds", ()))
-        chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
-        model = cls(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
-        for name, part in model._parts().items():
-            restored_part(part, name, arrays, header[name])
-        return model
-
     def __getstate__(self) -> dict[str, Any]:
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__dict__.update(type(self).restore(**copy.deepcopy(saved)).__dict__)
+        self.__dict__.update(restored(**copy.deepcopy(saved)).__dict__)
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
-    """The model of a file, from its arrays and the header of the file."""
-    return Model.restore(arrays, header["model"])
+    """The model that :meth:`Model.save_state` wrote down."""
+    family, config = family_of(header["learner"]), header["config"]
+    chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
+    config = None if family is None or config is None else family.restored_config(config)
+    chosen["kinds"] = tuple(header.get("kinds", ()))
+    chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
+    model = Model(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
+    for name, part in model._parts().items():
+        restored_part(part, name, arrays, header[name])
+    return model
 
 
 def published(model: Model) -> Model:

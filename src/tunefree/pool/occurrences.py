@@ -371,24 +371,14 @@ class FirstMeetings:
         """Slots that the first so many features can have by now."""
         return min(n_features, self.first or FIRST) + int(self.known.counts[0])
 
-    @property
-    def n_logged(self) -> int:
-        """Rows of a log that are in use."""
-        return min(int(self.known.counts[1]), LOGGED)
-
-    @property
-    def n_without_slot(self) -> int:
-        """Features that have no slot though they occurred."""
-        return int(np.count_nonzero(self.known.slot_of == NO_SLOT))
-
-    def begin(self, X: Block) -> None:
+    def _begin(self, X: Block) -> None:
         """Know which features have slots from the start, by the first rows."""
         if self.first == 0:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 
     def meet(self, X: Block, weight: np.ndarray, n_outputs: int) -> Met | None:
         """Observe the features of rows to be learned in order; None if all have the slots of their own numbers."""
-        self.begin(X)
+        self._begin(X)
         if reach(X) <= self.first:
             return None
         n_entries, begun, n_kept = X.codes.size + len(X.values), int(self.known.counts[1]), int(self.kept.counts[0])
@@ -413,16 +403,16 @@ class FirstMeetings:
         self.known.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
         entries = occurrences.entries[: occurrences.counts[0]]
-        self.note(entries, "raw", X)
+        self._note(entries, "raw", X)
         past_rows = self.replayed(past, "raw")
         return Met(*placed, places, entries, past, past_rows, visited.stop, visited, self.n_partial)
 
     def settle(self) -> Past | None:
         """Give a slot to each feature that occurred, and from now on to each that occurs; returns the replayed ones."""
         self.known.counts[2] = 1
-        if not self.n_without_slot:
-            return None
         having = np.flatnonzero(self.known.slot_of == NO_SLOT)
+        if not len(having):
+            return None
         begun = int(self.known.counts[0])
         self.known.slot_of[having] = (self.first or FIRST) + begun + np.arange(len(having))
         self.known.counts[0] += len(having)
@@ -437,7 +427,7 @@ class FirstMeetings:
         nothing = np.zeros(n_rows(X))
         return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
 
-    def note(self, entries: np.ndarray, view: str, X: Block) -> None:
+    def _note(self, entries: np.ndarray, view: str, X: Block) -> None:
         """Keep the values of the latest occurrences that are kept, as a view shows the rows; see :class:`Met`."""
         store = self.values.get(view, np.zeros(0))
         if len(store) < len(self.kept.links):
@@ -445,8 +435,9 @@ class FirstMeetings:
         n_kept = int(self.kept.counts[0])
         store[n_kept - len(entries) : n_kept] = _values(X, entries)
 
-    def shown(self, met: Met, X: Block) -> Block:
-        """Rows of a view as they were met, with slots."""
+    def shown(self, met: Met, view: str, X: Block) -> Block:
+        """Rows of a view as they were met, with slots; keeps the values of their occurrences."""
+        self._note(met.entries, view, X)
         return met.X._replace(numbers=X.numbers, values=_kept_values(X, met.words))
 
     def replayed(self, past: Past, view: str) -> Rows:
@@ -517,7 +508,7 @@ class FirstMeetings:
 
     def n_slots_after(self, X: Block) -> int:
         """Slots that will have been given once rows are learned, at most, visitors being among them."""
-        self.begin(X)
+        self._begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
         met = np.concatenate([self._without_slot(X.codes.reshape(-1)), self._without_slot(X.features)])

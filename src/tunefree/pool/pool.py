@@ -23,7 +23,7 @@ from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.groups import chunks, weights_of_one_row
-from tunefree.pool.growth import NEVER, Observed
+from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.relative import RelativeWeights
@@ -32,7 +32,7 @@ from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection
-from tunefree.pool.windows import BLOCK, Rises
+from tunefree.pool.windows import BLOCK, NEVER, Rises
 
 PIECE = 2048  # rows that members learn at a time, but
 WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned, and

@@ -196,7 +196,7 @@ class ScoredModel:
     """A model whose predictions can be scored against known targets.
 
     Subclasses have ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions to
-    losses) and :meth:`log_odds`. Columns may be ``monotone``.
+    losses) and a way from margins to log-odds. Columns may be ``monotone``.
     """
 
     task: str
@@ -208,7 +208,7 @@ class ScoredModel:
         """From predictions to losses."""
         raise NotImplementedError
 
-    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of probabilities up to a constant of each row."""
         raise NotImplementedError
 
@@ -258,13 +258,15 @@ class ScoredModel:
     def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
         """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
         codes, known = self._known(y)
-        return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self.log_odds(margins)), np.nan)
+        return np.where(
+            known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self._log_odds(margins)), np.nan
+        )
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins; a class that is the only one so far has the probability 1."""
         if len(self.classes) == 1:
             return np.ones((len(margins), 1))
-        return calibration.probabilities(self.log_odds(margins))
+        return calibration.probabilities(self._log_odds(margins))
 
     def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
         """The class of each row, and whether it has one; 0 for one that has not."""

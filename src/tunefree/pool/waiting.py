@@ -95,7 +95,8 @@ def remembered(model: Any, X: Any) -> list[Remembered | None]:
     if model.pool is None or not model.pool.waiting.rows or model.pool.members.growth is None:
         return [None] * len(X.pointers[1:])
     waiting, model.pool.waiting = model.pool.waiting, Waiting()
-    digests = model.pool.members.growth.observed(X).digests.tolist()
+    columns = model.pool.members.growth.columns
+    digests = columns.digests(X, columns.matrix(X)).tolist()
     kept = ((digest, waiting.rows.get(digest)) for digest in digests)
     return [None if predictions is None else Remembered(digest, predictions) for digest, predictions in kept]
 

@@ -26,6 +26,7 @@ BLOCK = 1024  # rows whose mean loss is compared with that of the blocks before
 FEWEST_BLOCKS = 8  # before a rise can be told
 RISE = 4.0  # standard deviations
 KEPT = 0.7
+NEVER = 2**62  # rows, at which nothing happens
 MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
@@ -73,6 +74,10 @@ class Window(Part):
         """Begin a trial as soon as half of the latest rows came after so many."""
         if not self.is_awake:
             self.birth = min(self.birth, rows + self.length // 2)
+
+    def stop(self) -> None:
+        """Let no generation be born: rows in random order have no latest ones."""
+        self.is_awake, self.birth = True, NEVER  # one that is awake is not woken
 
 
 class Rises(Part):

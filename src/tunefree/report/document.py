@@ -155,7 +155,7 @@ def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
 def key_of(block: Any, name: str) -> str:
     """The key of a fact, a column or a table in JSON: the one it has, or its name in letters of identifiers.
 
-    >>> key_of(Fact("rows held out", 7), "rows held out"), key_of(Column("±", text, "standard_error"), "±")
-    ('rows_held_out', 'standard_error')
+    >>> key_of(Fact("rows learned", 7), "rows learned"), key_of(Column("±", text, "standard_error"), "±")
+    ('rows_learned', 'standard_error')
     """
     return block.key or re.sub(r"\W+", "_", name.lower()).strip("_")

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT
-from tunefree.report.words import sentence
+from tunefree.report.formats import COUNT, sentence
 from tunefree.stream.batch import BadRows, Reason, Tally
 from tunefree.stream.profile import FEWEST
 from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
@@ -42,7 +41,7 @@ def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
 def rows_of(bad: BadRows) -> list[Block]:
     """Counts and reasons of skipped rows, and oddities of the used ones, for programs."""
     blocks: list[Block] = [Facts([Fact("rows skipped", bad.tally.count, COUNT, "skipped")])]
-    for name, reasons in (("reasons", bad.tally.reasons()), ("oddities", bad.tally.oddities())):
+    for name, reasons in (("reasons", bad.tally.reasons), ("oddities", bad.tally.oddities)):
         texts = [{name: as_options(getattr(reason, name)) for name in ("problem", "remedy")} for reason in reasons]
         blocks.append(Data(name, [asdict(reason) | text for reason, text in zip(reasons, texts, strict=True)]))
     return blocks
@@ -66,11 +65,11 @@ def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
     """Findings, and the checks behind them; ``skipped`` has the rows of each source that could not be used."""
     blocks = notes_of(findings(trained), has_sentences=True)
     for where, tally in skipped.items():
-        lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities())]
+        lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities)]
         lines += [f"{tally.count:,} rows were skipped."] if tally.count else []
         blocks += [Note(f"{where}: {line}", "warning") for line in lines]
     for where, tally in skipped.items():
-        blocks += tables_of_reasons(tally.reasons(), where.lower())
+        blocks += tables_of_reasons(tally.reasons, where.lower())
     return Section("suspicions", "What looks wrong with the data", [*blocks, Note(_looked_at(trained))])
 
 

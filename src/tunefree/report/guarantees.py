@@ -13,8 +13,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format
-from tunefree.report.words import sentence, weights_named
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format, sentence, weights_named
 from tunefree.workflows import certification
 from tunefree.workflows.certification import weight_bounds
 from tunefree.workflows.findings import order_findings
@@ -153,7 +152,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
     """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
     model = trained.model
-    if len(model.members) > 1 or not model.has_weights:
+    if not model.has_weights:
         return []
     try:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights

@@ -7,7 +7,6 @@ import platform
 import shlex
 from functools import partial
 from importlib.metadata import version
-from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,27 @@ from tunefree.generations.kinds import TREES, registered
 from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.pool.growth import settings_of_trees
+from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
 from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, TENTHS_OF_PERCENT, TWO, first
+from tunefree.report.formats import (
+    COUNT,
+    FIGURES,
+    PERCENT,
+    TENTHS_OF_PERCENT,
+    TWO,
+    first,
+    loss_name,
+    sentence,
+    weights_named,
+)
 from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
-from tunefree.report.words import loss_name, sentence, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
@@ -137,7 +147,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    blocks += tables_of_reasons(trained.progress.reasons)
+    blocks += tables_of_reasons(trained.progress.tally.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
@@ -147,7 +157,7 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
-    facts += [Fact("loss", loss_name(model)), Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
+    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda name: f"{name}{averaged}")]
     return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 
 
@@ -155,7 +165,6 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     """Facts about the rows, classes and columns that a model was learned of."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
-    held_out = progress.held_out[0].rows if progress.held_out else 0
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     return [
         Fact("rows learned", rows, COUNT, "rows"),
@@ -163,9 +172,8 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
             Fact("monotone", model.monotone, partial(_monotone, model)),
             Fact("weighted by", weights_named(plan)),
             Fact("groups", plan.groups, lambda name: f"column '{name}'", "group"),
-            Fact("rows held out", held_out, COUNT),
-            Fact("rows skipped", progress.skipped, COUNT, "skipped"),
-            Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled"),
+            Fact("rows skipped", progress.tally.count, COUNT, "skipped"),
+            Fact("rows without a label, skipped", progress.tally.unlabelled, COUNT, "unlabelled"),
         ),
         Fact("features", model.n_features, COUNT, "n_features"),
         *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),
@@ -177,7 +185,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """Facts about monotone columns, and the members that are left out for them."""
-    what = "the prediction" if model.last_class is None else f"the probability of {model.last_class!r}"
+    what = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
     without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
@@ -206,17 +214,14 @@ def _settings_of_trees(trained: Trained) -> list[Fact]:
     growth = None if trained.model.pool is None else trained.model.pool.members.growth
     return [
         Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
-        for kind, settings in (growth.settings() if growth else {}).items()
+        for kind, settings in settings_of_trees(growth).items()
     ]
 
 
 def losses(trained: Trained) -> list[Fact]:
     """Losses and errors of the passes."""
     progress = trained.progress
-    facts = [*_metric_facts(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
-    if len(progress.held_out) == 1 and progress.held_out[0].rows:
-        facts += _metric_facts(trained, "held-out", progress.held_out[0])
-    return facts
+    return [*_progressive(trained, progress.progressive[0]), *_estimated(trained.model)]
 
 
 def _estimated(model: Any) -> list[Fact]:
@@ -232,17 +237,17 @@ def _estimated(model: Any) -> list[Fact]:
     ]
 
 
-def _metric_facts(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:
+def _progressive(trained: Trained, metrics: RunningMetrics) -> list[Fact]:
     """Mean loss and error; their formats say where a sum has ended at the largest number."""
-    counted = " (after the first row)" if trained.model.task == "regression" and kind == "progressive" else ""
-    key, loss_names = kind.replace("-", "_"), names_of_losses(trained.model)
+    counted = " (after the first row)" if trained.model.task == "regression" else ""
+    loss_names = names_of_losses(trained.model)
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
 
     def written(mean_format: Any, total: float) -> Any:
         return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{mean_format(mean)}{counted}"
 
     return [
-        Fact(f"{kind} {title}", mean, written(mean_format, total), f"{key}_{name}")
+        Fact(f"progressive {title}", mean, written(mean_format, total), f"progressive_{name}")
         for (title, mean_format), (name, mean, total) in zip(loss_names, sums, strict=True)
     ]
 
@@ -260,16 +265,13 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     if len(progress.progressive) < 2:
         return []
     (loss, loss_format), (error, error_format) = names_of_losses(trained.model)
-    kinds = {"progressive": progress.progressive}
-    kinds |= {"held-out": progress.held_out} if any(metrics.rows for metrics in progress.held_out) else {}
-    columns, rows = [Column("pass", COUNT)], []
-    for kind in kinds:
-        key = kind.replace("-", "_")
-        columns += [Column(f"{kind} {loss}", loss_format, f"{key}_loss")]
-        columns += [Column(f"{kind} {error}", error_format, f"{key}_error")]
-    for number, pass_metrics in enumerate(zip_longest(*kinds.values()), 1):
-        means = [(one.mean_loss(), one.mean_error()) if one and one.rows else (None, None) for one in pass_metrics]
-        rows.append([number, *chain(*means)])
+    columns = [
+        Column("pass", COUNT),
+        Column(f"progressive {loss}", loss_format, "progressive_loss"),
+        Column(f"progressive {error}", error_format, "progressive_error"),
+    ]
+    passes = enumerate(progress.progressive, 1)
+    rows = [[number, *((one.mean_loss(), one.mean_error()) if one.rows else (None, None))] for number, one in passes]
     return [Table("Passes", columns, rows)]
 
 

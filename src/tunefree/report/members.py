@@ -41,7 +41,7 @@ TALL = 5.0, 4.8  # inches of a chart with a legend below
 def members(trained: Trained) -> Section | None:
     """Who learned; None of a single learner."""
     model = trained.model
-    if len(model.members) < 2:
+    if model.pool is None and len(model.predictor.shares()) < 2:
         return None
     return Section("members", "Who learned", blocks_of_members(model), in_brief(model))
 

@@ -19,14 +19,12 @@ from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import blocks_of_decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
-from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT
+from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, names_of_losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.paired import blocks_of_pairs
-from tunefree.report.performance import BRIEF_TITLES, facts_of_measures, performance, unsure
+from tunefree.report.performance import BRIEF_TITLES, blocks_of_pairs, facts_of_measures, performance, unsure
 from tunefree.report.terms import terms
-from tunefree.report.words import goal_of, sentence
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
@@ -85,7 +83,7 @@ def report(
     if trained.progress.data:
         about = f"Learned from {', '.join(trained.progress.data)}. "
     if test is not None:
-        test = _source(test)
+        test = open_source(test)
         interval, group = INTERVAL if has_intervals(model, INTERVAL) else None, group_in(trained, test)
         tested = evaluate(trained, test, bad, interval=interval, group=group)
         comparison = _beside(trained, tested, test, train, bad, group)
@@ -112,10 +110,6 @@ def report(
         _sentence(trained, tested, comparison) + warning,
         f"{about}Report of {today()}, tunefree {version('tunefree')}.",
     )
-
-
-def _source(data: Any) -> Source:
-    return data if isinstance(data, Source) else open_source(data)
 
 
 def today() -> str:
@@ -148,7 +142,7 @@ def _beside(
     """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
     if train is not None:
         again = BadRows(bad.skip, skip_unlabelled=None)
-        data = trials.read(_source(train), trained.plan, again, trained)
+        data = trials.read(open_source(train), trained.plan, again, trained)
         judged = trials.read(test, trained.plan, again, trained)
         return trials.beside_peers(data, trained.plan, judged, trained, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)

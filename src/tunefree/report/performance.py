@@ -1,4 +1,4 @@
-"""How well a model predicts, along the stream and on test data."""
+"""How well a model predicts, along the stream and on test data, and beside others on the same rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import (
+    ABSENT,
     COUNT,
     FIGURES,
     PERCENT,
@@ -23,12 +24,13 @@ from tunefree.report.formats import (
     Format,
     text,
     weight,
+    weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
-from tunefree.report.words import weights_named
 from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
+from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
@@ -117,6 +119,12 @@ CLASSES = [
     Column("calibration error / share", RATIO, "relative_calibration_error"),
     Column("is predicted", is_shown=False),
 ]
+OF_PAIRS = (
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
+    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
+)
+POINTS_MORE = Format("+.1f", 100.0)
+OF_CLIPPING = " No probability counts as less than half a row of those compared."
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
@@ -244,6 +252,48 @@ def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
     columns += [Column(names[1], FIGURES, "second"), Column("actual", FIGURES)]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
     return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
+
+
+def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
+    """The sentence, the facts of the comparison, and the table of models."""
+    is_class, loss = comparison.task == "classification", comparison.loss
+    facts = [
+        Fact("target", comparison.target),
+        Fact("task", comparison.task),
+        Fact("loss", loss),
+        Fact("rows", comparison.rows, COUNT),
+        *known(Fact("groups", comparison.groups, COUNT)),
+        Fact("compared", comparison.how, key="how"),
+        *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
+    ]
+    if comparison.calibration is not None:
+        facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
+        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
+    more, more_error = (Format(f"+{FIGURES.spec_of(mean)}") for mean in (comparison.model.loss, comparison.model.error))
+    has_seconds = any(one.seconds is not None for one in comparison.contenders)
+    columns = [
+        Column("model", key="name"),
+        Column(loss, FIGURES, "loss"),
+        Column("more, 95 %", more.interval, "loss_difference"),
+        Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
+        Column(
+            "points more" if is_class else "more",
+            (POINTS_MORE if is_class else more_error).interval,
+            "error_difference",
+        ),
+        Column("better"),
+        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
+    ]
+    contenders = [
+        [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
+        for one in comparison.contenders
+    ]
+    note = OF_PAIRS.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
+    table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
+    because = [Column("what"), Column("because")]
+    left_out = Table("Left out, or unlike the model", because, list(comparison.left_out.items()), key="left_out")
+    sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
+    return [sentence, Facts(facts), table, left_out]
 
 
 def sureness(tested: Evaluation) -> list[Block]:

@@ -15,8 +15,7 @@ from tunefree.explanation.importance import Importance, describe_importance, imp
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
 from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
-from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first
-from tunefree.report.words import without_weights
+from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first, without_weights
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed

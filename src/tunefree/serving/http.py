@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import math
-import os
 import secrets
 import signal
 import socket
@@ -16,12 +15,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import uvicorn
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -32,8 +30,6 @@ from tunefree.core.parameters import as_options
 from tunefree.serving import learner
 from tunefree.serving.events import Counts, log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
-from tunefree.serving.predictor import Together
-from tunefree.serving.routes import ALWAYS, NAME, ROUTES, SURENESS, description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
@@ -46,8 +42,8 @@ MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in anothe
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
 OF_METRICS = "text/plain; version=0.0.4"
-PARAMETERS = {(route.method, route.path): tuple(route.query) for route in ROUTES}  # of the query
-NEED_TOKEN = {(route.method, route.path) for route in ROUTES if route.token == ALWAYS}
+NAME = "Idempotency-Key"  # header with the name of a request
+SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 # What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
@@ -68,7 +64,6 @@ GAUGES = {
     "can_save": "save_failure",
 }
 Answer = tuple[int, Any]
-Endpoint = Callable[[Request], Awaitable[Answer]]
 
 
 class _RequestError(Exception):
@@ -90,18 +85,11 @@ class Metrics:
     """Numbers of a service as text; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._registry = service, CollectorRegistry()
-        self._registry.register(self)
+        self._service, self.registry = service, CollectorRegistry()
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
-        self._latency = Histogram(*described, buckets=SECONDS, registry=self._registry)
-
-    def observe(self, path: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self._latency.labels(path, status).observe(seconds)
-
-    def text(self) -> bytes:
-        """All numbers."""
-        return generate_latest(self._registry)
+        self.latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
 
     def collect(self) -> Iterator[Any]:
         """The metrics for the registry."""
@@ -115,9 +103,6 @@ class Metrics:
         for column, count in Counter[str](state["ignored_columns"]).most_common(100):
             ignored.add_metric([column], count)
         yield ignored
-        path = Path("/proc/self/statm")
-        size = float(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else math.nan
-        yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", size)
         model = InfoMetricFamily("tunefree_model", "What is served.")
         model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model
@@ -127,22 +112,9 @@ class Application:
     """Answers requests to a service, as a server of ASGI calls it."""
 
     def __init__(self, service: Service, limits: Limits) -> None:
-        self._service, self._limits, self._token = service, limits, limits.token()
-        self._metrics, self._predictions = Metrics(service), Together(service.predictor)
+        self.service, self._limits, self._token = service, limits, limits.token()
+        self.metrics = Metrics(service)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
-        self._endpoints: dict[tuple[str, str], Endpoint] = {
-            ("POST", "/predict"): self._predict,
-            ("POST", "/explain"): self._explain,
-            ("POST", "/learn"): self._learn,
-            ("POST", "/labels"): self._learn,
-            ("POST", "/versions"): self._change,
-            ("GET", "/live"): self._live,
-            ("GET", "/ready"): self._ready,
-            ("GET", "/versions"): _of(lambda: [version._asdict() for version in service.store.versions]),
-            ("GET", "/model"): _of(service.state),
-            ("GET", "/metrics"): _of(self._metrics.text),
-            ("GET", "/openapi.json"): _of(lambda: description(service.state())),
-        }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, whatever happens.
@@ -152,10 +124,11 @@ class Application:
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
-            if (endpoint := self._endpoints.get((method, path))) is None:
-                raise self._unknown(scope["method"], path)
-            self._admit(request, method, path)
-            status, body = await endpoint(request)
+            route = next((route for route in ROUTES if (route.method, route.path) == (method, path)), None)
+            if route is None:
+                raise _unknown(scope["method"], path)
+            self._admit(request, route)
+            status, body = await route.answer(self, request)
         except ClientDisconnect:
             status, body = 499, {"error": "the client has gone"}
         except _RequestError as error:
@@ -168,36 +141,30 @@ class Application:
             tell("not answered", path=path, problem=repr(error))
             status, body = 500, {"error": "the server failed; its log says how"}
         if status not in (404, 405):  # there is no end of other paths
-            self._metrics.observe(path, status, time.perf_counter() - start)
+            self.metrics.latency.labels(path, status).observe(time.perf_counter() - start)
         is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
-    def _unknown(self, method: str, path: str) -> _RequestError:
-        allowed = ", ".join(name for name, endpoint_path in self._endpoints if endpoint_path == path)
-        problem = f"this path answers to {allowed}" if allowed else "there is no such path"
-        problem = f"{method} {path}: {problem}; GET /openapi.json describes all paths"
-        return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
+    def _admit(self, request: Request, route: Route) -> None:
+        """Raise an error if a request is for another host, is no JSON, or lacks the token.
 
-    def _admit(self, request: Request, method: str, path: str) -> None:
-        """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
+        A page of another host cannot send JSON, nor read an answer, as no answer lets its browser do so.
+        """
         host = request.headers.get("host", "").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
             raise _RequestError(403, problem)
-        origin = request.headers.get("origin")
-        if origin is not None and _host_of(origin) != host:
-            raise _RequestError(403, f"pages of {origin!r} may not ask")
         if request.scope["query_string"]:
             names = [name for name, _ in request.query_params.multi_items()]
-            _check_parameters(path, names, PARAMETERS.get((method, path), ()))
+            _check_parameters(route.path, names, tuple(route.query))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if method == "POST" and kind != "application/json":
+        if route.method == "POST" and kind != "application/json":
             raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
-        if (method, path) in NEED_TOKEN:
+        if route.token == ALWAYS:
             self._check_token(request)
 
     def _check_token(self, request: Request, why: str = "") -> None:
@@ -206,35 +173,35 @@ class Application:
         if self._token is not None and not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
             raise _RequestError(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
-    async def _predict(self, request: Request) -> Answer:
+    async def predict(self, request: Request) -> Answer:
         """Predict rows. Those with an id are written down, in place of others with that id, which needs the token."""
         rows, is_one = await self._rows_of(request)
-        if any(row.get(id_name := self._service.admission.id) is not None for row in rows):
+        if any(row.get(id_name := self.service.admission.id) is not None for row in rows):
             self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
         layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
-        answers = await self._predictions.predict(rows, layout)
+        answers = await self.service.predictor.answer(rows, layout)
         return 200, answers[0] if is_one else answers
 
-    async def _explain(self, request: Request) -> Answer:
+    async def explain(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
             raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
-        explained = self._service.explainer.submit(rows, request.query_params.get("class"))
+        explained = self.service.explainer.submit(rows, request.query_params.get("class"))
         answers = await asyncio.wrap_future(explained)
         return 200, answers[0] if is_one else answers
 
-    async def _learn(self, request: Request) -> Answer:
+    async def learn(self, request: Request) -> Answer:
         """Learn rows or labels."""
         rows, _ = await self._rows_of(request)
         if (name := request.headers.get(NAME)) == "":
             problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
             raise _RequestError(400, problem)
         asked = learner.Request(rows, request.scope["path"] == "/labels", name)
-        return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
+        return 200, await asyncio.wrap_future(self.service.learner.submit(asked))
 
-    async def _change(self, request: Request) -> Answer:
+    async def change(self, request: Request) -> Answer:
         """Change the served model, or save it now."""
-        service, (wanted, is_one) = self._service, await self._rows_of(request)
+        service, (wanted, is_one) = self.service, await self._rows_of(request)
         changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
             "roll_back_to": (int, "NUMBER", service.roll_back),
             "take": (str, "FILE", service.take),
@@ -251,11 +218,8 @@ class Application:
         changed = {"columns_added": [*after - before], "columns_left_out": [*before - after]}
         return 200, {"version": version} | {name: sorted(columns) for name, columns in changed.items() if columns}
 
-    async def _live(self, request: Request) -> Answer:
-        return 200, {"status": "ok"}
-
-    async def _ready(self, request: Request) -> Answer:
-        problems = self._service.problems()
+    async def ready(self, request: Request) -> Answer:
+        problems = self.service.problems()
         return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
@@ -274,21 +238,120 @@ class Application:
         return rows, isinstance(sent, dict)
 
 
-def _of(function: Callable[[], Any]) -> Endpoint:
+def _of(function: Callable[[Application], Any]) -> Callable[[Application, Request], Awaitable[Answer]]:
     """An endpoint that answers with the value of a function, which may wait."""
 
-    async def answer(request: Request) -> Answer:
-        return 200, await run_in_threadpool(function)
+    async def answer(application: Application, request: Request) -> Answer:
+        return 200, await run_in_threadpool(function, application)
 
     return answer
 
 
-def _host_of(origin: str) -> str | None:
-    """The host of an origin; None if it is none."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return None
+ALWAYS, FOR_IDS, NEVER = "always", "for rows with ids", "never"  # when the token is needed
+_ROW = {"$ref": "#/components/schemas/Row"}
+_ROWS = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
+_ERRORS = {
+    "400": "The body is not an object or an array of objects.",
+    "401": "The token is missing.",
+    "403": "Another host or page is meant.",
+    "413": "There is too much.",
+    "415": "The body is not called JSON.",
+    "422": "A row cannot be used; none of the request was.",
+    "503": "Nothing could be written down; none of the request was learned. It may be sent again.",
+}
+_NAMED = {NAME: "A name of the request, which is learned once, however often it is sent."}
+_CONFORMAL = {
+    "interval": "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite.",
+    "quantiles": "Levels, as 0.1,0.9, of quantiles of numbers.",
+    "set": "Coverages of sets of classes, the most probable class first.",
+    "conditional": "class: sets cover the rows of each class.",
+}
+
+
+class Route(NamedTuple):
+    """A route: a method, a path and its handler; a POST has a body."""
+
+    method: str
+    path: str
+    answer: Callable[[Application, Request], Awaitable[Answer]]
+    summary: str
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    token: str = NEVER
+    content: str = "application/json"
+    body: Mapping[str, Any] = _ROWS
+
+
+_VERSIONS = "Versions that are kept; the last is the current one."
+_PREDICT = "Predict a row, or an array of rows; one with an id waits for its label, which needs the token."
+_LEARN = "Learn rows, which have TARGET among their columns."
+_LABELS = "Learn rows predicted with an id: an id and TARGET each."
+_CHANGES = '{"roll_back_to": NUMBER}, {"take": FILE} or {"save": true}.'
+_CLASS = {"class": "The class whose margin is explained."}
+ROUTES = (
+    Route("POST", "/predict", Application.predict, _PREDICT, _CONFORMAL, token=FOR_IDS),
+    Route("POST", "/explain", Application.explain, "What each column contributes to the margin of a row.", _CLASS),
+    Route("POST", "/learn", Application.learn, _LEARN, headers=_NAMED, token=ALWAYS),
+    Route("POST", "/labels", Application.learn, _LABELS, headers=_NAMED, token=ALWAYS),
+    Route("POST", "/versions", Application.change, _CHANGES, token=ALWAYS, body={"type": "object"}),
+    Route(
+        "GET", "/versions", _of(lambda app: [version._asdict() for version in app.service.store.versions]), _VERSIONS
+    ),
+    Route(
+        "GET", "/model", _of(lambda app: app.service.state()), "What the model is, what it has learned, and how well."
+    ),
+    Route("GET", "/live", _of(lambda _: {"status": "ok"}), "Whether the process answers."),
+    Route("GET", "/ready", Application.ready, "Whether it can learn and save; status 503 if not."),
+    Route(
+        "GET",
+        "/metrics",
+        _of(lambda app: generate_latest(app.metrics.registry)),
+        "Numbers for Prometheus.",
+        content="text/plain",
+    ),
+    Route("GET", "/openapi.json", _of(lambda app: description(app.service.state())), "This description."),
+)
+
+
+def description(state: dict[str, Any]) -> dict[str, Any]:
+    """The description for a model with a state (:meth:`tunefree.serving.service.Service.state`).
+
+    >>> described = description({"columns": ["age"], "target": "rich"})
+    >>> [*described["paths"]][:3], [*described["components"]["schemas"]["Row"]["properties"]]
+    (['/predict', '/explain', '/learn'], ['age'])
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        answer = {"description": "The answer.", "content": {route.content: {}}}
+        summary = route.summary.replace("TARGET", repr(state["target"]))
+        described: dict[str, Any] = {"summary": summary, "responses": {"200": answer}}
+        if route.method == "POST":
+            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+            described["responses"] |= {status: {"description": problem} for status, problem in _ERRORS.items()}
+            described["parameters"] = [
+                {"name": name, "in": place, "schema": {"type": "string"}, "description": meaning}
+                for place, parameters in (("query", route.query), ("header", route.headers))
+                for name, meaning in parameters.items()
+            ]
+        if route.token != NEVER:
+            described["security"] = [*([{}] if route.token == FOR_IDS else []), {"token": []}]
+        paths.setdefault(route.path, {})[route.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "tunefree", "version": version("tunefree")},
+        "paths": paths,
+        "components": {
+            "schemas": {"Row": {"type": "object", "properties": {name: {} for name in state["columns"]}}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _unknown(method: str, path: str) -> _RequestError:
+    allowed = ", ".join(route.method for route in ROUTES if route.path == path)
+    problem = f"this path answers to {allowed}" if allowed else "there is no such path"
+    problem = f"{method} {path}: {problem}; GET /openapi.json describes all paths"
+    return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
 
 
 def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:

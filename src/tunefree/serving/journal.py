@@ -9,8 +9,7 @@ the process has to be survived, and not that of the machine.
 ...     journal.keep_waiting([Waiting("a", {"age": 25.0}, None)], most=10)
 0
 >>> with journal.transaction():
-...     sequence = journal.add([{**journal.waiting(["a"])["a"].row, "rich": "no"}], [])
-...     journal.forget_waiting(["a"])
+...     sequence = journal.add([{**journal.waiting(["a"])["a"].row, "rich": "no"}], [], ["a"])
 >>> [(event.sequence, event.rows) for event in journal.events_after(0)], journal.waiting(["a"])
 ([(1, [{'age': 25.0, 'rich': 'no'}])], {})
 """
@@ -36,6 +35,7 @@ Row = dict[str, Any]
 FORMAT = 3
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
+DROPPED = ("waiting", "requests")  # tables whose old rows are
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -87,25 +87,32 @@ class Version(NamedTuple):
 class Journal:
     """A database, in memory without a path; threads may use it, one transaction at a time.
 
-    All methods raise a StoreError if the file cannot be read or written.
+    It has ``facts``, numbers and texts by name; the ``versions`` that were saved, the oldest first; and ``n_rows`` of
+    the tables ``"waiting"`` and ``"requests"``. All methods raise a StoreError if the file cannot be read or written.
     """
 
     def __init__(self, path: Path | None, durability: str = "power") -> None:
         self._path, self._lock = path, threading.RLock()
         with self._refusing():
             name = ":memory:" if path is None else str(path)
-            self._database = sqlite3.connect(name, BUSY, isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
             self._database.executescript(_TABLES)
         self._file = None if path is None else path.stat()
-        if self.fact("format", FORMAT) != FORMAT:
+        self._read()
+        if self.facts.get("format", FORMAT) != FORMAT:
             raise StoreError(f"{path}: was written by another version of tunefree; use that one")
-        self._n = {table: self._counted(table) for table in ("waiting", "requests")}
-        self._started, self._before = time.monotonic(), float(self.fact("clock", 0.0))
+        self._started, self._before = time.monotonic(), float(self.facts.get("clock", 0.0))
 
-    @property
-    def now(self) -> float:
+    def _read(self) -> None:
+        """Read what is known of the tables without asking them each time."""
+        self.facts: dict[str, Any] = dict(self._all("SELECT name, value FROM facts"))
+        columns = "number, sequence, n_rows, loss, created, reason"
+        self.versions = [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
+        self.n_rows = {table: int(self._all(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in DROPPED}
+
+    def _now(self) -> float:
         """Seconds for which the store was open in all: no clock of a machine can jump in them."""
         return self._before + time.monotonic() - self._started
 
@@ -129,7 +136,7 @@ class Journal:
             except BaseException:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
-                self._n = {table: self._counted(table) for table in self._n}
+                self._read()
                 raise
 
     def _check_place(self) -> None:
@@ -146,27 +153,26 @@ class Journal:
         with self._lock, self._refusing():
             return self._database.execute(statement, values).fetchall()
 
-    def fact(self, name: str, usual: Any) -> Any:
-        """A number or text by its name, or its default."""
-        values = self._all("SELECT value FROM facts WHERE name = ?", name)
-        return values[0][0] if values else usual
-
     def state(self, name: str, value: Any) -> None:
         """Write a number or text down."""
         self._all("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+        self.facts[name] = value
 
-    def add(self, rows: Sequence[Row], remembered: Sequence[Remembered]) -> int:
-        """Write down rows to learn; returns the number of the event."""
+    def add(self, rows: Sequence[Row], remembered: Sequence[Remembered], ids: Iterable[str] = ()) -> int:
+        """Write down rows to learn, which no longer wait under their ids; returns the number of the event."""
         packed = b"".join(map(_packed, remembered))
         statement = "INSERT INTO events (rows, remembered) VALUES (?, ?) RETURNING sequence"
-        return int(self._all(statement, as_text(rows), packed)[0][0])
+        sequence = int(self._all(statement, as_text(rows), packed)[0][0])
+        for id in ids:
+            self._forget(id)
+        return sequence
 
     def remove(self, sequences: Iterable[int]) -> None:
         """Remove events that could not be learned, and the answers to their requests."""
         for sequence in sequences:
             self._all("DELETE FROM events WHERE sequence = ?", sequence)
             answers = self._all("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
-            self._n["requests"] -= len(answers)
+            self.n_rows["requests"] -= len(answers)
 
     def events_after(self, sequence: int) -> Iterator[Event]:
         """Events that follow one, in order."""
@@ -175,42 +181,30 @@ class Journal:
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
-    @property
-    def last(self) -> int:
-        """The number of the last event there was."""
-        numbers = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
-        return int(numbers[0][0]) if numbers else 0
-
     def keep_waiting(self, rows: Iterable[Waiting], most: int) -> int:
         """Keep rows until their labels come, the latest ``most``; returns how many were dropped for that."""
         for row in rows:
             packed = b"" if row.remembered is None else _packed(row.remembered)
-            values = row.id, _WRITER.encode(row.row), packed, self.now
-            self.forget_waiting([row.id])  # so that it is the latest one
+            values = row.id, _WRITER.encode(row.row), packed, self._now()
+            self._forget(row.id)  # so that it is the latest one
             self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
-            self._n["waiting"] += 1
+            self.n_rows["waiting"] += 1
         return self._drop_oldest("waiting", most)
 
     def _drop_oldest(self, table: str, most: int) -> int:
-        excess = self._n[table] - most
+        excess = self.n_rows[table] - most
         if excess > 0:
             self._all(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
-            self._n[table] = most
+            self.n_rows[table] = most
         return max(excess, 0)
 
-    def _counted(self, table: str) -> int:
-        return int(self._all(f"SELECT COUNT(*) FROM {table}")[0][0])
-
-    @property
-    def n_waiting(self) -> int:
-        """Rows that wait for their labels."""
-        return self._n["waiting"]
-
-    def drop_before(self, table: str, seconds: float) -> int:
-        """Delete older rows of the table ``"waiting"`` or ``"requests"``; returns how many."""
-        dropped = len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", self.now - seconds))
-        self._n[table] -= dropped
-        return dropped
+    def drop_old(self, seconds: float) -> int:
+        """Drop answers, and rows that wait for their labels, which are older; returns how many such rows."""
+        now, before = self._now(), self.n_rows["waiting"]
+        for table in DROPPED:
+            self.n_rows[table] -= len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
+        self.state("clock", now)
+        return before - self.n_rows["waiting"]
 
     def waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
         """The waiting rows among some ids, by id."""
@@ -221,10 +215,9 @@ class Journal:
                 kept[id] = Waiting(id, json.loads(row), unpacked[0] if unpacked else None)
         return kept
 
-    def forget_waiting(self, ids: Iterable[str]) -> None:
-        """Rows no longer wait: their labels came."""
-        for id in ids:
-            self._n["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
+    def _forget(self, id: str) -> None:
+        """A row no longer waits."""
+        self.n_rows["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
 
     def answered(self, request: str) -> tuple[str, Row] | None:
         """The digest of a request and its answer; None if it is new."""
@@ -233,27 +226,18 @@ class Journal:
 
     def keep_answer(self, request: str, digest: str, answer: Row, sequence: int, most: int) -> None:
         """Keep the answer to a request with an event, or 0 for none, among the latest ``most``."""
-        values = request, digest, json.dumps(answer), sequence, self.now
+        values = request, digest, json.dumps(answer), sequence, self._now()
         self._all("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
-        self._n["requests"] += 1
+        self.n_rows["requests"] += 1
         self._drop_oldest("requests", most)
 
-    @property
-    def versions(self) -> list[Version]:
-        """The saved versions, the oldest first."""
-        columns = "number, sequence, n_rows, loss, created, reason"
-        return [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
-
-    def add_version(self, version: Version) -> None:
-        """Write down a version."""
+    def add_version(self, version: Version, most: int) -> None:
+        """Write down a version; forget versions but the latest, and the events before all that are kept."""
         self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
-
-    def keep_versions(self, most: int) -> None:
-        """Forget versions but the latest, and the events before all that are kept."""
-        for version in self.versions[:-most]:
-            self._all("DELETE FROM versions WHERE number = ?", version.number)
-        oldest = self.versions[0].sequence
-        self._all("DELETE FROM events WHERE sequence <= ?", oldest)
+        self.versions = [*self.versions, version][-most:]
+        self._all("DELETE FROM versions WHERE number < ?", self.versions[0].number)
+        self._all("DELETE FROM events WHERE sequence <= ?", self.versions[0].sequence)
+        self.state("clock", self._now())
 
     def close(self) -> None:
         """Close the file."""

@@ -363,8 +363,7 @@ class Learner:
         with self._journal.transaction():
             for request in requests:
                 if request.rows:
-                    request.sequence = self._journal.add(request.rows, request.remembered)
-                    self._journal.forget_waiting(request.ids)
+                    request.sequence = self._journal.add(request.rows, request.remembered, request.ids)
                 if request.name is not None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
                     self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
@@ -464,7 +463,7 @@ class Learner:
             tasks = "the model is for {} of {!r}, and the one that is served for {} of {!r}".format(*offered, *served)
             raise ModelError(f"{tasks}; train it on the same target")
         continued(model)
-        last = self._journal.last
+        last = max((event.sequence for event in self._journal.events_after(self.sequence)), default=self.sequence)
         number = self.store.add(model, last, reason).number
         self._begin(self.store.current(), last)
         self._publish()
@@ -478,9 +477,7 @@ class Learner:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
         with self._journal.transaction():
-            dropped = self._journal.drop_before("waiting", seconds)
-            self._journal.drop_before("requests", seconds)
-            self._journal.state("clock", self._journal.now)
+            dropped = self._journal.drop_old(seconds)
         self._counts.dropped_for_age += dropped
         if dropped:
             tell("dropped for age", rows=dropped)

@@ -13,7 +13,6 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -43,18 +42,11 @@ class Asked:
     layout: OutputColumns
     answers: list[Row] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)  # rows that are to wait for their labels
-    error: Exception | None = None  # after which no more rows are predicted
 
     @property
     def n_left(self) -> int:
         """Rows that are still to be predicted."""
-        return 0 if self.error is not None else len(self.rows) - len(self.answers)
-
-    def result(self) -> list[Row]:
-        """The answers; raises the error if there is one."""
-        if self.error is not None:
-            raise self.error
-        return self.answers
+        return len(self.rows) - len(self.answers)
 
 
 class Predictor:
@@ -72,53 +64,70 @@ class Predictor:
         self._published, self._reader, self._journal, self._keeping = published, reader, journal, keeping
         self._counts, self._odd, self.n_queued = counts, odd, 0
         self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
+        self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # of requests in an event loop
+        self._unkept = list[Asked]()
 
-    def asked(self, rows: list[Row], layout: OutputColumns = PLAIN) -> Asked:
-        """Rows to predict; raises a DataError if an id cannot be one, or comes twice."""
-        return Asked(rows, self._reader.ids_of(rows), layout)
+    def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The answers to rows; raises a DataError if an id cannot be one, comes twice, or a row cannot be used."""
+        asked = Asked(rows, self._reader.ids_of(rows), layout)
+        while asked.n_left:
+            self._predict_next(asked)
+        self._keep([asked])
+        return asked.answers
 
-    def predict(self, group: list[Asked]) -> None:
-        """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""
-        parts = [asked.rows[len(asked.answers) :][:TOGETHER] for asked in group]
+    async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The answers to rows, as :meth:`predict` gives them, to requests in an event loop."""
+        asked = Asked(rows, self._reader.ids_of(rows), layout)
+        self.n_queued += 1
+        try:
+            while asked.n_left:
+                async with self._turn:
+                    if asked.n_left > FEW:
+                        await asyncio.to_thread(self._predict_next, asked)
+                    else:
+                        self._predict_next(asked)
+        finally:
+            self.n_queued -= 1
+        if asked.waiting:
+            self._unkept.append(asked)
+            async with self._writing:
+                if asked in self._unkept:  # none of those that came before has taken it along
+                    group, self._unkept = self._unkept, []
+                    await asyncio.to_thread(self._keep, group)
+        return asked.answers
+
+    def _predict_next(self, asked: Asked) -> None:
+        """Predict the next rows of a request."""
         try:
             with self._lock:
-                self._predict(group, parts, self._published())
-        except Exception as error:
-            for asked in group if len(group) > 1 else ():
-                self.predict([asked])
-            if len(group) == 1:
-                group[0].error = without_frames(error) if isinstance(error, TunefreeError) else error
+                self._predict(asked, self._published())
+        except TunefreeError as error:
+            raise without_frames(error) from None
 
-    def _predict(self, group: list[Asked], parts: list[list[Row]], published: Published) -> None:
-        rows = [row for part in parts for row in part]
+    def _predict(self, asked: Asked, published: Published) -> None:
+        start, model = len(asked.answers), published.model
+        rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
         batch, unknown = self._reader.batch(published, rows, self._odd)
-        predictions = published.model.predict(batch.rows)
-        answers = _answers(published.model, predictions, batch)
-        stops = list(accumulate(map(len, parts)))
-        slices = list(map(slice, [0, *stops], stops))
-        for asked, place in zip(group, slices, strict=True):
-            if asked.layout != PLAIN:
-                asked.layout.check(published.model)
-                predicted = Predicted(batch.part(place.start, place.stop), predictions[place])
-                for name, level, values in sureness(published.model, predicted, asked.layout):
-                    for answer, value in zip(answers[place], map(_finite, values), strict=True):
-                        answer.setdefault(name, {})[f"{level:g}"] = value
+        predictions = model.predict(batch.rows)
+        answers = _answers(model, predictions, batch)
+        if asked.layout != PLAIN:
+            asked.layout.check(model)
+            for name, level, values in sureness(model, Predicted(batch, predictions), asked.layout):
+                for answer, value in zip(answers, map(_finite, values), strict=True):
+                    answer.setdefault(name, {})[f"{level:g}"] = value
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown_columns"] = names
-        have_ids = any(id is not None for asked in group for id in asked.ids)
-        kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
-        for asked, place in zip(group, slices, strict=True):
-            ids = asked.ids[len(asked.answers) :]
-            for id, row, answer, remembered_row in zip(ids, rows[place], answers[place], kept[place], strict=False):
+        if any(id is not None for id in ids):
+            for id, row, answer, kept in zip(ids, rows, answers, remembered(model, batch.rows), strict=True):
                 if id is not None:
                     answer["id"] = row[self._reader.id_name]
                     without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
-                    asked.waiting.append(Waiting(id, without_target, remembered_row))
-            asked.answers += answers[place]
+                    asked.waiting.append(Waiting(id, without_target, kept))
+        asked.answers += answers
         self._counts.predicted += len(rows)
 
-    def keep(self, group: list[Asked]) -> None:
+    def _keep(self, group: list[Asked]) -> None:
         """Let rows wait for their labels, or tell those who asked that they could not be written down."""
         waiting = [row for asked in group for row in asked.waiting]
         if not waiting:
@@ -137,52 +146,7 @@ class Predictor:
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()
-        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities()]
-
-
-class Together:
-    """Predictions of the requests in an event loop: those that have come meanwhile are predicted together."""
-
-    def __init__(self, predictor: Predictor) -> None:
-        self._predictor, self._unpredicted, self._unkept = predictor, list[Asked](), list[Asked]()
-        self._predicting, self._keeping = asyncio.Lock(), asyncio.Lock()
-
-    async def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The answers to rows; raises the errors of :class:`Predictor`."""
-        asked = self._predictor.asked(rows, layout)
-        self._unpredicted.append(asked)
-        self._predictor.n_queued += 1
-        try:
-            while asked.n_left:
-                async with self._predicting:
-                    await asyncio.sleep(0)  # others that have come are read first
-                    if asked.n_left:
-                        await self._predict_next()
-        finally:
-            self._predictor.n_queued -= 1
-            self._unpredicted = [other for other in self._unpredicted if other is not asked]
-        if asked.waiting and asked.error is None:
-            self._unkept.append(asked)
-            async with self._keeping:
-                if asked in self._unkept:  # none of those that came before has taken it along
-                    group, self._unkept = self._unkept, []
-                    await asyncio.to_thread(self._predictor.keep, group)
-        return asked.result()
-
-    async def _predict_next(self) -> None:
-        """Predict rows of the requests that have waited longest, of each the next ones; those with more wait again."""
-        group, n_rows = list[Asked](), 0
-        for asked in self._unpredicted:
-            if not group or n_rows + asked.n_left <= TOGETHER:
-                group.append(asked)
-                n_rows += min(asked.n_left, TOGETHER)
-        if n_rows > FEW:
-            await asyncio.to_thread(self._predictor.predict, group)
-        else:
-            for asked in group:
-                self._predictor.predict([asked])
-        others = [asked for asked in self._unpredicted if asked not in group]
-        self._unpredicted = [*others, *(asked for asked in group if asked.n_left)]
+        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
 
 def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:

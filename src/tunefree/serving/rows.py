@@ -40,7 +40,6 @@ class Reader:
         self._admission, self.id_name = admission, admission.id
         self.learns_columns = admission.unknown_columns == LEARN
         self._ignored = Counter[str]()
-        self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
         self._row_encoder: RowEncoder | None = None
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
@@ -125,14 +124,13 @@ class Reader:
 
     def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
         """Whether rows of the journal, or to be in it, bring columns to a model."""
-        self._follow(trained)
-        return any(self._unknown_names(flattened(row)) for row in rows)
+        known, left_out = names_of(trained)
+        return any(self._unknown_names(flattened(row), known, left_out) for row in rows)
 
-    def _unknown_names(self, flat: Row) -> list[str]:
+    def _unknown_names(self, flat: Row, known: dict[str, Any], left_out: list[str]) -> list[str]:
         """The columns of a row that are not known; of those that are null nothing is known, as of those absent."""
-        known = {*self._known, self.id_name}
-        further = (name for name, cell in flat.items() if name not in known and cell is not None)
-        return [name for name in further if not is_among(name, self._left_out)]
+        further = [name for name, cell in flat.items() if name not in known and cell is not None]
+        return [name for name in further if name != self.id_name and not is_among(name, left_out)]
 
     def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
@@ -173,7 +171,6 @@ class Reader:
         for row in rows:
             if type(group := row.get(encoder.group)) is int:
                 row[encoder.group] = str(group)  # as files have it
-        self._follow(trained)
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:
             del types[name]
@@ -182,35 +179,28 @@ class Reader:
             unused.append(self.id_name)
         columns = [column.name for column in encoder.columns]
         needed = list(compress(columns, encoder.profile.present == encoder.profile.rows))
+        (known, left_out), is_open = names_of(trained), learning and unknown_columns == LEARN
         for place, row in enumerate(rows, 1):
             for name in unused:
                 row.pop(name, None)
             flat = rows[place - 1] = flattened(row)
-            unknown.append(self._unknown(encoder, flat, place, unknown_columns, learning))
+            names = [] if is_open else self._unknown_names(flat, known, left_out)
+            if names and unknown_columns == REFUSE:
+                meant = renamed([name for name in columns if name not in flat], names)
+                meant = meant or nearest(names[0], list(known), "columns")
+                raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
+            for name in names:
+                del flat[name]
+            unknown.append(names)
             _check_present(columns, needed, flat, place)
         return read_objects(rows, types, REQUEST), unknown
 
-    def _follow(self, trained: Any) -> None:
-        """Take over the columns of a model, which may have become more, or belong to another model."""
-        encoder, ignored = trained.encoder, trained.plan.ignore
-        names = [*ignored, None, *(column.name for column in encoder.columns)]
-        if names != self._names:
-            self._left_out = [*ignored, *(() if encoder.further is None else encoder.further.left_out)]
-            self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._names = names
 
-    def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
-        """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
-        names = self._unknown_names(flat)
-        if unknown_columns == LEARN and learning:
-            return []
-        if names and unknown_columns == REFUSE:
-            absent = [column.name for column in encoder.columns if column.name not in flat]
-            meant = renamed(absent, names) or nearest(names[0], list(self._known), "columns")
-            raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
-        for name in names:
-            del flat[name]
-        return names
+def names_of(trained: Any) -> tuple[dict[str, Any], list[str]]:
+    """The names of columns that a model knows, and of those among them that are left out."""
+    encoder = trained.encoder
+    left_out = [*trained.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+    return dict.fromkeys([*encoder.types(), *left_out]), left_out
 
 
 def _check_present(columns: list[str], needed: list[str], flat: Row, place: int) -> None:

@@ -122,12 +122,7 @@ class Service:
 
         ``layout`` has the intervals, quantiles and sets that are added.
         """
-        asked = self.predictor.asked(rows, layout)
-        while asked.n_left:
-            self.predictor.predict([asked])
-        answers = asked.result()
-        self.predictor.keep([asked])
-        return answers
+        return self.predictor.predict(rows, layout)
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
@@ -215,7 +210,7 @@ class Service:
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
-            "waiting": self.store.journal.n_waiting,
+            "waiting": self.store.journal.n_rows["waiting"],
             "most_waiting": self._keeping.remember,
             "dropped_for_size": counts.dropped_for_size,
             "dropped_for_age": counts.dropped_for_age,
@@ -272,7 +267,7 @@ def check_serves(trained: Trained) -> None:
     """Raise an error if a model cannot be served."""
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
-    if trained.model.only_predicts:
+    if trained.model.predictor.only_predicts:
         raise ModelError("this model only predicts; serve the model that it was made of")
     continued(trained)
 

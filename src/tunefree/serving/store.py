@@ -79,7 +79,7 @@ class Store:
             assert model is not None
             self.add(model, 0, "the model to begin with")
             self.journal.state("origin", digest)
-        elif digest not in (None, self.journal.fact("origin", None)):
+        elif digest not in (None, self.journal.facts.get("origin")):
             remedy = "leave the model out to go on with what is there, or name another folder"
             raise ModelError(f"{self.folder}: began with another model; {remedy}")
 
@@ -137,9 +137,7 @@ class Store:
             finally:
                 os.close(handle)
         with self.journal.transaction():
-            self.journal.add_version(version)
-            self.journal.keep_versions(self._kept)
-            self.journal.state("clock", self.journal.now)
+            self.journal.add_version(version, self._kept)
         self._tidy()
         return version
 

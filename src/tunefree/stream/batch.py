@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tunefree.core import schema
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.part import restored as restored_block
 from tunefree.core.rows import Block, part, rows_at, saved, together
@@ -66,31 +67,32 @@ class Reason:
         return where + self.counted + (f"; {self.remedy}" if self.remedy else "")
 
 
+Reasons = Annotated[list[Reason], schema.Sequence(schema.Record(Reason), MOST_REASONS + 1)]
+
+
 @dataclass
 class Tally:
-    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met."""
+    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met.
+
+    The messages of the ``first`` five are kept, too; files do not have them.
+    """
 
     count: int = 0
     unlabelled: int = 0  # rows that lacked a label and were left out for it; these are counted here only
-    first: list[str] = field(default_factory=list)  # the messages of the first five
-    by_reason: dict[tuple[str, str], Reason] = field(default_factory=dict)  # by problem and column
-    by_oddity: dict[tuple[str, str], Reason] = field(default_factory=dict)  # likewise, of rows that were used
+    reasons: Reasons = field(default_factory=list)  # why rows could not be used, the first met first
+    oddities: Reasons = field(default_factory=list)  # of rows that were used, in the order of their first rows
 
-    def oddities(self) -> list[Reason]:
-        """Oddities of rows that were used, in the order of their first rows."""
-        return list(self.by_oddity.values())
+    def __post_init__(self) -> None:
+        self.first: list[str] = []
 
     def note(self, oddity: Reason) -> None:
         """Count rows that are used although something about them is odd."""
-        _merge(self.by_oddity, replace(oddity, column=_cut(oddity.column)))
-
-    def reasons(self) -> list[Reason]:
-        """The reasons, the first met first."""
-        return list(self.by_reason.values())
+        _merge(self.oddities, replace(oddity, column=_cut(oddity.column)))
 
     def is_new(self, error: DataError) -> bool:
         """Whether a row with this problem is reported with its row number."""
-        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in self.by_reason
+        known = ((reason.problem, reason.column) for reason in self.reasons)
+        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in known
 
     def add(self, error: DataError) -> None:
         """Count a row."""
@@ -98,43 +100,42 @@ class Tally:
         if len(self.first) < MOST_MESSAGES:
             self.first.append(str(error))
         reason = Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0))
-        _merge(self.by_reason, reason)
+        _merge(self.reasons, reason)
 
     def add_all(self, other: Tally) -> None:
         """Count the rows of another tally, which come after these."""
         self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
         self.first += other.first[: MOST_MESSAGES - len(self.first)]
-        for reason in other.reasons():
-            _merge(self.by_reason, reason)
-        for oddity in other.oddities():
-            _merge(self.by_oddity, oddity)
+        for reason in other.reasons:
+            _merge(self.reasons, reason)
+        for oddity in other.oddities:
+            _merge(self.oddities, oddity)
 
     def with_columns(self, earlier: Tally) -> Tally:
         """This tally with what an earlier pass over the same rows told of columns as a whole."""
-        for oddity in earlier.oddities():
-            if not oddity.rows and (oddity.problem, oddity.column) not in self.by_oddity:
+        known = {(oddity.problem, oddity.column) for oddity in self.oddities}
+        for oddity in earlier.oddities:
+            if not oddity.rows and (oddity.problem, oddity.column) not in known:
                 self.note(oddity)
         return self
 
-    @classmethod
-    def of(cls, count: int, unlabelled: int, reasons: list[Reason], oddities: list[Reason]) -> Tally:
-        """One that goes on from what was kept of another."""
-        by_reason, by_oddity = ({(each.problem, each.column): each for each in of} for of in (reasons, oddities))
-        return cls(count, unlabelled, [], by_reason, by_oddity)
-
     def copy(self) -> Tally:
         """A tally that goes on by itself."""
-        return Tally(self.count, self.unlabelled, list(self.first), dict(self.by_reason), dict(self.by_oddity))
+        other = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
+        other.first = [*self.first]
+        return other
 
 
-def _merge(known: dict[tuple[str, str], Reason], reason: Reason) -> None:
+def _merge(known: list[Reason], reason: Reason) -> None:
     """Add the rows of a reason to earlier rows of the same reason."""
-    key = reason.problem, reason.column
-    if key not in known and len(known) >= MOST_REASONS:
-        key = OTHER, ""
+    places = {(one.problem, one.column): place for place, one in enumerate(known)}
+    if (reason.problem, reason.column) not in places and len(known) >= MOST_REASONS:
         reason = replace(reason, problem=OTHER, column="")
-    earlier = known.get(key)
-    known[key] = reason if earlier is None else replace(earlier, rows=earlier.rows + reason.rows)
+    place = places.get((reason.problem, reason.column))
+    if place is None:
+        known.append(reason)
+    else:
+        known[place] = replace(known[place], rows=known[place].rows + reason.rows)
 
 
 UNLABELLED = "the target is missing"
@@ -190,7 +191,6 @@ class Batch(NamedTuple):
     forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
     counts: np.ndarray | None = None  # (n,) weights with which the losses of rows count, where these are others
     mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where they are known
-    is_held_out: np.ndarray | None = None  # (n,) bool: rows that are predicted and not learned, where there are such
     n_features: int = 0  # known to the encoder after these rows
     tally: Tally | None = None  # rows that could not be used so far, where that is followed
     checkpoint: Any = None  # the state of the encoder after these rows, where a checkpoint is due after them
@@ -213,7 +213,7 @@ class Batch(NamedTuple):
         return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
 
 
-_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass", "is_held_out")  # arrays of a batch
+_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays of a batch
 
 
 def followed(batches: list[Batch]) -> Batch:

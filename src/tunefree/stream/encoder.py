@@ -37,7 +37,7 @@ from tunefree.stream.columns import (
     written_fields,
 )
 from tunefree.stream.feature_ids import FeatureIds
-from tunefree.stream.keys import MOST_CODES, ids_of
+from tunefree.stream.keys import MOST_CODES
 from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
 from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
 from tunefree.stream.plain import ROLES
@@ -301,17 +301,6 @@ class TableEncoder:
         self.ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
 
-    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
-        """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
-        same = self.state()[1]["columns"] == header["columns"]
-        return ids_of(self.ids.keys, arrays["keys"]) if same else None
-
-    def categories(self, column: int) -> list[str]:
-        """The categories that a column has had, by its number."""
-        stem = f"{self.columns[column].name}="
-        names = self.ids.names.of(np.flatnonzero(self.ids.names.columns() == column)).to_pylist()
-        return [name.removeprefix(stem) for name in names if name.startswith(stem)]
-
     @property
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
@@ -394,15 +383,6 @@ class TableEncoder:
         batch = Batch(block, target, weight, numbers, None, chunk.file, chunk.position, groups=groups)
         forgotten = self.ids.take_forgotten()
         return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
-
-    def prepare(self, chunk: Chunk, labelled: bool) -> tuple[Chunk, bool]:
-        """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
-        return chunk, labelled
-
-    def finish(self, prepared: tuple[Chunk, bool], learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`."""
-        chunk, labelled = prepared
-        return self.encode(chunk, learning, bad, labelled)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""

@@ -347,6 +347,11 @@ class FeatureNames:
         self._text += text[places[0] : places[-1]].tobytes()
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
+    def categories(self, column: int, name: str) -> list[str]:
+        """The categories that the column of this number and name has had."""
+        stem, names = f"{name}=", self.of(np.flatnonzero(self.columns() == column)).to_pylist()
+        return [one.removeprefix(stem) for one in names if one.startswith(stem)]
+
     def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
         """Have other names at some places."""
         order, columns_by_place = np.arange(len(self)), self.columns()

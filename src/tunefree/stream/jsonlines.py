@@ -200,9 +200,9 @@ def _parse(data: Any, schema: Any) -> Any:
 
 
 def _widened(arrow_type: Any) -> Any:
-    """The type as which to read what a sample shows: all numbers are floats, and dates are strings."""
+    """The type as which to read what a sample shows: numbers are floats, dates are strings, and nulls are left out."""
     if pa.types.is_struct(arrow_type):
-        return pa.struct([(field.name, _widened(field.type)) for field in arrow_type])
+        return pa.struct([(field.name, _widened(field.type)) for field in arrow_type if not _is_empty(field.type)])
     if pa.types.is_list(arrow_type):
         return pa.list_(_widened(arrow_type.value_type))
     kind = family(arrow_type)
@@ -215,7 +215,7 @@ def _grown(schema: Any, sampled: Any) -> Any:
     for field in sampled:
         known = types_by_name.get(field.name)
         if known is None and not _is_empty(field.type):
-            types_by_name[field.name] = _widened(_without_nulls(field.type))
+            types_by_name[field.name] = _widened(field.type)
         elif known is not None and pa.types.is_struct(known) and pa.types.is_struct(field.type):
             types_by_name[field.name] = pa.struct([*_grown(known, field.type)])
     return pa.schema(list(types_by_name.items()))
@@ -226,12 +226,6 @@ def _is_empty(arrow_type: Any) -> bool:
     if pa.types.is_struct(arrow_type):
         return all(_is_empty(field.type) for field in arrow_type)
     return pa.types.is_null(arrow_type.value_type if pa.types.is_list(arrow_type) else arrow_type)
-
-
-def _without_nulls(arrow_type: Any) -> Any:
-    if not pa.types.is_struct(arrow_type):
-        return arrow_type
-    return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
 def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
 from tunefree.core.schema import Length, Moment
-from tunefree.stream.arrays import bytes_of, cast, is_missing, string_array, to_booleans, to_numpy
+from tunefree.stream.arrays import bytes_of, cast, is_missing, number_array, string_array, to_booleans, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
     QUANTITIES,
@@ -110,13 +110,20 @@ class Category(Column):
         index, values = converted
         missing = index < 0
         index = np.where(missing, np.int32(len(values)), index)
-
-        def feature(k: int) -> str:
-            return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
-
         keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
-        codes = Codes(index, keys, one_by_one(feature))
+
+        def names(places: np.ndarray) -> Array:
+            known = _named(self.name, values.take(number_array(places, places == len(values))))
+            return pc.coalesce(known, string_array([missing_name(self.name)])[0])
+
+        codes = Codes(index, keys, names)
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
+
+
+def _named(column: str, strings: Array) -> Array:
+    """The names of features of the strings of a column."""
+    front, nothing = string_array([f"{column}=", ""])  # of Python's strings Arrow would make scalars by pandas
+    return pc.binary_join_element_wise(front, strings, nothing)
 
 
 @dataclass(eq=False)
@@ -386,8 +393,12 @@ class Bag(Column):
         at, n = first[order], len(items.missing)
         keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]]
         in_rows = np.bincount(items.rows[at], minlength=n)
-        names = one_by_one(lambda k: f"{self.name}={strings[index[at[k]]].as_py()}")
-        words = Words(in_rows, keys, np.log2(1.0 + counts[order]), names)
+        words = Words(
+            in_rows,
+            keys,
+            np.log2(1.0 + counts[order]),
+            lambda k: _named(self.name, strings.take(number_array(index[at[k]]))),
+        )
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError, alike
+from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import Observed, missing_name
 from tunefree.stream.kinds import MICROSECONDS_A_DAY, Boolean, Category, Timestamp
@@ -254,7 +254,7 @@ class Comparison:
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
         others = set(differing(profile, self.here)) - self.unseen.keys() - self.outside.keys()
         if others:
-            problem = _OTHERWISE.format(_listed([names[place] for place in sorted(others)]), LEVEL)
+            problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
 
     def _is_no_chance(self, place: int, count: int) -> bool:
@@ -268,7 +268,8 @@ class Comparison:
         return chance * len(self.encoder.columns) <= LEVEL
 
     def _unseen_message(self, place: int, rows: _Rows) -> str:
-        known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
+        known = self.encoder.ids.names.categories(place, self.encoder.columns[place].name)
+        frequent = sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [
             repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
@@ -304,11 +305,6 @@ def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, 
     rows.count += count
     if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
         rows.by_value[value] = rows.by_value.get(value, 0) + count
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(map(repr, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:

@@ -86,7 +86,6 @@ _DIGITS = {8, 9}
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
-_MIXED = "mixed"
 _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
 _WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
@@ -208,8 +207,8 @@ class Inference:
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
         strings = without_signs(strings)
-        if looks_like_dates(strings):
-            return _timestamp_of_strings(name, strings)
+        if (iso := _iso_dates(name, strings)) is not None:
+            return iso
         if looks_like_times(strings):
             return TimeOfDay(name)
         format = date_format_of(strings, self.continental)
@@ -248,8 +247,8 @@ class Inference:
         if format is None and family(array.type) == "moment":
             return _timestamp(name, array.type)
         strings = without_signs(blank_to_null(decoded(array).cast(pa.string(), safe=False)))
-        if format is None and looks_like_dates(strings):
-            return _timestamp_of_strings(name, strings)
+        if format is None and (iso := _iso_dates(name, strings)) is not None:
+            return iso
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
             none_fits, not_this = "no format of dates fits all its values", f"no value is a date as in {format}"
@@ -330,14 +329,20 @@ def _fitting(strings: Any, notation: Notation) -> Any:
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
-def looks_like_dates(strings: Array) -> bool:
-    """Whether all strings, trimmed, are dates or timestamps as ISO 8601 writes them, all with or all without a zone."""
+def _iso_dates(name: str, strings: Array) -> Timestamp | None:
+    """The column of strings, trimmed, that are dates as ISO 8601 writes them, all with or all without a zone; or None.
+
+    Those with an offset are read in UTC.
+    """
     present = strings.drop_null()
     if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
-        return False
-    present = as_iso(present)
-    zone = zone_of(present)
-    return zone is not _MIXED and not cast(*to_timestamps(present, zone))[1]
+        return None
+    dates = as_iso(present)
+    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
+        if pc.all(pc.match_substring_regex(dates, pattern)).as_py():
+            are_dates = not cast(*to_timestamps(dates, zone))[1]
+            return Timestamp(name, zone, pc.any(pc.match_substring(present, ":")).as_py()) if are_dates else None
+    return None
 
 
 def looks_like_times(strings: Array) -> bool:
@@ -346,15 +351,6 @@ def looks_like_times(strings: Array) -> bool:
     if not len(present) or not re.match(_TIME, text_at(present, 0)):
         return False
     return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
-
-
-def zone_of(strings: Array) -> str | None:
-    """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
-    strings = as_iso(strings)
-    for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
-        if pc.all(pc.match_substring_regex(strings, pattern)).as_py():
-            return zone
-    return _MIXED
 
 
 def looks_like_booleans(strings: Array) -> bool:
@@ -387,11 +383,6 @@ def are_of_words(strings: Array, share: float, words: int) -> bool:
 
 def _timestamp(name: str, arrow_type: Any) -> Timestamp:
     return Timestamp(name, getattr(arrow_type, "tz", None), pa.types.is_timestamp(arrow_type))
-
-
-def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
-    present = without_signs(strings).drop_null()
-    return Timestamp(name, zone_of(present), pc.any(pc.match_substring(present, ":")).as_py() is True)
 
 
 _BY_FAMILY: dict[str, Callable[[str], Any]] = {
@@ -490,7 +481,7 @@ class FileNotation:
     def date_format(self, name: str, trained: str | None) -> str | None:
         """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
         strings = self.strings.get(name, _NOTHING)
-        is_iso = looks_like_dates(strings)
+        is_iso = _iso_dates(name, strings) is not None
         if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
             return trained
         format = None if is_iso else date_format_of(strings, self.decimal == ",") or trained

@@ -171,7 +171,8 @@ def open_source(
     ----------
     data : str, path, sequence of them, or a table
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
-        arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
+        arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes. A source
+        stays as it is.
     format : str, optional
         One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
     delimiter : str, optional
@@ -207,6 +208,8 @@ def open_source(
     ...     open_source(path).format
     'vw'
     """
+    if isinstance(data, Source):
+        return data
     paths = _paths(data)
     passed = {
         "format": format is not None,

@@ -88,7 +88,7 @@ class Prepared(NamedTuple):
 class LineEncoder:
     """Turns lines of text into rows of features, and learns which features there are.
 
-    Threads may :meth:`prepare` several chunks at once, and chunks are finished one by one, in the order of the stream.
+    Threads may :meth:`prepare` several chunks at once, and chunks are encoded one by one, in the order of the stream.
     Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
     """
 
@@ -100,14 +100,6 @@ class LineEncoder:
         self.keys = dictionary.create(bits=hash_bits)
         self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
 
-    def encode(self, lines: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """The rows of a chunk of text; new features are learned or, at prediction, left out.
-
-        Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
-        otherwise their target is null, and a batch in which no row has a label has no target.
-        """
-        return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
-
     def prepare(self, lines: Chunk, labelled: bool) -> Prepared:
         """The part of :meth:`encode` that does not depend on other chunks."""
         data = terminated(lines.data)
@@ -117,8 +109,14 @@ class LineEncoder:
             scratch = Scratch()
         return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
 
-    def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`, one chunk after the other."""
+    def encode(self, chunk: Chunk | Prepared, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """The rows of a chunk of text; new features are learned or, at prediction, left out.
+
+        Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
+        otherwise their target is null, and a batch in which no row has a label has no target.
+        """
+        must = learning if labelled is None else labelled
+        prepared = chunk if isinstance(chunk, Prepared) else self.prepare(chunk, must)
         lines, data, output, scratch = prepared
         self._report(prepared, bad)
         ids = self._ids_of(prepared, learning)
@@ -170,10 +168,6 @@ class LineEncoder:
     def _name_of(self, prepared: Prepared, entry: int) -> str:
         """The name of the feature of an entry."""
         raise NotImplementedError
-
-    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
-        """The features of an encoder that was absorbed, by their ids there."""
-        return dictionary.ids_of(self.keys, arrays["keys"])
 
     @property
     def n_features(self) -> int:
@@ -536,7 +530,7 @@ class UnknownFeatures:
         some = SOME.format(", ".join(examples))
         if 0 < len(absent) <= MOST_EXAMPLES:
             some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
-        for reason in self.rows.oddities():
+        for reason in self.rows.oddities:
             if reason.problem == NOTHING:
                 bad.note(NOTHING, reason.file, reason.row, rows=reason.rows)
             elif self.unknown > FEWEST_OF_ENTRIES * self.entries:

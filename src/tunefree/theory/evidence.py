@@ -284,29 +284,22 @@ class Certificate:
                 linear -= self.steepest * float(longest[: self.n_partial].sum())
         return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
 
-    def lower_bound(self, radius: float, nonzeros: int | None = None) -> float:
+    def lower_bound(self, radius: float) -> float:
         """Lower bound on the mean loss, on the rows learned, of every linear model of this radius.
 
-        Parameters
-        ----------
-        radius : float
-        nonzeros : int, optional
-            Consider only models with at most so many weights other than 0. In regression, the weight of the constant
-            feature counts if it is not the mean of the targets.
-
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
-        >>> one.lower_bound(1.0), one.lower_bound(1.0, nonzeros=1), one.lower_bound(100.0)
-        (0.48, 0.49, 0.0)
+        >>> one.lower_bound(1.0), one.lower_bound(100.0)
+        (0.48, 0.0)
         """
         if not (self.weight > 0.0 and math.isfinite(self.inner)):
             return 0.0
-        linear = self.loss - self.inner - radius * self.unit * self._pull(nonzeros)
+        linear = self.loss - self.inner - radius * self.unit * self._pull()
         return min(self._least(linear) / self.weight, LARGEST)
 
-    def largest_radius(self, gap: float, nonzeros: int | None = None) -> float | None:
+    def largest_radius(self, gap: float) -> float | None:
         """Largest radius up to which no linear model has a mean loss more than ``gap`` below that of the predictions.
 
-        Nonzeros are as in :meth:`lower_bound`. There is none if no radius can be certified.
+        There is none if no radius can be certified.
 
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.largest_radius(0.02), one.largest_radius(-0.1)
@@ -319,7 +312,7 @@ class Certificate:
         room = self.loss - self.inner - linear
         if not room >= 0.0:
             return None
-        pull = self.unit * self._pull(nonzeros)
+        pull = self.unit * self._pull()
         return room / pull if pull > 0.0 else math.inf
 
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
@@ -332,11 +325,10 @@ class Certificate:
             return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
         return linear if linear > 0.0 else 0.0
 
-    def _pull(self, nonzeros: int | None) -> float:
-        """Largest decrease of the linearised loss for each unit of the radius: the sum of the largest |G_jk| / M_j."""
-        pulls = np.sort(np.abs(self.pulls), axis=None)[::-1]
-        n_partial = self.n_partial if nonzeros is None else min(self.n_partial, nonzeros)
-        return float(pulls[:nonzeros].sum()) + n_partial * self.steepest
+    def _pull(self) -> float:
+        """Largest decrease of the linearised loss for each unit of the radius: the sum of |G_jk| / M_j."""
+        # the largest first, as a sum of floats depends on the order
+        return float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
 
 
 def certify(evidence: Evidence, objective: Objective) -> Certificate:

@@ -109,4 +109,5 @@ def balancing(totals: dict[str, float]) -> tuple[str, ...]:
     A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
     """
     kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
-    return tuple(f"{label}={sum(kept.values()) / len(kept) / total!r}" for label, total in kept.items())
+    mean = math.fsum(kept.values()) / len(kept) if kept else 0.0  # `sum` differs from one version of Python to the next
+    return tuple(f"{label}={mean / total!r}" for label, total in kept.items())

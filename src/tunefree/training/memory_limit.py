@@ -20,14 +20,12 @@ import numpy as np
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
-from tunefree.pool.linear_members import Setting
 from tunefree.pool.model import Model
 from tunefree.pool.occurrences import FIRST
 from tunefree.pool.options import OF_TABLES, OF_TEXTS
 from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
-ANNOUNCED = 8  # parts of the limit from one of which on growth is announced
 CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
 GIVEN_BACK = 16 * CHECKED  # rows after which memory that is free is given back to the system
 CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait as columns and as rows
@@ -59,7 +57,7 @@ def small_chunks(file: str) -> TextFile:
 
 def model_bytes(model: Model) -> int:
     """Bytes of a model, with the rows in which features were met for the first time."""
-    logs = [log for member in model.members if (log := getattr(member, "log", None)) is not None]
+    logs = [log for member in model.linear.members if (log := getattr(member, "log", None)) is not None]
     meetings = model.linear.meetings
     met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
     row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
@@ -68,9 +66,13 @@ def model_bytes(model: Model) -> int:
 
 def _feature_bytes(model: Model, room: int = 0) -> int:
     """Bytes of statistics of features; with ``room``, only of arrays with at least this capacity, which grow."""
-    parts: list[Any] = [getattr(member, "state", ()) for member in model.members]
-    parts.append(model.record.evidence)
-    return sum(size_of(part, room) for part in parts)
+    return sum(size_of(part, room) for part in (*_states(model), model.record.evidence))
+
+
+def _states(model: Model) -> list[Any]:
+    """What the online members learned."""
+    members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
+    return [member.state for member in members]
 
 
 def shown(size: float) -> str:
@@ -94,15 +96,18 @@ class MemoryLimit:
     """
 
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
-        self.limit, self.tell, self._announced = limit, tell, limit / ANNOUNCED
+        self.limit, self.tell = limit, tell
         self.is_stated, self.most = is_stated, None
         self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
         """How many categories and words a model may know at a time; None if none is to be forgotten."""
-        if not self.is_stated or model.bank is not None:
+        if not self.is_stated or model.predictor.bank is not None:
             return None
-        sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
+        sizes = [
+            (member.setting, size_of(member.state.blocks, member.room) // member.room)
+            for member in model.linear.members
+        ]
         others = [sum(size for setting, size in sizes if setting in alike) for alike in (OF_TEXTS, OF_TABLES)]
         left_out = min(others) if model.pool is not None else 0  # as members for the other kind of rows are
         evidence = model.record.evidence
@@ -120,34 +125,21 @@ class MemoryLimit:
         )
         return None
 
-    def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
-        """The settings of members with which a model of so many features may begin, None for all.
+    def check_beginning(self, make: Callable[[int], Model], n_features: int) -> None:
+        """Raise a ModelError if a model that begins with so many features would take more.
 
-        ``make``: from a number of features to a model of all members.
+        ``make``: from a number of features to a model.
         """
         if not self.limit or n_features <= _LARGER:
-            return None
-        small, larger = make(SMALL), make(_LARGER)
-        step = n_features / (_LARGER - SMALL)
-        sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
-        member_bytes = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
-        needed = step * (model_bytes(larger) - model_bytes(small))
-        left = [k for k, size in member_bytes.items() if size > 0.0]
-        while needed > self.limit and len(left) > 1:
-            last = left.pop()
-            self.tell(
-                f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
-                f"`memory_limit`: {larger.members[last].name} is left out"
-            )
-            needed -= member_bytes.pop(last)
+            return
+        small, larger = (model_bytes(make(size)) for size in (SMALL, _LARGER))
+        needed = n_features / (_LARGER - SMALL) * (larger - small)
         if needed > self.limit:
             bits = max(int(np.log2(self.limit / needed * n_features)), 1)
             raise ModelError(
-                f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
-                f"of `memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
+                f"{n_features:,} features take {shown(needed)} of memory, more than the {shown(self.limit)} of "
+                f"`memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
             )
-        settings = larger.options.member_settings
-        return [settings[k] for k in member_bytes] if len(member_bytes) < len(settings) else None
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Let a pool put parts to sleep until there is room for so many features, or raise a ModelError."""
@@ -168,22 +160,11 @@ class MemoryLimit:
             )
         for line in lines:
             self.tell(line)
-        if needed > self._announced:
-            self._announced = 2.0 * needed
-            hint = "`hash_bits` bounds their number"
-            if model.pool is not None and 2 * model.pool.nbytes > needed:
-                hint = "generations take most of it"
-            elif self.most:  # whatever the number of features is, the room for them was measured by the limit
-                return
-            self.tell(
-                f"the model has room for {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} "
-                f"of `memory_limit`; {hint}"
-            )
 
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""
         dictionary_bytes = DICTIONARY * (self.most or 0)
-        rooms = [member.room for member in model.members if hasattr(member, "room")]
+        rooms = [member.room for member in model.linear.members]
         room = max(rooms, default=n_features)
         growth = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
         further = growth * _feature_bytes(model, min(room, FIRST))  # Newton's matrices do not grow beyond

@@ -8,7 +8,6 @@ the latest rows wait for those that follow. Runs end where a file ends, and afte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +20,9 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import chunks, digests, starts_of_runs
+from tunefree.pool.model import Model
 from tunefree.pool.pool import PIECE
+from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training import rises
@@ -35,8 +36,7 @@ MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned
 
 def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), **notes: Any) -> Trained:  # noqa: B008
     """A model that has seen no row, and a training that begins."""
-    progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
-    return Trained(model, encoder, kind, plan, progress, **notes)
+    return Trained(model, encoder, kind, plan, Progress(progressive=[RunningMetrics()]), **notes)
 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
@@ -52,9 +52,8 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
     progress = trained.progress
     if progress.number == len(progress.progressive):  # a further pass begins
         progress.progressive.append(RunningMetrics())
-        progress.held_out.append(RunningMetrics())
         trained.model.begin_pass()
-        progress.add_late(trained.model.take_late_losses())
+        progress.add_late(late_losses(trained.model))
     for batch in batches:
         step = learn(trained, batch)
         answers = [callback.step(trained, step) for callback in callbacks]
@@ -68,32 +67,51 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
 def learn(trained: Trained, batch: Batch) -> Step:
     """Let a model predict and learn a batch, and add the losses of its rows to the progress."""
     model, progress, learned = trained.model, trained.progress, as_learned(trained, batch)
-    y, weight, is_held_out = learned.target, learned.weight, learned.is_held_out
+    y, weight = learned.target, learned.weight
     counts = weight if learned.counts is None else learned.counts
     if forgotten := [features for row, features in batch.forgotten if row == 0]:
-        model.forget(np.unique(np.concatenate(forgotten)))
+        _forget(model, np.unique(np.concatenate(forgotten)))
     options: dict[str, Any] = {} if learned.groups is None else {"groups": learned.groups}
     if learned.mass is not None:
         options["mass"] = learned.mass
     if progress.number > 0:
-        # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         options["again"] = True
-        weight = np.zeros(len(weight)) if is_held_out is None else np.where(is_held_out, counts, 0.0)
+        weight = np.zeros(len(weight))  # members are evaluated on rows that they have not learned
     predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
-    counted, errors, late = row_losses, model.errors(y, predictions), model.take_late_losses()
+    counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
     if late is not None:  # the last of them are of this batch
         kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
         before = len(late.weight) - len(kept_back)
         progress.add_late(late.part(0, before))
         _, counted[kept_back], errors[kept_back] = late.part(before, len(late.weight))
-    progress.add(counts, counted, errors, is_held_out)
+    progress.add(counts, counted, errors)
     return Step(batch, learned, predictions, row_losses)
+
+
+def _forget(model: Model, features: np.ndarray) -> None:
+    """Know nothing of some features (f,), whose numbers others may have from here on.
+
+    Certificates are then of linear models in the features as they are known: in the rows before, those that were
+    forgotten had the value 0.
+    """
+    model.predictor.forget(features)
+    evidence = model.record.evidence
+    evidence.forget(features[features < evidence.n_features])
+
+
+def late_losses(model: Model) -> LateLosses | None:
+    """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
+
+    Each row was predicted before it was learned. Linear members keep none back.
+    """
+    late: LateLosses | None = None if model.predictor.bank is None else model.predictor.take_late_losses()
+    return late
 
 
 def end(trained: Trained) -> None:
     """End a training: the last generations are grown, and the model is complete."""
     trained.model.freeze()
-    trained.progress.add_late(trained.model.take_late_losses())
+    trained.progress.add_late(late_losses(trained.model))
     trained.progress.end()
     rises.end(trained)
 
@@ -149,26 +167,7 @@ def as_learned(trained: Trained, batch: Batch) -> Batch:
         return batch
     plan, y = trained.plan, target_of(trained.model.task, batch)
     learned = with_rates(plan, weighed(batch._replace(target=y), weights_by_label(plan.class_weight)))
-    if batch.groups is not None:
-        learned = learned._replace(groups=digests(batch.groups))
-    if not plan.holdout:
-        return learned
-    is_held_out = held_out_rows(plan.holdout_share, trained.progress.rows, len(batch.weight))
-    weight = np.where(is_held_out, 0.0, learned.weight)
-    return learned._replace(weight=weight, counts=learned.weight, is_held_out=is_held_out)
-
-
-def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
-    """Which of n rows after ``start`` others are held out: as evenly spaced as can be, whatever the batches.
-
-    Of the first i rows the integer part of i times the share is held out.
-
-    >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
-    array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
-    """
-    period = share.denominator  # of the pattern, so that no product overflows however long the stream is
-    before = (start % period + np.arange(n)) % period * share.numerator
-    return before // period < (before + share.numerator) // period
+    return learned if batch.groups is None else learned._replace(groups=digests(batch.groups))
 
 
 def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:

@@ -30,6 +30,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.schema import as_written, is_among
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
+from tunefree.stream.tokens import LineEncoder
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import (
     NEVER_CLASSES,
@@ -46,6 +47,7 @@ NAMED = {
     "groups": "group",
     "monotone": "monotone one",
 }  # roles that columns of tables are named for
+MOST_THREADS = 4  # that encode: they are faster than one that learns, and rows that wait for it keep it from ending
 POLL = 0.1  # seconds until it is asked whether anything will come
 PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
@@ -264,7 +266,7 @@ def encoded(
     kept: Sequence[str] = (),
     is_live: Callable[[], bool] | None = None,
 ) -> Iterator[Batch]:
-    """Encode chunks, in order. Work on a chunk that needs no other is done in threads, one for each processor.
+    """Encode chunks, in order. Work on a chunk that needs no other is done in a few threads.
 
     ``learning``: whether new features are added to the encoder.
     ``labelled``: whether each row must have a target.
@@ -272,19 +274,23 @@ def encoded(
     ``is_live``: whether each chunk is encoded before the next one is read.
     """
 
+    def prepare(chunk: Any) -> Any:
+        return encoder.prepare(chunk, labelled) if isinstance(encoder, LineEncoder) else chunk
+
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = rows_with_usable_targets(encoder.finish(prepared.result(), learning, bad), bad)
+        batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
-    with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
+    n_threads = min(os.cpu_count() or 1, MOST_THREADS)
+    with ThreadPoolExecutor(n_threads, "tunefree-prepare") as pool:
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
             if isinstance(chunk, DataError):  # the rows before it are learned
                 yield from (finish(*one) for one in waiting)
                 raise chunk
-            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            while waiting and (len(waiting) > (os.cpu_count() or 1) or (is_live is not None and is_live())):
+            waiting.append((chunk, pool.submit(prepare, chunk), unread))
+            while waiting and (len(waiting) > n_threads or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
         while waiting:
             yield finish(*waiting.popleft())

@@ -13,6 +13,7 @@ import numpy as np
 
 from tunefree.core import machine
 from tunefree.core.errors import DataError, warn
+from tunefree.core.rows import reach
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
@@ -64,35 +65,12 @@ def train(
     earlier: Trained | None = None,
     tell: Callable[[str], None] = warn,
 ) -> Trained:
-    """Learn a model from a source.
+    """Learn a model from a source, or raise Interrupted, a DataError or a ModelError.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-    callbacks : sequence of Callback, optional
-        Called as the training goes on.
-    checkpoint : path, optional
-        File to which the model is saved on the way.
-    save_every : int or str, default 0
-        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
-    resume : bool, default False
-        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
-    memory_limit : str, optional
-        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
-    stop : Stop, optional
-        What asks the training to end before its rows do; it is saved to the checkpoint then.
-    earlier : Trained, optional
-        A model of the same plan that goes on with these rows; see :func:`learn_more`.
-    tell : function, optional
-        Called with what the user should know; by default it is a warning.
-
-    Raises
-    ------
-    Interrupted
-        If the training was asked to end.
-    DataError, ModelError
-        If a row cannot be used, the target has one class only, or the checkpoint is of another plan or other data.
+    Parameters that are not named here are those of :func:`tunefree.train`.
+    ``stop``: asks the training to end before its rows do; it is saved to the checkpoint then.
+    ``earlier``: a model of the same plan that goes on with these rows; see :func:`learn_more`.
+    ``tell``: called with what the user should know.
     """
     stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
@@ -271,7 +249,8 @@ class _Reader:
         """The batches of a pass, from the place on to which it has come."""
         model, interval = trained.model, CHECKED if self.limit.is_stated else 0
         for batch in self._ahead(trained):
-            n_slots = model.n_slots_after(batch.rows)
+            meetings, n_features = model.linear.meetings, max(model.n_features, reach(batch.rows))
+            n_slots = n_features if meetings is None else meetings.n_slots_after(batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve(n_slots=n_slots, exactly=True)
@@ -326,9 +305,9 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
         trained = reader.checkpoints.load(source, plan)
-        bad.tally = trained.progress.tally
+        bad.tally = trained.progress.tally.copy()
     elif earlier is not None:
-        bad.tally, row = earlier.progress.tally, earlier.progress.position.row
+        bad.tally, row = earlier.progress.tally.copy(), earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
         encoder = source.known or earlier.encoder
         if row or source.known is not None:  # the rest of a stream is read as its beginning was
@@ -337,13 +316,15 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
             encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
         trained = replace(earlier, encoder=encoder)
         reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
-        if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
+        # what is forgotten must have the places of its own numbers, and no bank may keep rows
+        can_forget = trained.model.linear.meetings is None and trained.model.predictor.bank is None
+        if earlier.progress.position == Position() and source.kind == TABLE and can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
         trained, reader.begun = _blank(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
-    progress.tally, progress.sizes = bad.tally, file_sizes(source)
+    progress.tally, progress.sizes = bad.tally.copy(), file_sizes(source)
     return trained
 
 
@@ -353,23 +334,24 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
-    def model_of(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, **options: Any) -> Model:
+    def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
         known: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        chosen = {"settings": dict(plan.settings), "view": view, "config": config, "member_settings": settings}
-        return Model(task, plan.learner, plan.loss, plan.average, **known, **chosen, **options)
+        known |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, **known, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
-    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
+    if not any(not oddity.rows for oddity in bad.tally.oddities):  # before rows were moved, their order told more
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
     monotone = monotone_columns(encoder.columns, signs_of(plan.monotone), source.name) if plan.monotone else ()
     make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits), monotone=monotone)
-    model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
+    limit.check_beginning(make, encoder.n_features)
+    model = make(encoder.n_features)
     order = TargetSample(task == "regression")
     return blank(
         model, encoder, source.kind, plan, order=order, rises=LossRises(), samples=ColumnSamples(task != "regression")

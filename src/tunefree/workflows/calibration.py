@@ -22,8 +22,7 @@ from tunefree.core.numbers import MOST
 from tunefree.intervals.conformal import checked_parts
 from tunefree.pool.quantiles import has_intervals, target_intervals
 from tunefree.stream.batch import Batch
-from tunefree.workflows.count_metrics import parts_by_mass
-from tunefree.workflows.metrics import Scored, share_of
+from tunefree.workflows.metrics import Scored, parts_by_mass, share_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered

@@ -70,7 +70,10 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
     evidence_loss = certificate.loss / certificate.weight
-    mean = _mean_loss(trained, evidence_loss)
+    # The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
+    # row that is learned in several rounds those before each of them.
+    metrics = trained.progress.progressive[0]
+    mean = metrics.mean_loss() if metrics.weight > 0.0 else evidence_loss
     proved: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
@@ -89,16 +92,6 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
     if not refuted and any(bound is not None for bound in risks.values()):
         proved["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
     return proved
-
-
-def _mean_loss(trained: Trained, evidence_loss: float) -> float:
-    """The progressive loss, where it is known.
-
-    The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
-    row that is learned in several rounds those before each of them.
-    """
-    metrics = trained.progress.progressive[0]
-    return metrics.mean_loss() if metrics.weight > 0.0 else evidence_loss
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
@@ -164,9 +157,9 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     ``weights`` (d, K): of the features in the order of the model, the constant first.
     """
     model = trained.model
-    if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
+    if not model.has_weights or model.options.view != "raw":
         return no_bound("theorems are of one linear learner on the columns as they are")
-    learner = model.members[0].setting.learner
+    learner = model.linear.members[0].setting.learner
     if not (theorem := ALL[learner].traits.theorem):
         return no_bound(f"no theorem of the papers bounds the regret of {learner}")
     if model.record.is_over:

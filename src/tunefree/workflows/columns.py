@@ -154,7 +154,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 `ignore='age'`
     """
     plan = plan_of({"target": target, **options})
-    return view_of(data if isinstance(data, Source) else open_source(data, is_table=target is not None), plan)
+    return view_of(open_source(data, is_table=target is not None), plan)
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
@@ -224,12 +224,12 @@ def _sample_of(source: Source, reading: Reading, plan: Plan) -> tuple[Sample, st
 def _unusable(bad: BadRows) -> list[str]:
     """Reasons why rows of a sample cannot be used, and oddities of others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
-    texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
+    texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons]
     unlabelled = (
         f"{bad.tally.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
     )
     lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
-    return lines + ([unlabelled] if bad.tally.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
+    return lines + ([unlabelled] if bad.tally.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError, nearest
+from tunefree.core.errors import ModelError
+from tunefree.pool.targets import place_of
 from tunefree.workflows.metrics import Measure, Scored, mean_interval, share_of
 
 MOST_POINTS = 200  # of a curve
@@ -144,7 +145,14 @@ def decisions(
     >>> [(one.name, round(one.threshold, 3), one.cost.value) for one in decided.decisions]
     [('even odds', 0.5, 1.5), ('by the costs', 0.167, 0.25), ('least cost', 0.25, 0.25)]
     """
-    k = _place_of(label, labels, scored.codes is not None)
+    if scored.codes is None:
+        raise ModelError(
+            "decisions are for classes, and this model predicts numbers; leave `cost`, `threshold` and `class` out"
+        )
+    if label is None and len(labels) != 2:
+        names = ", ".join(map(str, labels[:4])) + (", ..." if len(labels) > 4 else "")
+        raise ModelError(f"the model has {len(labels)} classes: name one of {names} by `class`, against the others")
+    k = 1 if label is None else place_of(label, labels)
     if threshold is not None and not 0.0 < threshold < 1.0:
         raise ModelError(f"`threshold` must lie between 0 and 1, not {threshold:g}")
     if scored.scores is None:
@@ -169,23 +177,6 @@ def decisions(
     ]
     decided = [_decision(rows, name, t, costs) for name, t in named.items()]
     return Decisions(labels[k], len(rows.weight), share, decided, points, benefits, costs, *extremes)
-
-
-def _place_of(label: Any, labels: Sequence[Any], are_classes: bool) -> int:
-    """The place of the class that is meant."""
-    if not are_classes:
-        raise ModelError(
-            "decisions are for classes, and this model predicts numbers; leave `cost`, `threshold` and `class` out"
-        )
-    if label is None:
-        if len(labels) != 2:
-            names = ", ".join(map(str, labels[:4])) + (", ..." if len(labels) > 4 else "")
-            raise ModelError(f"the model has {len(labels)} classes: name one of {names} by `class`, against the others")
-        return 1
-    places = {str(one): k for k, one in enumerate(labels)}
-    if str(label) not in places:
-        raise ModelError(f"`class`: {label!r} is no class of the model; {nearest(str(label), list(places), 'classes')}")
-    return places[str(label)]
 
 
 def _curve(rows: _Rows, costs: Costs | None) -> list[Point]:

@@ -32,8 +32,7 @@ from tunefree.workflows.calibration import (
     calibration,
     class_reliability,
 )
-from tunefree.workflows.count_metrics import Decile, double_lift, lift
-from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, double_lift, lift, measures
 from tunefree.workflows.prediction import predict
 
 KNOWN = "known rows are predicted better than new ones"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,20 +154,15 @@ def write(
     explainer = Explainer(trained, decomposition, label)
     if top is not None and top < len(decomposition.names) - 1:
         source.check_rewindable("leave `top` out")
-        kept = _largest(explainer, predict(trained, source, BadRows(bad.skip)), top)
+        total = np.zeros(len(decomposition.names))
+        for predicted in predict(trained, source, BadRows(bad.skip)):
+            total += np.abs(explainer.of(predicted).contributions).sum(axis=0)
+        kept = 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]  # the constant is none
     with writer(output) as put:
         for predicted in predict(trained, source, bad, kept=ids):
             put(_table(explainer, predicted, kept, bad.skip, ids))
             rows += len(predicted.predictions)
     return rows, decomposition
-
-
-def _largest(explainer: Explainer, batches: Iterator[Predicted], top: int) -> np.ndarray:
-    """The terms of the largest mean absolute contribution, in order; the constant is none."""
-    total = np.zeros(len(explainer.names))
-    for predicted in batches:
-        total += np.abs(explainer.of(predicted).contributions).sum(axis=0)
-    return 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]
 
 
 def _table(

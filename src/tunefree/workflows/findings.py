@@ -88,11 +88,11 @@ def findings(trained: Trained) -> list[Finding]:
     """
     row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
     row_findings += [*weight_findings(trained), *rise_findings(trained)]
-    first = [*oddity_findings(trained.progress.oddities), *doubts_of_columns(trained.encoder)]
+    first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
         first.append(Finding("", ODD, unused))
-    known = {oddity.column for oddity in trained.progress.oddities}
+    known = {oddity.column for oddity in trained.progress.tally.oddities}
     return [*row_findings, *first, *findings_of_kept_rows(trained, known)]
 
 
@@ -168,7 +168,7 @@ def _places(rows: list[tuple[str, int]]) -> str:
 def pool_findings(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
     model, group = trained.model, trained.plan.groups
-    if model.pool is None or model.only_predicts:
+    if model.pool is None or model.pool.only_predicts:
         return []
     unseen = [Finding("", UNSEEN, line) for line in model.pool.unseen]
     (known, rows), share = model.pool.known_rows, model.pool.known_share

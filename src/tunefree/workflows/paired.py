@@ -142,8 +142,24 @@ class PairedComparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison in a sentence, see :func:`sentence`."""
-        return sentence(self)
+        """The comparison as a colleague reads it aloud: model, linear peer, who else is better, and calibration.
+
+        A model is called better only where an interval says so.
+        """
+        model, others = self.model, self.contenders[1:]
+        write = _Words(self)
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {write.mean(model)}"]
+        linear = next((one for one in others if one.name == self.linear), None)
+        shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
+        clauses += [] if shown is None else write.beside(shown, model)
+        for other in others:
+            if other is not shown and other.better == other.name:
+                clauses.append(f"{other.name} is better by its {self.loss}, with {write.mean(other)}")
+            elif other is not shown and other.name == CONSTANT and not other.better:
+                clauses.append("it is not clearly better than a constant")
+        if self.calibration is not None:
+            clauses.append(self.calibration.words)
+        return "; ".join(clauses) + "."
 
     def table(self) -> pa.Table:
         """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
@@ -220,27 +236,6 @@ def side(difference: Measure | None) -> int:
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
-
-
-def sentence(comparison: PairedComparison) -> str:
-    """A comparison as a colleague reads it aloud: the model, the linear peer, who else is better, and calibration.
-
-    A model is called better only where an interval says so.
-    """
-    model, others = comparison.model, comparison.contenders[1:]
-    write = _Words(comparison)
-    clauses = [f"Predicts {goal_in_words(comparison.target, comparison.classes)} with {write.mean(model)}"]
-    linear = next((one for one in others if one.name == comparison.linear), None)
-    shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
-    clauses += [] if shown is None else write.beside(shown, model)
-    for other in others:
-        if other is not shown and other.better == other.name:
-            clauses.append(f"{other.name} is better by its {comparison.loss}, with {write.mean(other)}")
-        elif other is not shown and other.name == CONSTANT and not other.better:
-            clauses.append("it is not clearly better than a constant")
-    if comparison.calibration is not None:
-        clauses.append(comparison.calibration.words)
-    return "; ".join(clauses) + "."
 
 
 class _Words:

@@ -96,7 +96,12 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
         if layout.top is None:
             outputs |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
         else:
-            outputs |= _most_probable(classes, values, layout.top)
+            order = np.argsort(-values, axis=1, kind="stable")[:, : layout.top]
+            for k, codes in enumerate(order.T, 1):
+                outputs |= {
+                    f"class {k}": classes.take(pa.array(codes)),
+                    f"probability {k}": values[np.arange(len(codes)), codes],
+                }
     outputs |= _conformal(model, predicted, layout)
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *outputs}) | table | outputs)
 
@@ -160,17 +165,6 @@ def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, A
     """The columns that a batch has kept as they were read, under names that are not taken."""
     kept = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
     return dict(zip(apart(ids, taken), kept, strict=True))
-
-
-def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]:
-    order = np.argsort(-values, axis=1, kind="stable")[:, :top]
-    columns: dict[str, Any] = {}
-    for k, codes in enumerate(order.T, 1):
-        columns |= {
-            f"class {k}": classes.take(pa.array(codes)),
-            f"probability {k}": values[np.arange(len(codes)), codes],
-        }
-    return columns
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:

@@ -69,10 +69,10 @@ def test_rows_wait_until_there_are_enough():
     early = teach(bank, as_dense(data.X), data)
     assert np.isnan(early[:, :WARMUP_ROWS]).all()
     assert np.isfinite(early[:, WARMUP_ROWS:]).all()
-    assert bank.n_warmup == 0
+    assert bank.waiting is None
     waiting = bank_of(data, widths=WIDTHS)
     teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
-    assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
+    assert len(waiting.waiting.y) == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
 @pytest.mark.parametrize(

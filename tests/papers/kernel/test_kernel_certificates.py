@@ -51,7 +51,7 @@ def test_after_a_late_class_no_function_is_claimed_to_be_worse():
     model = Model("classification", "kernel-pistol", "logistic", settings={"width": 1.0}, n_features=3)
     for part in (slice(0, 1300), slice(1300, 1500)):
         model.learn(rows.dense(X[part]), Labels.of(y[part]), np.ones(part.stop - part.start))
-    assert certificate_of(model.bank.members[0]) is None
+    assert certificate_of(model.predictor.bank.members[0]) is None
 
 
 @pytest.mark.parametrize("n", [150, 400])

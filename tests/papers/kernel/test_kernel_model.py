@@ -10,7 +10,7 @@ from tests.papers.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS, Kernels
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
@@ -48,14 +48,16 @@ def model_bytes(made, path):
 def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     X, y = rings(1500, n_classes=n_classes)
     made, shown = learned(X[:1000], y[:1000])
-    assert len(made.members) == len(WIDTHS)
+    assert len(made.predictor.bank.members) == len(WIDTHS)
     assert np.isfinite(shown[0][0]).all() and not shown[0][0][:256, 0].any()
     wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
     linear, _ = learned(X[:1000], y[:1000], "nag")
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
     shares = made.predictor.shares()
-    assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
+    assert list(shares) == [member.name for member in made.predictor.bank.members] and sum(
+        shares.values()
+    ) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("n", [100, 300, 900])
@@ -66,14 +68,14 @@ def test_cuts_and_saving_change_no_byte(n, tmp_path):
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
     arrays, header = storage.load(tmp_path / "whole")
-    restored = Model.restore(arrays, header)
+    again = restored(arrays, header)
     rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
     with frozen_after(256):
-        for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        for one in (again, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
             assert model_bytes(one, tmp_path / "again") == data
             assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
-        assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
-    assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
+        assert whole.learn(*rest)[0].tobytes() == again.learn(*rest)[0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
 
 
 @pytest.mark.parametrize("frozen", [64, 400])
@@ -103,9 +105,8 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
 def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monkeypatch):
     """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
     X, codes = rings(n)
-    is_numeric, held_out = task == "regression", np.arange(n) % 9 == 8
+    is_numeric, ends = task == "regression", []
     y = np.hypot(X[:, 0], X[:, 1]) + 3.0 if is_numeric else codes
-    weight, ends = np.where(held_out, 0.0, 1.0), []
     for cuts in ((0, n), (0, 1, 70, 149, n)):
         known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
         trained, predictions = blank(Model(task, "kernel-pistol", view="steady", n_features=5, **known)), []
@@ -121,22 +122,22 @@ def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monke
         with frozen_after(256):
             pieces = [
                 Batch(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
-                      weight[slice(*of)], counts=np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                      np.ones(of[1] - of[0]))
                 for of in zip(cuts[:-1], cuts[1:], strict=True)
             ]  # fmt: skip
             one_pass(trained, pieces)
             end(trained)
         monkeypatch.undo()
-        mixed, learned_y = np.concatenate(predictions), y[~held_out]
-        losses = np.abs(mixed - learned_y)[1:] if is_numeric else np.logaddexp(0.0, np.where(learned_y, -mixed, mixed))
+        mixed = np.concatenate(predictions)
+        losses = np.abs(mixed - y)[1:] if is_numeric else np.logaddexp(0.0, np.where(y, -mixed, mixed))
         metrics = trained.progress.progressive[0]
-        assert len(mixed) == metrics.rows == (~held_out).sum()
+        assert len(mixed) == metrics.rows == n
         assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
         assert trained.progress.points()[0].mean_loss() == pytest.approx(losses[: 64 - is_numeric].mean(), rel=1e-12)
         if not is_numeric:
-            errors = (mixed > 0) != learned_y
+            errors = (mixed > 0) != y
             assert metrics.mean_error() == pytest.approx(errors.mean())
             risk = trained.model.record.risks["error"]
-            assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
-        ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
+            assert (risk.rows, risk.total) == (max(n - 256, 0), errors[256:].sum())
+        ends.append([*trained.progress.curve, metrics])
     assert ends[0] == ends[1]

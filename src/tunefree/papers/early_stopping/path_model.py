@@ -150,7 +150,7 @@ class PathModel(ScoredModel):
         rows = validation.canonical(matrix([X], self.n_features, self.estimator._is_dense))
         return np.asarray(self.estimator.predictions_of(rows))
 
-    def log_odds(self, margins: np.ndarray) -> np.ndarray:
+    def _log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
         return log_odds(self.goal.loss, margins)
 

@@ -168,7 +168,7 @@ def fit(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> dict[str
         return {method: ours.fit(X, y).decision_function}
     gamma: dict[str, Any] = {"gamma": case.gamma} if case.kernel == "rbf" else {}
     model = KernelPiSTOLClassifier(kernel=case.kernel, **gamma, view="raw", passes=1, shuffle=False).fit(X, y)
-    last = model._learned.model.bank.reading(average=False)
+    last = model._learned.model.predictor.bank.reading(average=False)
     return {
         "average": model.decision_function,
         "last": lambda new: last.predict(as_block(new))[0, :, 0],

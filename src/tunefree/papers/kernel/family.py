@@ -112,7 +112,7 @@ class Kernels(Single):
 
     def _judge_warmup(self) -> None:
         """Judge the members by rows that all of them had kept back, and of which there were no other predictions."""
-        warmup = self.bank.take_warmup_predictions()
+        warmup, self.bank.warmup_predictions = self.bank.warmup_predictions, None
         if warmup is None:
             return
         n_outputs, weight = self.linear.n_outputs, warmup.evaluation_weight

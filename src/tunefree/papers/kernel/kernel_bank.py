@@ -206,19 +206,9 @@ class KernelBank(Part):
         return self.expansion is not None
 
     @property
-    def is_sparse(self) -> bool | None:
-        """Whether the rows so far were sparse; None if there were none."""
-        return None if self.n_columns is None else self.n_columns == 0
-
-    @property
     def view_name(self) -> str:
         """The view that the members' settings name."""
         return self.members[0].setting.view
-
-    @property
-    def n_warmup(self) -> int:
-        """Number of rows that are kept back."""
-        return 0 if self.waiting is None else len(self.waiting.y)
 
     @property
     def n_support(self) -> int:
@@ -260,13 +250,13 @@ class KernelBank(Part):
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop = min(WARMUP_ROWS - self.n_warmup, len(rows.y))
+        stop = min(WARMUP_ROWS - (0 if self.waiting is None else len(self.waiting.y)), len(rows.y))
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         before = [] if self.waiting is None else [self.waiting]
         blocks, *others = zip(*before, kept, strict=True)
         self.waiting = WarmupRows(together(list(blocks)), *(np.concatenate(arrays, dtype=float) for arrays in others))
-        if self.n_warmup == WARMUP_ROWS:
+        if len(self.waiting.y) == WARMUP_ROWS:
             self.freeze()
         return stop
 
@@ -309,11 +299,6 @@ class KernelBank(Part):
         self._learn(first, predicted)
         self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
 
-    def take_warmup_predictions(self) -> WarmupPredictions | None:
-        """Predictions of rows that were kept back and have now been learned, handed out once."""
-        taken, self.warmup_predictions = self.warmup_predictions, None
-        return taken
-
     def _fix_kernel(self, first: LabelledRows) -> None:
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
@@ -343,7 +328,10 @@ class KernelBank(Part):
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""
         if self.frozen:
-            margins = self.margins(X)
+            expansion: Any = self.expansion
+            if self._read is None:
+                self._read = self._coefficients()
+            margins = np.clip(expansion.values(self._points(X), self._read), -CEILING, CEILING)
             pairs = zip(self.members, margins, strict=True)
             return np.array([member.predict(of_member) for member, of_member in pairs])
         if self.waiting is None:
@@ -353,13 +341,6 @@ class KernelBank(Part):
             read.freeze()
             self._read = read
         return self._read.predict(X)
-
-    def margins(self, X: Any) -> np.ndarray:
-        """Values (M, n, K) of the functions at new rows."""
-        expansion: Any = self.expansion
-        if self._read is None:
-            self._read = self._coefficients()
-        return np.clip(expansion.values(self._points(X), self._read), -CEILING, CEILING)
 
     def reading(self, average: bool) -> KernelBank:
         """The same functions, predicting with averages or as they were last, until the bank learns again."""

@@ -56,7 +56,7 @@ class Contestant:
     @property
     def bytes(self) -> int:
         """Memory of what has been learned."""
-        linear_bytes = sum(size_of(member.state) for member in self.model.members)
+        linear_bytes = sum(size_of(member.state) for member in self.model.linear.members)
         return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
     def learn(self, batch: Batch, n_features: int) -> None:
@@ -131,7 +131,7 @@ def compare(
 ) -> Comparison:
     """Train every learner, with its default settings, and the pool on one pass over a source.
 
-    ``plan``: its learner and the learner's settings, its passes, its groups and its held-out share are ignored.
+    ``plan``: its learner and the learner's settings, its passes and its groups are ignored.
     ``learners``: names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with
     the loss are left out.
     ``callback``: its methods get the comparison in the place of a training, and ``step`` the batch that all learned.
@@ -164,7 +164,7 @@ def compare(
                 for contestant in contestants:
                     _rehearse(model_of(contestant.name), batch)
             comparison.learn(batch, encoder.n_features)
-            comparison.skipped, comparison.oddities = bad.tally.count, bad.tally.oddities()
+            comparison.skipped, comparison.oddities = bad.tally.count, bad.tally.oddities
             callback.step(comparison, batch)  # type: ignore[arg-type]
             began = time.perf_counter()
     finally:

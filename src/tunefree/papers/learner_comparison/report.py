@@ -13,8 +13,7 @@ from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
 from tunefree.pool.targets import RunningMetrics
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, memory
-from tunefree.report.words import weights_named
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, memory, weights_named
 from tunefree.training.callbacks import Callback
 from tunefree.workflows.findings import oddity_findings
 

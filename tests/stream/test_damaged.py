@@ -1,0 +1,213 @@
+"""Lines that a stranger may have written cost their row, and damaged files are refused with one line."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stream.tabular import numbers, read_tables, records, skipped, text
+from tunefree.core.errors import DataError
+from tunefree.stream.batch import BadRows
+from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, read_objects
+from tunefree.stream.source import open_source
+
+LONG = b"9" * 400
+CASES = {
+    "a point in an exponent.svm": (b"1 1:7e30.8\n1 2:3\n", 1, "row 1: the value of '1:7e30.8' is not a number"),
+    "a label with two points.svm": (b"7e30.8 1:7\n1 2:3\n", 1, "row 1: the label '7e30.8' is not a number"),
+    "many digits and two points.svm": (b"1 1:" + LONG[:30] + b".8.8\n1 2:3\n", 1, "is not a number"),
+    "a point in an exponent.vw": (
+        b"1 |f a:7e30.8 b:2\n1 |f a:1\n",
+        1,
+        "row 1: the value of 'a:7e30.8' is not a number",
+    ),
+    "a weight with two points.vw": (b"1 7e30.8 |f a:1\n1 |f a\n", 1, "row 1: '7e30.8' before the first bar"),
+    "deep.jsonl": (b'{"x":1,"y":1}\n{"x":' + b"[" * 9000 + b"]" * 9000 + b',"y":1}\n', 1, "row 2: the line is nested"),
+    **{
+        f"{n} deep at first.jsonl": (
+            b'{"x":' + b"[" * n + b"]" * n + b',"y":1}\n{"x":1,"y":1}\n',
+            1,
+            "row 1: the line is nested",
+        )
+        for n in (70, 900)  # between what is read and where Python's recursion ends was a traceback
+    },
+    "texts of brackets.jsonl": (b'{"x":"' + b"[" * 99 + b'","y":1}\n{"x":"a","y":2,"y":3}\n' * 2, 1, "twice"),
+    "deep at first.jsonl": (b'{"x":' + b"[" * 9000 + b'}\n{"x":1,"y":1}\n', 1, "row 1: the line is "),
+    "400 digits.jsonl": (b'{"x":1,"y":1}\n{"x":' + LONG + b',"y":1}\n', 1, "row 2, column 'x': the number is infinite"),
+    "400 digits, bad row.jsonl": (b'{"x":1,"y":1}\n{"x":-' + LONG + b',"y":1}\n{\n', 1, "row 3: the line is not JSON"),
+    "half a pair.jsonl": (b'{"x":"a","y":1}\n{"x":"\\ud800","y":1}\n', 1, "row 2, column 'x': half of a surrogate"),
+    "half a pair at first.jsonl": (b'{"x":"\\ud800","y":1}\n{"x":"b","y":1}\n', 1, "row 1, column 'x': half of"),
+    "a count and no text.csv": (b"x,y\n1,2\n\xff,2,3\n3,4\n", 2, "row 2: the row has 3 fields, the header 2"),
+    "no text and a count.csv": (b"x,y\na\xff,2\nb,2,3\nc,4\n", 1, "row 1, column 'x': 'a�' is not text in"),
+    "no text.csv": (b"x,y\na\xff,2\nb,3\n", 1, "row 1, column 'x': 'a�' is not text in UTF-8"),
+}
+
+
+def encoded(path, **options):
+    source, bad = open_source(str(path), **options), BadRows(skip=True)
+    chunks = source.chunks(bad=bad)
+    first = next(chunks)
+    encoder = source.encoder(first, "y" if source.kind == "table" else None)
+    return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)), bad
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_lines_cost_their_row(tmp_path, case):
+    content, good, problem = CASES[case]
+    path = tmp_path / case
+    path.write_bytes(content)
+    found, bad = encoded(path)
+    assert found == good and any(problem in message for message in bad.tally.first), bad.tally.first
+
+
+def test_what_is_nested_has_one_type(tmp_path):
+    path = tmp_path / "nested.jsonl"
+    path.write_bytes(
+        b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":null},"y":0}\n{"n":null,"y":0}\n'
+    )
+    bad = BadRows(skip=True)
+    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
+    assert [row["n.a"] for row in rows] == [1, None, None]
+    assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
+    assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
+
+
+def test_long_numbers_are_read_to_the_last_bit(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_bytes(b"1 1:0.1000000000000000055511151231257827021181583404541015625e0 2:7e30\n")
+    source = open_source(str(path))
+    chunk = next(source.chunks())
+    values = source.encoder(chunk, None).encode(chunk, True, BadRows()).rows.values
+    assert np.array_equal(values, [0.1, 7e30])
+
+
+@pytest.mark.parametrize("row", [{"x": "\ud800"}, {"new": "\ud800"}, {"\ud800": 1.0}])
+def test_half_a_surrogate_pair_in_an_object_is_named(row):
+    with pytest.raises(DataError, match=r"the request, row 1, column .*: half of a surrogate pair"):
+        read_objects([row], {"x": pa.string()}, "the request")
+
+
+def test_json_values(tmp_path):
+    file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
+    chunks = list(read_tables([file]))
+    assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
+    assert chunks[0].data.schema.field("d").type == pa.string()
+    assert chunks[0].data.column("a").to_pylist() == [1.0, 2.5, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "problem"),
+    [
+        ('{"a": "x", "s": "t"}', "a", "'x' is not a number"),
+        ('{"a": true}', "a", "true is not a number"),
+        ('{"s": 5}', "s", "5 is not a string"),
+        ('{"b": 1}', "b", "1 is not true or false"),
+        ('{"a": 1', None, "not JSON"),
+        ("[1]", None, "not a JSON object"),
+        ('{"a": 1, "a": 2}', None, "a name appears twice"),
+        (b'{"s": "\xff"}', None, "not text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("block", [10, 1000])
+def test_bad_lines_of_json(tmp_path, line, column, problem, block):
+    good = b'{"a": 1, "s": "x", "b": true}\n'
+    line = line if isinstance(line, bytes) else line.encode()
+    file = text(tmp_path / "t.jsonl", good + b"\n" + good + line + b"\n" + good)
+    types = {"a": pa.float64(), "s": pa.string(), "b": pa.bool_()}
+    with pytest.raises(DataError, match=problem) as caught:
+        list(read_tables([file], types=types, block_size=block))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (file, 3, column)
+    chunks, bad = skipped([file], types=types, block_size=block)
+    assert numbers(chunks) == [1, 2, 4] and bad.tally.count == 1
+    assert records(chunks) == [{"a": 1.0, "s": "x", "b": True}] * 3
+
+
+@given(data=st.lists(st.sampled_from(["null", " ", "\n", "\r", "\t", "}", '"', ":", "x", "{"]), max_size=8))
+def test_the_quick_look_for_null_between_objects_misses_none(data):
+    found = "".join(data).encode()
+    assert _PERHAPS_LONE_NULL.search(found) or not _LONE_NULL.search(found)
+    assert not _PERHAPS_LONE_NULL.search(b'{"a": null, "b":null, "c": [null,null], "d": "null and void"}\n' * 2)
+
+
+def as_bytes(numbers, dtype):
+    return np.array(numbers, dtype).tobytes()
+
+
+STRINGS = pa.array(["a", "bc", "def"])
+CODED = pa.DictionaryArray.from_arrays(pa.array([2, 0, 1, 2, 1], pa.int32()), STRINGS)
+LYING = {  # an array, what the file holds of it, and what instead
+    "offset beyond the text": (STRINGS, "<i4", [0, 1, 3, 6], [0, 1, 3, 4573]),
+    "offset in between beyond the text": (STRINGS, "<i4", [0, 1, 3, 6], [0, 1, 4573, 6]),
+    "negative offset": (STRINGS, "<i4", [0, 1, 3, 6], [0, -7, 3, 6]),
+    "offsets that fall": (STRINGS.cast(pa.large_string()), "<i8", [0, 1, 3, 6], [0, 3, 1, 6]),
+    "code beyond the dictionary": (CODED, "<i4", [2, 0, 1, 2, 1], [2, 0, 1, 99, 1]),
+    "negative code": (CODED, "<i4", [2, 0, 1, 2, 1], [2, 0, -3, 2, 1]),
+    "damaged dictionary": (CODED, "<i4", [0, 1, 3, 6], [0, 1, 9**9, 6]),
+    "rows without numbers": (pa.array([0.5, 0.25, 4.0]), "<i8", [3, 0], [900, 0]),
+    "wrong number of nulls": (pa.array([0.5, None, 4.0]), "<i8", [3, 1], [3, 2]),
+}
+
+
+@pytest.mark.parametrize("lie", LYING)
+def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
+    array, dtype, true, false = LYING[lie]
+    batch, path = pa.RecordBatch.from_arrays([array], ["s"]), tmp_path / "t.arrows"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    whole = path.read_bytes()
+    assert as_bytes(true, dtype) in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
+    path.write_bytes(whole.replace(as_bytes(true, dtype), as_bytes(false, dtype)))
+    with pytest.raises(DataError, match=r"t.arrows: this is not a whole Arrow file \("):
+        list(read_tables([str(path)]))
+
+
+def table():
+    n = 8
+    return pa.table(
+        {
+            "x": np.arange(n) / 7.0,
+            "s": pa.array([f"v{i % 5}" for i in range(n)]).dictionary_encode(),
+            "t": [None if i % 7 == 0 else f"text {i}" for i in range(n)],
+            "y": [i % 3 == 0 for i in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.parquet"])
+def test_bits_of_the_metadata_may_flip(tmp_path, name):
+    """The sizes of columns in Parquet's metadata ended the process, and so did lengths and offsets in Arrow's."""
+    path = tmp_path / name
+    if name == "t.feather":
+        pa.feather.write_feather(table(), path, compression="uncompressed")
+    else:
+        pa.parquet.write_table(table(), path, store_schema=False)
+    whole = path.read_bytes()
+    first = whole.index(b"schema") if name == "t.parquet" else 8
+    places = range(first, first + 50) if name == "t.parquet" else range(first, len(whole), 16)
+    assert encoded(path)[0] == 8
+    n_refused = 0
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 7
+        path.write_bytes(damaged)
+        try:
+            encoded(path)
+        except DataError:
+            n_refused += 1
+    assert n_refused > len(places) / 10
+
+
+def test_text_that_is_not_utf8_costs_its_row_only(tmp_path):
+    values = pa.array([b"a", b"\xff", b"c"]).view(pa.string())
+    batch = pa.record_batch({"s": values, "y": [1.5, 2.5, 3.5]})
+    path = str(tmp_path / "t.arrow")
+    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    chunk = next(read_tables([path]))
+    bad = BadRows(skip=True)
+    batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
+    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.tally.first[0]

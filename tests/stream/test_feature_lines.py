@@ -1,0 +1,323 @@
+"""svmlight and Vowpal Wabbit text becomes the rows that short parsers and these programs read; errors are told."""
+
+import io
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from tunefree.core.errors import DataError
+from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.text import read_lines
+from tunefree.stream.vw import VWEncoder
+
+
+def encoded(text, encoder, learning=True, bad=None):
+    data = np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+    return encoder.encode(Chunk(data, "data.txt", 1, Position()), learning, bad or BadRows())
+
+
+def by_name(encoder, batch):
+    """The values of each row by the names of features, none of which comes twice."""
+    names, values, result = encoder.names(), batch.rows.values.tolist(), []
+    for start, stop in pairwise(batch.rows.pointers):
+        features = [names[feature] for feature in batch.rows.features[start:stop]]
+        assert len(set(features)) == len(features)
+        result.append(dict(zip(features, values[start:stop], strict=True)))
+    return result
+
+
+# -- svmlight
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-99, max_value=99).map(str),
+    st.integers(-(10**25), 10**25).map(str),
+    st.tuples(st.integers(0, 10**19), st.integers(-40, 40)).map("{0[0]}e{0[1]}".format),
+    st.sampled_from(["+1", ".5", "5.", "-.5e+1", "1E3", "0", "-0.0", "9007199254740993", "0.1234567", "1.12345678"]),
+)
+BLANKS = st.sampled_from([" ", "  ", "\t", " \t "])
+ROWS = st.lists(
+    st.tuples(NUMBERS, st.lists(st.tuples(st.integers(1, 60), NUMBERS), unique_by=lambda pair: pair[0], max_size=9)),
+    max_size=12,
+)
+
+
+def naive_svmlight(text):
+    """Labels, and values by name."""
+    words = [line.partition("#")[0].split() for line in text.split("\n")]
+    pairs = [[word.split(":") for word in row[1:] if not word.startswith("qid")] for row in words if row]
+    return [float(row[0]) for row in words if row], [{index: float(value) for index, value in row} for row in pairs]
+
+
+@given(ROWS, st.data())
+def test_rows_are_those_of_a_ten_line_parser(rows, data):
+    text = ""
+    for label, pairs in rows:
+        words = [label, *(["qid:3"] if data.draw(st.booleans()) else []), *(f"{i}:{v}" for i, v in pairs)]
+        text += data.draw(st.sampled_from(["", " ", "\n", "# nothing\n"])) + data.draw(BLANKS).join(words)
+        text += data.draw(st.sampled_from(["\n", "\r\n", " \n", " # 3:4 é\n", "#\n"]))
+    if data.draw(st.booleans()):
+        text = text.removesuffix("\n")
+    encoder = SvmlightEncoder()
+    batch = encoded(text, encoder)
+    assert repr((batch.target.to_pylist(), by_name(encoder, batch))) == repr(
+        naive_svmlight(text)
+    )  # repr tells -0.0 from 0.0
+    lines = [i for i, line in enumerate(text.split("\n"), 1) if line.partition("#")[0].split()]
+    assert batch.numbers.tolist() == lines
+    assert batch.weight.tolist() == [1.0] * len(rows)
+
+
+def test_rows_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 30)) * (rng.random((200, 30)) < 0.3) * 10.0 ** rng.integers(-30, 30, 30)
+    X[0] = 1.0  # every feature is seen in order
+    stream = io.BytesIO()
+    dump_svmlight_file(X, rng.standard_normal(200), stream, zero_based=False)
+    expected, labels = load_svmlight_file(io.BytesIO(stream.getvalue()), zero_based=False)
+    batch = encoded(stream.getvalue(), SvmlightEncoder())
+    assert np.array_equal(batch.target, labels)
+    assert np.array_equal(batch.rows.pointers, expected.indptr)
+    assert np.array_equal(batch.rows.features, expected.indices + 1)
+    assert np.array_equal(batch.rows.values, expected.data)
+
+
+def test_numbers_are_exact_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    digits = ["".join(map(str, rng.integers(0, 10, rng.integers(1, 24)))) for _ in range(20000)]
+    numbers = [d[: (k := rng.integers(0, len(d) + 1))] + "." + d[k:] for d in digits]
+    halves = [f"{2**53 + k}.5e-{k % 23}" for k in range(-200, 200)]  # near the middle between two doubles
+    numbers += halves + [f"{2 * 2**53 + 2 * k + 1}e-{k % 23}" for k in range(400)]
+    batch = encoded("1 " + " ".join(f"{i}:{number}" for i, number in enumerate(numbers, 1)), SvmlightEncoder())
+    assert batch.rows.values.tolist() == [float(number) for number in numbers]
+
+
+BAD_SVMLIGHT = [
+    *(
+        (f"1 5:{end}", f"the value of '5:{end}' is not a number")
+        for end in ("", "x", "1x", "1:2", "1e", ".", "-", "0x10")
+    ),
+    ("1 5", "'5' has no colon; write index:value"),
+    ("1 2:1 5", "'5' has no colon"),
+    ("1 5: 1", "the value of '5:' is not a number"),
+    ("1 5 :1", "'5' has no colon"),
+    ("1 :1", "':1' is not index:value"),
+    ("1 x:1", "'x:1' is not index:value"),
+    ("1 -1:1", "'-1:1' is not index:value"),
+    ("1 1.5:1", "'1.5:1' is not index:value"),
+    ("1 2147483648:1", "larger than 2147483647; hash features \\(`hash_bits=20`\\)"),
+    ("1 18446744073709551617:1", "larger than 2147483647"),
+    ("1 5:nan", "the value of '5:nan' is not finite; leave out"),
+    ("1 5:-Inf", "the value of '5:-Inf' is not finite"),
+    ("1 5:1e400", "a number of '5:1e400' is too large"),
+    ("1 5:" + "9" * 400, "is too large"),
+    ("1 5:1 5:2", "an index occurs twice in the row that starts with '1'"),
+    ("1 5:1 3:1 4:1 5:2", "an index occurs twice"),
+    ("nan 5:1", "the label 'nan' is not finite"),
+    ("x 5:1", "the label 'x' is not a number; start every row with its label"),
+    ("5:1 6:1", "the label '5:1' is not a number"),
+    ("1,2 5:1", "the row has several labels, '1,2'; give each row one label"),
+    ("1e999 5:1", "a number of '1e999' is too large"),
+    ("1 qid:x 5:1", "the query number of 'qid:x' is not an integer"),
+    ("1 qid:1 qid:2 5:1", "'qid:2' is not index:value"),
+    ("1 5:1\x00 6:1", r"'5:1\\x00' is binary, not text"),
+    ("\x89PNG\x00\x01", "is binary, not text; check that the file is text"),
+    ("1 5:1 é:2", r"'\\xc3\\xa9:2' is not index:value"),
+    ("1 5:\xff", "is not a number"),
+]
+
+
+def test_a_long_number_in_a_bad_row_moves_no_other():
+    long = "0.12345678901234567890123"
+    text = f"1 1:{long}\n{long} 2:1e999 3:{long}1\n1 4:{long}2\n"
+    bad = BadRows(skip=True)
+    assert encoded(text, SvmlightEncoder(), bad=bad).rows.values.tolist() == [float(long), float(long + "2")]
+    assert bad.tally.count == 1
+
+
+def test_zero_is_an_index_where_it_occurs():
+    encoder = SvmlightEncoder()
+    encoded("1 5:1\n", encoder)
+    assert not encoder.state()[1]["zero_based"]  # as in files that were written before
+    batch = encoded("1 0:2 5:1\n", encoder)
+    assert by_name(encoder, batch) == [{"0": 2, "5": 1}]
+    assert encoder.state()[1]["zero_based"]
+    left_out = SvmlightEncoder()
+    encoded("1 5:1\n", left_out)
+    assert by_name(left_out, encoded("1 0:2 5:1\n", left_out, learning=False)) == [{"5": 1}]
+    assert not left_out.state()[1]["zero_based"]
+
+
+def test_indices_of_any_size_are_hashed():
+    largest = 10**19 - 1
+    encoder = SvmlightEncoder(hash_bits=20)
+    batch = encoded(f"1 1:1 {2**31}:1 {2**53}:1 {2**53 + 1}:1 {largest}:3\n1 {largest}:1\n", encoder)
+    features = batch.rows.features.tolist()
+    assert len(set(features)) == 5 and features[4] == features[5]
+    with pytest.raises(DataError, match="larger than"):
+        encoded(f"1 {largest + 1}:1", encoder)
+
+
+# -- Vowpal Wabbit
+
+WORDS = st.text(st.sampled_from("abé'^#-.0123456789"), min_size=1, max_size=20)
+VALUES = st.one_of(
+    st.none(),
+    st.floats(-1e6, 1e6, allow_nan=False).map(repr),
+    st.sampled_from(["1", "-2", "0.5", "1e-3", "0.12345678901234567890", "+3."]),
+)
+NAMESPACES = st.lists(
+    st.tuples(st.one_of(st.just(""), WORDS), VALUES, st.lists(st.tuples(WORDS, VALUES), max_size=6)),
+    min_size=1,
+    max_size=3,
+)
+
+
+def named(name: str, value: str | None) -> str:
+    return name if value is None else f"{name}:{value}"
+
+
+@st.composite
+def vw_rows(draw) -> str:
+    head = draw(
+        st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'a_tag ", "1 tag", "-1 3 'tag", "'tag ", " 1  2\t"])
+    )
+    text = head
+    for name, value, features in draw(NAMESPACES):
+        text += "|" + (named(name, value) if name else "")
+        text += "".join(draw(st.sampled_from([" ", "  ", "\t"])) + named(*feature) for feature in features)
+        text += draw(st.sampled_from([" ", ""])) if features or name else " "
+    return text
+
+
+def naive_vw(line: str) -> tuple[float | None, float, str, dict[str, float]]:
+    head, *spaces = line.split("|")
+    words, tag = head.split(), ""
+    if words and (head[-1] not in " \t" or words[-1].startswith("'")):
+        tag = words.pop().removeprefix("'")
+    label, weight = (float(words[0]) if words else None), (float(words[1]) if len(words) > 1 else 1.0)
+    row: dict[str, float] = {}
+    for space in spaces:
+        words = space.split()
+        name, _, factor = words.pop(0).partition(":") if space[:1] not in ("", " ", "\t") else ("", "", "")
+        for feature, _, value in (word.partition(":") for word in words):
+            key = f"{name}^{feature}" if name else feature
+            row[key] = row.get(key, 0.0) + float(value or 1) * float(factor or 1)
+    return label, weight, tag, row
+
+
+@given(st.lists(vw_rows(), max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_rows_of_vw_are_those_of_a_short_parser(lines, end):
+    text, encoder = end.join(lines), VWEncoder()
+    bad = BadRows(skip=True)
+    batch = encoded(text, encoder, bad=bad)
+    expected = [row for row in map(naive_vw, lines) if row[0] is not None]
+    assert bad.tally.count == len(lines) - len(expected)
+    assert (batch.target.to_pylist() if expected else []) == [label for label, *_ in expected]
+    assert batch.weight.tolist() == [weight for _, weight, *_ in expected]
+    assert batch.tags == [tag for _, _, tag, _ in expected]
+    assert [dict(sorted(row.items())) for row in by_name(encoder, batch)] == [
+        pytest.approx(dict(sorted(row.items())), rel=1e-12) for *_, row in expected
+    ]
+
+
+LINES = [
+    "1 2.5 'first|size:2 height:1.5 width |colour red red:2",
+    "-1 second| a b:0.25 | a:3",
+    "0.5|a b",
+    "1 1 'x |f:0.5 1:2 |g|h y:-1e-2",
+]
+
+
+def test_rows_are_those_of_vowpal_wabbit():
+    vowpal = pytest.importorskip("vowpalwabbit").Workspace("--quiet --noconstant")
+    encoder = VWEncoder()
+    encoded("\n".join(LINES).replace("0.5|", "0.5 |"), encoder)  # learns all features
+    batch = encoded("\n".join(LINES), encoder, learning=False)
+    for i, row in enumerate(by_name(encoder, batch)):
+        example = vowpal.parse(LINES[i])
+        values: dict[tuple[int, int], float] = {}
+        for space in range(example.num_namespaces()):
+            for k in range(example.num_features_in(space)):
+                key = (space, example.feature(space, k))
+                values[key] = values.get(key, 0.0) + example.feature_weight(space, k)
+        assert sorted(values.values()) == pytest.approx(sorted(row.values()), rel=1e-6)
+        label = batch.target[i].as_py()
+        assert example.get_simplelabel_label() == pytest.approx(3.4028234663852886e38 if label is None else label)
+        assert example.get_simplelabel_weight() == pytest.approx(batch.weight[i])
+        assert example.get_tag() == batch.tags[i]
+        vowpal.finish_example(example)
+    vowpal.finish()
+
+
+BAD_VW = [
+    *((f"1 | a:{end}", f"the value of 'a:{end}' is not a number") for end in ("", "x", "1:2", "1x")),
+    ("| a", r"the row has no label, it starts with '\|'; give it one"),
+    ("1| a", "the row has no label, it starts with '1|'; give it one, with a blank between label and bar"),
+    ("1 -1 | a", "the importance of the row that starts with '1' is negative"),
+    ("1 nan | a", "the label or importance 'nan' is not finite"),
+    ("inf | a", "the label or importance 'inf' is not finite"),
+    ("1e999 | a", "a number of '1e999' is too large"),
+    ("1 1 0.5 | a", "the base .* is not 0; leave it out"),
+    ("1 1 0 1 | a", "'1' is one word too many before the first bar"),
+    ("1 'tag 2 | a", "'2' is one word too many"),
+    ("x | a", "'x' before the first bar is not a number"),
+    ("1:2 | a", "'1:2' before the first bar is not a number"),
+    ("1 a b", "the row that starts with '1' has no bar; put | before the features"),
+    ("1 | a:nan", "the value of 'a:nan' is not finite"),
+    ("1 | a:-inf", "the value of 'a:-inf' is not finite"),
+    ("1 | a:1e400", "a number of 'a:1e400' is too large"),
+    ("1 |f:1e200 a:1e200", "a number of 'a:1e200' is too large"),
+    ("1 |f:x a", "the value of '|f:x' is not a number"),
+    ("1 | :3", "':3' does not start with a feature's name; write name:value"),
+    ("1 |:3 a", "does not start with a feature's name"),
+    ("1 | a\x00b", r"'a\\x00b' is binary, not text"),
+    ("\x89PNG\x00\x01 | a", "is binary, not text; check that the file is text"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "good", "names", "row", "message"),
+    [
+        *((SvmlightEncoder, ("1 1:1", "-1 2:1"), "12", row, message) for row, message in BAD_SVMLIGHT),
+        *((VWEncoder, ("1 | a", "-1 | c"), "ac", row, message.replace("|", r"\|")) for row, message in BAD_VW),
+    ],
+)
+def test_bad_rows(cls, good, names, row, message):
+    text = f"{good[0]}\n\n{row}\n{good[1]}\n"
+    with pytest.raises(DataError, match=message.replace(r"\\|", r"\|")) as caught:
+        encoded(text, cls())
+    assert str(caught.value).startswith("data.txt, row 3: ")
+    assert str(caught.value).endswith("or pass `on_bad_row='skip'`")
+    bad, encoder = BadRows(skip=True), cls()
+    batch = encoded(text, encoder, bad=bad)
+    assert by_name(encoder, batch) == [{name: 1} for name in names] and batch.target.to_pylist() == [1, -1]
+    assert batch.numbers.tolist() == [1, 4] and bad.tally.count == 1
+    assert encoder.n_features == 3  # nothing of the bad row is learned
+
+
+SVMLIGHT_LINES = ROWS.map(lambda rows: [" ".join([label, *(f"{i}:{v}" for i, v in pairs)]) for label, pairs in rows])
+
+
+@pytest.mark.parametrize(
+    ("cls", "lines"), [(SvmlightEncoder, SVMLIGHT_LINES), (VWEncoder, st.lists(vw_rows(), max_size=8))]
+)
+@given(data=st.data(), block_size=st.integers(1, 80))
+def test_cuts_change_nothing(tmp_path_factory, cls, lines, data, block_size):
+    path = tmp_path_factory.mktemp("lines") / "a.txt"
+    path.write_bytes("".join(line + "\n" for line in data.draw(lines)).encode())
+    results = []
+    for size in (block_size, 1 << 20):
+        encoder, found = cls(), []
+        for chunk in read_lines([str(path)], block_size=size):
+            batch = encoder.encode(chunk, True, BadRows(skip=True))
+            labels = batch.target.to_pylist() if batch.target else []
+            found += zip(by_name(encoder, batch), labels, batch.tags or labels, batch.numbers.tolist(), strict=True)
+        arrays, header = encoder.state()
+        results.append((found, {name: array.tobytes() for name, array in arrays.items()}, header))
+    assert results[0] == results[1]
