@@ -120,11 +120,12 @@ CLASSES = [
     Column("is predicted", is_shown=False),
 ]
 OF_PAIRS = (
-    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {} are"
-    " independent (Student's t). Better: by the loss, where its interval leaves 0 out."
+    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {0} are"
+    " independent (Student's t and Bonferroni, with two {0} added that differ as much as any, as Bonett and Price 2012"
+    " do). Better: by the loss, where its interval leaves 0 out."
 )
 POINTS_MORE = Format("+.1f", 100.0)
-OF_CLIPPING = " No probability counts as less than half a row of those compared."
+OF_CLIPPING = " Probabilities below 1 / (2 x rows) count as this."
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
