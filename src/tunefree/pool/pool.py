@@ -95,11 +95,7 @@ class Pool(Part):
     @property
     def context(self) -> Context:
         """The context of rows to come: that of most of the latest rows, and of groups the one of new ones."""
-        return self.contexts[NEW if self.members.has_groups else self._latest_context]
-
-    @property
-    def _latest_context(self) -> int:
-        return KNOWN if self.known_share > 0.5 else NEW
+        return self.contexts[KNOWN if self.known_share > 0.5 and not self.members.has_groups else NEW]
 
     def give_up_trees(self) -> None:
         """Go on without generations and their records; online members predict from here on."""
@@ -451,7 +447,7 @@ class Pool(Part):
         if self.rows % BLOCK == 0 or self.rows >= growth.event():
             for context, weights in zip(self.contexts, context_weights, strict=True):
                 context.record.add(self.rows, weights)
-        latest = context_weights[self._latest_context]
+        latest = context_weights[KNOWN if self.known_share > 0.5 else NEW]
         took_over = growth.advance(self.rows, latest)
         if growth.has_texts:
             self.give_up_trees()

@@ -121,8 +121,8 @@ CLASSES = [
 ]
 OF_PAIRS = (
     "More: the mean less that of the first model; intervals of 95 % for all differences together, if {0} are"
-    " independent (Student's t and Bonferroni, with two {0} added that differ as much as any, as Bonett and Price 2012"
-    " do). Better: by the loss, where its interval leaves 0 out."
+    " independent (Student's t and Bonferroni, with two {0} added as by Bonett and Price 2012). Better: by the loss,"
+    " where its interval leaves 0 out."
 )
 POINTS_MORE = Format("+.1f", 100.0)
 OF_CLIPPING = " Probabilities below 1 / (2 x rows) count as this."
