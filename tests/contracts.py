@@ -29,6 +29,24 @@ def weights(state: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     return values[1:], units[1:]
 
 
+def naive_slope(rows: Any) -> Any:
+    """The slope function of the objective of labelled rows, with sample weights, in NumPy."""
+
+    def of_round(t: int, margins: np.ndarray) -> np.ndarray:
+        if rows.objective.is_softmax:
+            odds = np.exp(margins - margins.max())
+            return rows.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == rows.y[t]))
+        loss = rows.objective.loss
+        labels = [rows.y[t]] if rows.n_outputs == 1 else np.where(np.arange(len(margins)) == rows.y[t], 1.0, -1.0)
+        return (
+            rows.weight[t]
+            * np.array([loss.slope(*pair) for pair in zip(labels, margins, strict=True)])
+            / loss.lipschitz
+        )
+
+    return of_round
+
+
 def uncompile(monkeypatch: Any) -> None:
     """Let kernels run as Python until the test ends."""
     monkeypatch.setattr(functions, "IS_COMPILED", False)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.contracts import run, uncompile, weights
+from tests.contracts import naive_slope, run, uncompile, weights
 from tests.extending import run_page
 from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
@@ -32,22 +32,6 @@ TRAITS = {name: ALL[name].traits for name in LEARNERS}
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
 IN_PYTHON = {"kt"}  # averages of these run as plain Python: the average of each learner of the package is compiled
-
-
-def naive_slope(stream):
-    """The slope function of a stream's objective, with sample weights, in NumPy."""
-
-    def of_round(t, margins):
-        y = stream.y[t]
-        if stream.objective.is_softmax:
-            odds = np.exp(margins - margins.max())
-            return stream.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == y))
-        labels = [y] if stream.n_outputs == 1 else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
-        pairs = zip(labels, margins, strict=True)
-        loss = stream.objective.loss
-        return stream.weight[t] * np.array([loss.slope(*pair) for pair in pairs]) / loss.lipschitz
-
-    return of_round
 
 
 def known_dimension(name, d):

@@ -44,11 +44,10 @@ def stream(seed, any_size, loss):
     return X, np.where(noisy > 0, 1, -1)
 
 
-def tightness(name, seeds):
-    """Regret over bound on the streams; fails where it is above 1."""
-    algorithm, loss, any_size = THEOREMS[name]
-    ratios = []
-    for seed in seeds:
+@pytest.mark.parametrize("name", THEOREMS)
+def test_regret_is_within_the_bound(name):
+    (algorithm, loss, any_size), n_positive = THEOREMS[name], 0
+    for seed in range(20):
         X, y = stream(seed, any_size, loss)
         if y is None or (loss != "absolute" and loss != "several" and len(set(y)) == 1 and abs(y[0]) != 1):
             continue
@@ -63,21 +62,8 @@ def tightness(name, seeds):
             assert bound.value is not None, bound.reason
             regret = result.mistakes if name.startswith("(5)") else result.regret(comparator)
             assert regret <= bound.value + 1e-9 * (1.0 + abs(bound.value)), (name, seed, regret, str(bound))
-            if bound.value > 0.0:
-                ratios.append(regret / bound.value)
-    return ratios
-
-
-@pytest.mark.parametrize("name", THEOREMS)
-def test_regret_is_within_the_bound(name):
-    assert len(tightness(name, range(20))) > 25
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", THEOREMS)
-def test_regret_is_within_the_bound_on_500_streams(name):
-    ratios = tightness(name, range(1000, 1500))
-    print(f"{name}: regret at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
+            n_positive += bound.value > 0.0
+    assert n_positive > 25
 
 
 @pytest.mark.parametrize(
@@ -99,33 +85,3 @@ def test_what_no_theorem_covers_has_a_reason(algorithm, loss, scale, reason):
     bound = play(algorithm, X, y, loss).bound([1.0, 0.0])
     assert bound.value is None
     assert reason in str(bound)
-
-
-def lemma_tightness(loss, seeds):
-    """Excess of the empirical error over its lemma, for the three outputs; fails where it is above 1."""
-    ratios = []
-    for seed in seeds:
-        random = np.random.default_rng(seed)
-        X = random.normal(size=(30, 3))
-        y = np.where(X[:, 0] + random.normal(size=30) > 0.0, 1.0, -1.0)
-        path = papers.SubgradientMethod().run(X, y, 40, loss)
-        for u in (np.linalg.lstsq(X, y, rcond=None)[0], random.normal(size=3)):
-            for output in ("last", "average", "best"):
-                bound = path.bound(u, output)
-                assert bound.value is not None, bound.reason
-                excess = path.error(getattr(path, output)) - path.error(u)
-                assert excess <= bound.value
-                ratios.append(excess / bound.value)
-    return ratios
-
-
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss):
-    assert len(lemma_tightness(loss, range(20))) == 120
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss):
-    ratios = lemma_tightness(loss, range(1000, 1500))
-    print(f"{loss}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
-from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square
+from tunefree.losses import Logistic, SmoothedHinge, Square
 from tunefree.papers import pistol_risk
 from tunefree.papers.pistol_risk import constants_of
 
@@ -21,32 +21,6 @@ def values_of(loss, y, margins):
 
 def slopes_of(loss, y):
     return lambda t, margins: np.array([loss.slope(y[t], margins[0])])
-
-
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 200), eta=st.floats(0.01, 0.25), size=st.floats(0.0, 20.0))
-def test_averaged_sgd_keeps_what_its_bound_is_made_of_on_any_sequence(seed, n, eta, size):
-    """(1 - 2 eta) sum l(f_t) <= sum l(h) + ||h||^2 / (2 eta), from which (3) follows for the mean of rows."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
-    y, h = rng.choice([-1.0, 1.0], n), size * rng.normal(size=3)
-    margins, _ = naive.averaged_sgd(X, slopes_of(Square(), y), 1, np.ones(n), eta)
-    own, other = values_of(Square(), y, margins[:, 0]).sum(), values_of(Square(), y, X @ h).sum()
-    assert (1 - 2 * eta) * own <= other + h @ h / (2 * eta) + 1e-9
-    if other <= n:  # as for the best h, since that of 0 is n
-        bound = pistol_risk.averaged_sgd_excess(float(np.linalg.norm(h)), n, eta)
-        assert own <= other + n * bound + 1e-9
-
-
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 10.0), noise=st.floats(0.0, 2.0))
-def test_perceptron_makes_no_more_mistakes_than_its_bound(seed, n, size, noise):
-    rng = np.random.default_rng(seed)
-    X, h = rng.normal(size=(n, 3)), size * rng.normal(size=3)
-    y = np.where(X @ h + noise * rng.normal(size=n) > 0, 1.0, -1.0)
-    margins, _ = naive.perceptron(X, lambda t, m: -y[t] * np.ones(1), 1, np.ones(n))
-    reach = float(np.linalg.norm(h) * np.linalg.norm(X, axis=1).max())
-    mistakes = (np.sign(margins[:, 0]) != y).sum()
-    assert mistakes <= pistol_risk.perceptron_mistakes(reach, values_of(Hinge(), y, X @ h).sum()) + 1e-9
 
 
 @given(seed=st.integers(0, 2**32), spread=st.floats(-3.0, 0.0), loss=st.sampled_from([Logistic(), Square()]))

@@ -16,22 +16,10 @@ from tunefree.papers.sgd_rates import ExponentialRate, least_offset, sgd_penalty
 positive = st.floats(0.05, 2.0)
 
 
-def test_offsets_by_hand():
-    # 2/(lambda (gamma+1)) <= min(1/(L+lambda), 1/(2 lambda))
-    assert least_offset(0.1, smoothness=0.9) == pytest.approx(19.0)
-    assert least_offset(0.1, smoothness=0.9, averaged=True) == pytest.approx(17.0)
-    assert least_offset(1.0, smoothness=0.1) == pytest.approx(3.0)
-
-
 @given(regularization=positive, smoothness=positive)
 def test_the_least_offset_meets_its_condition_exactly(regularization, smoothness):
     first = 2 / (regularization * (least_offset(regularization, smoothness) + 1))
     assert first == pytest.approx(min(1 / (smoothness + regularization), 1 / (2 * regularization)))
-
-
-def test_variance_constant_by_hand():
-    assert variance_constant(0.1, 10.0, 0.4, 2.0, 1.0) == pytest.approx(200.0)  # 2/0.01 * 0.5 * 2
-    assert variance_constant(1.0, 10.0, 1.0, 0.1, 5.0) == pytest.approx(55.0)  # (1+10) * 5
 
 
 def test_thresholds_by_hand():
@@ -65,13 +53,6 @@ def test_rates_by_hand():
     )
     corollary = ExponentialRate(1.0, 3.0, low_noise_margin(Logistic(), 0.3), averaged=True).bound(9210)
     assert corollary == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
-
-
-@given(error=st.floats(1e-9, 0.5), lam=positive, m=positive, averaged=st.booleans())
-def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
-    T = ExponentialRate(lam, 3.0, m, averaged=averaged).rounds(error)
-    assert ExponentialRate(lam, 3.0, m, averaged=averaged).bound(T) <= error * (1 + 1e-9)
-    assert T == 1 or ExponentialRate(lam, 3.0, m, averaged=averaged).bound(T - 1) > error * (1 - 1e-9)
 
 
 def test_a_penalty_by_proposition_1_is_small_enough():

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from tests import naive
+from tests.papers.test_twins import plain_pistol
+from tunefree.losses import SmoothedHinge
 from tunefree.papers.experiments import descents, matrices, path_fig1, pistol_fig3, sgd_fig2
 from tunefree.papers.experiments.sgd_fig1 import strips
 from tunefree.papers.kernel.usual import LINEAR
@@ -12,14 +15,13 @@ def test_sgd_is_algorithm_1():
     x, y = strips(40, 0.25, np.random.default_rng(3))
     stops = np.array([1, 17, 40])
     played = sgd_fig2.descent(x, y, 0.01, 30.0, stops)
-    w, total, mass, expected, losses = np.zeros(3), np.zeros(3), 0.0, [], []
-    for t, (row, label) in enumerate(zip(np.column_stack([np.ones(40), x]), y, strict=True), 1):
-        total, mass = total + (30.0 + t - 1.0) * w, mass + 30.0 + t - 1.0
-        losses.append(np.logaddexp(0.0, -label * (row @ w)))
-        rate, slope = 2.0 / (0.01 * (30.0 + t)), -label / (1.0 + np.exp(label * (row @ w)))
-        w = (1.0 - rate * 0.01) * w - rate * slope * row
-        expected.append([w, (total + (30.0 + t) * w) / (mass + 30.0 + t)])
-    np.testing.assert_allclose(np.squeeze(played.functions, -1), [expected[t - 1] for t in stops], rtol=1e-9)
+    rows, expected = np.column_stack([np.ones(40), x]), []
+    for t in stops:
+        slope = lambda t, margins: -y[t] / (1.0 + np.exp(y[t] * margins))  # noqa: E731
+        margins, *functions = naive.kernel_regularized_sgd(rows[:t] @ rows[:t].T, slope, 1, np.ones(t), 0.01, 30.0)
+        expected.append([rows[:t].T @ function[:, 0] for function in functions])
+    losses = np.logaddexp(0.0, -y * margins[:, 0])
+    np.testing.assert_allclose(np.squeeze(played.functions, -1), expected, rtol=1e-9)
     np.testing.assert_allclose(np.logaddexp(0.0, -y * played.predictions[:, 0]), losses, rtol=1e-9)
     assert sgd_fig2.progressive_loss(x, y, 0.01, 30.0) == pytest.approx(np.mean(losses), rel=1e-9)
 
@@ -45,16 +47,8 @@ def test_pistol_is_algorithm_3_with_the_settings_of_the_appendix():
     y = np.where(np.sum(X**2, axis=1) < 1.2, 1.0, -1.0)
     case = matrices.CASES[0]._replace(gamma=0.5)
     K = np.exp(-0.5 * np.sum((X[:, None] - X) ** 2, axis=2))
-    g, total, alpha, b = np.zeros(n), np.zeros(n), 0.25 * 2.0, np.sqrt(2.0 * 0.25 * 2.0 * n)
-
-    def function():
-        return g * b / alpha * np.exp(g @ K @ g / (2.0 * alpha))
-
-    for t in range(n):
-        total += function()
-        margin = y[t] * (function() @ K[t])
-        slope = 0.0 if margin >= 1.0 else -2.0 * y[t] * min(1.0 - margin, 1.0)  # of the smoothed hinge
-        g[t], alpha = -slope, alpha + 0.25 * abs(slope)
+    slope = lambda t, margin: SmoothedHinge().slope(y[t], margin)  # noqa: E731
+    _, last, average = plain_pistol(K, slope, 0.25, np.sqrt(2.0 * 0.25 * 2.0 * n), 2.0)
     functions = pistol_fig3.fit("pistol", case, X, y, 0.0)
-    np.testing.assert_allclose(functions["last"](X), K @ function(), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(functions["average"](X), K @ total / n, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(functions["last"](X), last, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(functions["average"](X), average, rtol=1e-3, atol=1e-3)

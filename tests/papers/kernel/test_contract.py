@@ -17,17 +17,11 @@ from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.points import points, sums_at, values_within
-from tunefree.papers.kernel.usual import Laplacian
 
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
-SCIKIT_LEARNS = {
-    "rbf": {"gamma": GAMMA},
-    "laplacian": {"gamma": GAMMA},
-    "poly": {"gamma": GAMMA, "degree": 3, "coef0": 1.0},
-    "linear": {},
-}
+OTHERS = {"poly": {"degree": 3, "coef0": 1.0}}  # parameters beside gamma
 PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
@@ -45,15 +39,11 @@ def drawn(seed, n, d=4):
     return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
 
 
-def one_by_one(kernel, X, Z):
-    """Values (n, m) from the numbers of each pair, uncompiled."""
-    found, products = np.empty((len(X), len(Z))), not isinstance(kernel, Laplacian)
-    for i, x in enumerate(X):
-        for j, z in enumerate(Z):
-            own, other = (x @ x, z @ z) if products else (np.abs(x).sum(), np.abs(z).sum())
-            pair = x @ z if products else np.abs(x - z).sum() - own - other
-            found[i, j] = kernel.similarity(pair, own, other)
-    return found
+def values_of(name, X, Z, gamma=GAMMA):
+    """Those of scikit-learn."""
+    if name == OUTSIDE:
+        return MaternOfScikitLearn(length_scale=(2.0 * gamma) ** -0.5, nu=1.5)(X, Z)
+    return pairwise_kernels(X, Z, metric=name, **({} if name == "linear" else {"gamma": gamma} | OTHERS.get(name, {})))
 
 
 @by_kernel
@@ -61,33 +51,13 @@ def one_by_one(kernel, X, Z):
 def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30), drawn(1, 20)
     X[3] = X[7]
-    expected = one_by_one(kernel, X, Z)
+    expected = values_of(name, X, Z)
     np.testing.assert_allclose(kernel.tile(form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
-    own = one_by_one(kernel, X, X)
-    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(own), rtol=1e-9)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(values_of(name, X, X)), rtol=1e-9)
     assert kernel.diagonal(form(X.astype(np.float32))).dtype == np.float64
     thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
     assert thin.dtype == np.float32
     np.testing.assert_allclose(thin, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
-
-
-@by_kernel
-def test_values_are_those_of_scikit_learn(name):
-    X, Z = drawn(2, 30), drawn(3, 20)
-    if name == OUTSIDE:
-        expected = MaternOfScikitLearn(length_scale=(2.0 * GAMMA) ** -0.5, nu=1.5)(X, Z)
-    else:
-        expected = pairwise_kernels(X, Z, metric=name, **SCIKIT_LEARNS[name])
-    np.testing.assert_allclose(kernel_of(name, GAMMA).tile(X, Z), expected, rtol=1e-7, atol=1e-9)
-
-
-@by_kernel
-def test_matrices_are_symmetric_and_positive_semidefinite(name):
-    X = np.concatenate([drawn(4, 60), drawn(4, 5)])
-    values = kernel_of(name, GAMMA).tile(X, X)
-    np.testing.assert_allclose(values, values.T, rtol=1e-9, atol=1e-12)
-    eigenvalues = np.linalg.eigvalsh(values)
-    assert eigenvalues[0] >= -1e-6 * eigenvalues[-1]
 
 
 @by_kernel
@@ -97,9 +67,12 @@ def test_compiled_code_computes_the_same_values(name, kind):
     block, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
     found = sums_at(kernel, np.zeros(1, int), support, coefficients, block, 0, 50)[0, :, 0]
-    np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
-    within = values_within(kernel, 1, block, 0)[0]
-    np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found, values_of(name, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
+    n_steps = 3 if kernel.is_ladder else 1
+    for first in (0, 37):
+        for step, within in enumerate(values_within(kernel, n_steps, block, first)):
+            expected = values_of(name, X[first:], X, GAMMA * 2.0**step)
+            np.testing.assert_allclose(within, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_a_kernel_from_outside_is_learned_with_by_its_name():

@@ -8,8 +8,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.contracts import uncompile
-from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, gram, naive_slope, taught
+from tests.contracts import naive_slope, uncompile
+from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, gram, taught
 from tests.strategies import KINDS, as_dense
 from tunefree.core import rows
 from tunefree.losses.objectives import measured

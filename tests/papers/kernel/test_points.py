@@ -9,7 +9,7 @@ from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
 from tunefree.papers.kernel.expansion import Terms
 from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
+from tunefree.papers.kernel.points import BLOCK, points, sums_at
 
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
@@ -80,17 +80,6 @@ def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_r
         values = gram(X[first:], Z, name, LEAST[name] * 2.0**step, 2, 1.0)
         scale = 1.0 + np.abs(values @ coefficients[m].T).max(initial=0.0)
         np.testing.assert_allclose(found[m], values @ coefficients[m].T, rtol=0, atol=1e-11 * scale)
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("name", ["rbf", "laplacian"])
-def test_kernel_values_of_points_among_themselves(name, kind):
-    X, _, kernel, _, rows, _, _ = made(name, kind, 100, 1)
-    for first in (0, 37):
-        found = values_within(kernel, 3, rows, first)
-        for step in range(3):
-            expected = gram(X[first:], X, name, LEAST[name] * 2.0**step)
-            np.testing.assert_allclose(found[step], expected, rtol=1e-10, atol=1e-17)
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
