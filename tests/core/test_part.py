@@ -211,7 +211,7 @@ def test_each_part_is_copied(learned):
 
 
 def test_each_model_is_restored_and_goes_on(learned):
-    X = dense(np.random.default_rng(1).normal(size=(40, 3)))
+    X = dense(np.concatenate([np.random.default_rng(seed).normal(size=(40, 3)) for seed in (0, 1)]))  # known and new
     for model in learned:
         arrays, header = model.save_state()
         saved = {name: np.array(array) for name, array in arrays.items()}, json.loads(json.dumps(header))

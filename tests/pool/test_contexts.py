@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import tunefree
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
-from tunefree.generations.seen import Seen
 from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import Labels
@@ -53,14 +51,6 @@ def test_categories_that_are_almost_certain(levels, n):
     assert log_loss(TuneFreeClassifier().fit(*train), *test) < 1.15 * least
 
 
-@pytest.mark.parametrize("seed", [0])
-def test_any_function_of_bits_that_is_seen_often_is_known(seed):
-    patterns = np.array(list(itertools.product([0.0, 1.0], repeat=6)))
-    y = np.random.default_rng(seed).permutation(64) % 2
-    model = TuneFreeClassifier().fit(np.tile(patterns, (20, 1)), np.tile(y, 20))
-    assert (model.predict(patterns) == y).all() and log_loss(model, patterns, y) < 0.05
-
-
 def test_each_mixture_learns_the_rows_of_its_kind():
     X, y = few_values()
     model = learned(X, y, [7])
@@ -68,27 +58,6 @@ def test_each_mixture_learns_the_rows_of_its_kind():
     n_new = len(np.unique(X, axis=0))
     assert (new.mixture.base.rounds[0], known.mixture.top.rounds[0]) == (n_new, 300 - n_new)
     assert model.pool.known_rows == (300 - n_new, 300) and model.pool.known_share == (300 - n_new) / 300
-
-
-def test_blocks_do_not_matter():
-    X, y = few_values()
-    weight = (np.arange(300) % 7 > 0) * np.random.default_rng(0).uniform(0.5, 2.0, 300)
-    states = [learned(X, y, sizes, weight) for sizes in ([1], [300], [3, 50], [2048])]
-    arrays = [{name: a.tobytes() for name, a in model.save_state()[0].items()} for model in states]
-    assert all(other == arrays[0] for other in arrays[1:])
-    assert len({model.predict(dense(X)).tobytes() for model in states}) == 1
-
-
-@pytest.mark.parametrize("has_finished", [False, True])
-def test_single_rows_are_predicted_as_many(has_finished):
-    X, y = few_values()
-    model = learned(X, y, [300])
-    if has_finished:
-        model.freeze()
-    rows = np.concatenate([X[:12], X[:6] + 0.5])  # known ones and new ones
-    together = model.predict(dense(rows))
-    for _ in range(2):
-        assert np.array_equal(np.concatenate([model.predict(dense(row[None])) for row in rows]), together)
 
 
 def test_a_row_is_predicted_by_the_mixture_of_its_kind():
@@ -99,19 +68,6 @@ def test_a_row_is_predicted_by_the_mixture_of_its_kind():
     for number, some in ((KNOWN, slice(0, 4)), (NEW, slice(4, 8))):
         mixed = model.pool.contexts[number].mixture.predict(members[some], is_over=False)
         np.testing.assert_array_equal(model.predict(dense(rows))[some, 0], mixed[:, 1] - mixed[:, 0])
-
-
-@pytest.mark.parametrize("reduced", [False, True])
-def test_a_file_has_both_kinds(tmp_path, reduced):
-    X, y = few_values()
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
-    model = tunefree.train(frame, target="y")
-    if reduced:
-        model.trained_.model.reduce()
-    model.save(tmp_path / "m")
-    again, rows = tunefree.load(tmp_path / "m"), frame[["a", "b"]]
-    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
-    assert len(again.trained_.model.pool.contexts) == 2
 
 
 def test_a_published_model_predicts_both_kinds_whatever_is_learned_later():
@@ -133,17 +89,6 @@ def test_intervals_of_known_rows_are_as_wide_as_known_rows_need():
     inside = (known[:, 0] <= y[3000:]) & (y[3000:] <= known[:, 1])
     assert inside.mean() >= 0.88
     assert np.median(known[:, 1] - known[:, 0]) < 0.5 * np.median(new[:, 1] - new[:, 0])
-
-
-def test_seen_does_not_depend_on_blocks_nor_on_a_file():
-    digests = np.random.default_rng(0).integers(1, 50, 400).astype(np.uint64)
-    seen, other = Seen(), Seen()
-    whole, parts = seen.add(digests, np.ones(400)), []
-    for start in range(0, 400, 7):
-        parts.append(other.add(digests[start : start + 7], np.ones(len(digests[start : start + 7]))))
-        saved, other = other.save_state(), Seen()
-        other.take_over(*saved)
-    assert np.array_equal(np.concatenate(parts), whole)
 
 
 def test_a_row_of_zeros_is_new_until_it_was_learned():

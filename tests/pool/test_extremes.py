@@ -90,21 +90,6 @@ def test_targets_of_any_size_are_learned(loss, scale):
     assert np.mean(np.abs(predicted - x[:, 0] - 3.0)) < 0.7 * np.std(x[:, 0])
 
 
-@pytest.mark.parametrize(
-    "loss", [pytest.param(loss, marks=[pytest.mark.slow] * (k % 2)) for k, loss in enumerate(LOSSES)]
-)
-def test_losses_of_numbers_are_learned(loss):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(600, 2))
-    y = 10.0 * np.abs(x[:, 0]) + rng.normal(size=600)  # no linear model knows anything of it
-    model, losses = fitted(dense(x), y, "regression", loss=loss)
-    constant, _ = fitted(dense(np.zeros((600, 2))), y, "regression", loss=loss)
-    if loss == "quantile:0.9":
-        assert 0.8 < np.mean(y < model.predict(dense(x))[:, 0]) < 1.0
-    assert np.nanmean(losses[300:]) < 0.6 * np.nanmean(np.abs(losses[1:20]))
-    assert np.std(y - model.predict(dense(x))[:, 0]) < 0.6 * np.std(y - constant.predict(dense(x))[:, 0])
-
-
 def many_sparse_columns(n, width=2000, seed=0):
     rng = np.random.default_rng(seed)
     features = np.sort(np.stack([1 + rng.choice(width, 8, replace=False) for _ in range(n)]), axis=1)

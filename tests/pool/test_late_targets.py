@@ -40,18 +40,6 @@ def test_evidence_is_what_was_predicted_then():
     np.testing.assert_array_equal(predictions[0][:, place], predictions[1][:, place])
 
 
-def test_rows_that_wait_are_saved():
-    X, y = blocks()
-    model = Model("classification")
-    model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
-    model.predict(dense(X[200:]))
-    again = Model.restore(*model.save_state())
-    assert len(again.pool.waiting.rows) == N - 200
-    for one in (model, again):
-        one.learn(dense(X[200:]), Labels.of(y[200:].tolist()), np.ones(N - 200))
-    np.testing.assert_array_equal(model.predict(dense(X)), again.predict(dense(X)))
-
-
 def test_the_earliest_are_forgotten():
     waiting = Waiting()
     waiting.keep(np.arange(MOST_ROWS + 3, dtype=np.uint64), np.zeros((MOST_ROWS + 3, 1, 1)))

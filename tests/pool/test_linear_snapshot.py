@@ -82,18 +82,3 @@ def test_it_predicts_what_the_group_did(kind, task):
     restored = frozen_of(group, *saved)
     np.testing.assert_array_equal(restored.predict(X), expected)
     assert frozen.nbytes == restored.nbytes > 0
-
-
-def test_it_is_restored_beside_a_group_that_was_restored():
-    rng = np.random.default_rng(1)
-    X, y = words(rng), rng.integers(0, 3, N).astype(float)
-    group, other = group_of("sparse", "classes"), group_of("sparse", "classes")
-    learn(group, X, y, 0, 100)
-    frozen, expected = group.snapshot(), group.present(X).predict(X)
-    learn(group, X, y, 100, 150)
-    other.take_over(*copy.deepcopy(group.save_state()))
-    restored = frozen_of(other, *copy.deepcopy(frozen.save_state()))
-    for each in (group, other):
-        learn(each, X, y, 150, N)
-    np.testing.assert_array_equal(restored.predict(X), expected)
-    np.testing.assert_array_equal(frozen.predict(X), expected)

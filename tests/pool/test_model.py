@@ -6,21 +6,18 @@ import numpy as np
 import pytest
 
 from tests import naive
+from tests.pool.rows import differences
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
+from tunefree.pool import views
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
-NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not ALL[name].traits.can_be_averaged))
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
-    [
-        (name, average)
-        for name in ["pool", *naive.ALL]
-        for average in (False, True)
-        if not (average and name in NEVER_AVERAGED)
-    ],
+    [(name, False) for name in ["pool", *naive.ALL]]
+    + [(name, True) for name in naive.ALL if ALL[name].traits.can_be_averaged],
 )
 
 
@@ -35,13 +32,18 @@ def targets(task, y):
     return Labels.of(y) if task == "classification" else (y == "b") * 7.0 + 100.0
 
 
-@each_learner
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
-    if task == "regression" and average:
-        pytest.skip("averaged as of classes")
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        *(("classification", {"learner": name, "average": average}) for name, average in each_learner.args[1]),
+        *(("classification", {"learner": "nag", "view": view}) for view in views.ALL),
+        *(("regression", {"learner": name}) for name in ["pool", *naive.ALL]),
+    ],
+    ids=str,
+)
+def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, task, options):
     X, y = data()
-    model = Model(task, learner, average=average, n_features=5)
+    model = Model(task, n_features=5, **options)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
@@ -49,6 +51,7 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+    assert differences(model, models[1]) == differences(model, models[2]) == []
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "newton"])

@@ -23,11 +23,14 @@ each_kind_and_target = pytest.mark.parametrize(
 
 @each_kind_and_target
 def test_any_cut_into_batches_makes_the_same_model(kind, targets):
-    rows = stream(kind, targets, N)
+    rows, rng = stream(kind, targets, N), np.random.default_rng(7)
+    rows = rows._replace(weight=np.where(rng.random(N) < 0.1, 0.0, rng.uniform(0.5, 2.0, N)))
     whole, losses = learned(rows)
+    assert whole.pool.n_known > 0 or kind != "table"
     (new, _, _), *_ = stream(kind, targets, N, seed=1).pieces(10**6)
     for size in (1, 33):
         cut, of_rows = learned(rows, size)
+        assert cut.pool.single_rows.rows or size > 1 or targets == "late"
         assert differences(cut, whole) == []
         assert of_rows.tobytes() == losses.tobytes()
         assert restored(cut).predict(new).tobytes() == restored(whole).predict(new).tobytes()
@@ -43,6 +46,9 @@ def long_run():
     with threads.at_most(1):
         model, losses = learned(rows)
         model.freeze()
+    record = model.pool.contexts[0].record
+    assert record.rows[:4].tolist() == [16, 23, 32, 45] and {1024, 2048} < set(record.rows.tolist())
+    assert record.losses[:, 1, -1].sum() == record.rows[-1]
     return rows, model, losses
 
 

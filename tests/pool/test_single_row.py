@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
+from tunefree.core.rows import Block, part, rows_at, sparse, table
 from tunefree.pool.model import Model, published
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
 from tunefree.pool.targets import Labels
@@ -70,56 +70,6 @@ def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
     check(model, rows_of(N_NEW, 5))
 
 
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
-def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
-    """Through births of generations, in a model that predicts each row alone, and one that predicts two at a time."""
-    first, rows = rows_of(480, 1), rows_of(80, 2)
-    alone, by_two = learned(n_classes, first), learned(n_classes, first)
-    for start in range(0, 80, 2):
-        pair = part(rows, start, start + 2)
-        singles = [alone.predict(part(pair, i, i + 1)) for i in range(2)]
-        assert np.concatenate(singles).tobytes() == by_two.predict(pair).tobytes()
-        for model in (alone, by_two):
-            learn(model, n_classes, pair)
-    assert alone.pool.single_rows.rows
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "loss"), [(0, "square"), pytest.param(0, "poisson", marks=pytest.mark.slow), (2, None), (3, None)]
-)
-def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learned_them_together(
-    n_classes: int, loss: str | None
-) -> None:
-    """Rows with weights and copies; through births of generations, and a column that is missing now and then."""
-    task = "classification" if n_classes else "regression"
-    models = Model(task, loss=loss), Model(task, loss=loss)
-    rng, X = np.random.default_rng(0), rows_of(600, 1)
-    X = X._replace(numbers=np.where(rng.random(X.numbers.shape) < 0.1, 0.0, X.numbers))
-    X = rows_at(X, np.r_[:500, 480:500, 520:600])  # copies are no evidence
-    y, weight = targets_of(X, n_classes), np.where(rng.random(600) < 0.1, 0.0, rng.random(600))
-    is_in_use = 0
-
-    def learn_part(model: Model, start: int, stop: int) -> None:
-        targets = Labels.of(y[start:stop].tolist()) if n_classes else y[start:stop]
-        model.learn(part(X, start, stop), targets, weight[start:stop])
-
-    for model in models:
-        learn_part(model, 0, 250)
-    for i in range(250, 600):
-        learn_part(models[0], i, i + 1)
-        is_in_use += len(models[0].pool.single_rows.rows)
-        if i % 5 == 0:
-            models[0].predict(part(X, i, i + 1))  # a row that waits is evidence as it was predicted
-            models[0].pool.waiting.rows.clear()
-    learn_part(models[1], 250, 600)
-    (one, of_one), (other, of_other) = (model.save_state() for model in models)
-    assert {name: array.tobytes() for name, array in one.items()} == {
-        name: array.tobytes() for name, array in other.items()
-    }
-    assert repr(of_one) == repr(of_other)
-    assert is_in_use > 300
-
-
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     """Whoever passes arrays may write over them."""
@@ -139,16 +89,6 @@ def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     assert {name: array.tobytes() for name, array in one.items()} == {
         name: array.tobytes() for name, array in other.items()
     }
-
-
-def test_rows_of_arrays_and_sparse_rows() -> None:
-    X = np.random.default_rng(0).normal(size=(400, 4)) * (np.random.default_rng(1).random((400, 4)) < 0.7)
-    places = [np.flatnonzero(row) for row in X]
-    pointers = np.append(0, np.cumsum([len(of_row) for of_row in places]))
-    for block in (dense(X), sparse(pointers, 1 + np.concatenate(places), X[X != 0.0])):
-        model = Model("classification")
-        model.learn(part(block, 0, 300), Labels.of((X[:300, 0] > 0.1).tolist()), np.ones(300))
-        check(model, part(block, 300, 400))
 
 
 def test_a_class_that_comes_later_is_predicted_as_before() -> None:

@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from tunefree.core.rows import dense, part
-from tunefree.pool.model import Model
-from tunefree.pool.targets import Labels
 from tunefree.pool.weights_record import MOST, WeightsRecord
 
 
@@ -36,27 +33,6 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_array_equal(record.losses[:, 2, 0], steps)
     np.testing.assert_allclose((record.losses.sum(axis=0) + record.since)[:4], totals)
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
-
-
-def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
-    random = np.random.default_rng(1)
-    X, n = dense(random.normal(size=(3000, 3))), 3000
-    y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.numbers[:, 0]))]
-    records = []
-    for size, is_saved in ((n, False), (700, True)):
-        model = Model("classification", classes=["no", "yes"])
-        for start in range(0, n, size):
-            stop = min(start + size, n)
-            model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
-            model = Model.restore(*model.save_state()) if is_saved else model
-        records.append(model.pool.contexts[0].record)
-    whole, cut = records
-    assert whole.rows[:4].tolist() == [16, 23, 32, 45]
-    assert {1024, 2048} < set(whole.rows.tolist())
-    assert whole.losses[:, 1, -1].sum() == whole.rows[-1]
-    np.testing.assert_allclose(whole.weights.sum(axis=1), 1.0)
-    for name, array in whole.save_state()[0].items():
-        np.testing.assert_array_equal(array, cut.save_state()[0][name], err_msg=name)
 
 
 def test_standard_errors_are_those_of_means_of_units():
