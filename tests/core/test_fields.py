@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 
@@ -18,8 +16,6 @@ from tunefree.core.fields import (
     per_output,
     setting,
     single,
-    views_source,
-    views_type,
 )
 
 
@@ -75,16 +71,6 @@ def test_a_class_that_comes_late_and_features_to_come_begin_anew():
     assert grown.rounds[0] == state.rounds[0] and grown.settings == state.settings
 
 
-def test_copies_share_nothing_with_the_state_and_all_with_their_views():
-    state = filled(3, 2)
-    other = copy.deepcopy(state)
-    before = {name: array.copy() for name, array in state.arrays().items()}
-    for block in other.blocks:
-        block += 1.0
-    assert all((state[name] == array).all() for name, array in before.items())
-    assert all((other[name] == array + 1.0).all() for name, array in before.items())
-
-
 def test_saved_arrays_give_the_state_back():
     state = filled(4, 3)
     other = Example(4, 3).restored(state.arrays())
@@ -94,14 +80,3 @@ def test_saved_arrays_give_the_state_back():
     roomy = Example(9, 3).restored(state.arrays(2))
     np.testing.assert_array_equal(roomy["weights"][:2], state["weights"][:2])
     assert (roomy["weights"][2:] == 2.0).all()
-
-
-def test_views_as_compiled_code_makes_them_are_those_of_python():
-    state = filled(4, 3)
-    blocks = {
-        f"s_{name}": array
-        for name, array in zip(("features", "coordinates", "outputs", "numbers", "matrices"), state.blocks, strict=True)
-    }
-    views = views_type(Example)(*[eval(source, dict(blocks)) for source in views_source(Example, "s_")])
-    for field in Example.fields:
-        np.testing.assert_array_equal(getattr(views, field.name), getattr(state, field.name))
