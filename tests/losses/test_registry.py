@@ -10,14 +10,6 @@ from tunefree.core.errors import ModelError
 from tunefree.losses.contract import loss_class
 
 
-@pytest.fixture
-def as_before(monkeypatch):
-    """What is registered in a test is forgotten after it."""
-    for table in ("_places", "_loaded"):
-        monkeypatch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
-    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
-
-
 class Bare(NamedTuple):
     lipschitz: float = 0.0
     smoothness: float = 0.0
@@ -29,7 +21,7 @@ class Zero(NamedTuple):
     smoothness: float = 0.0
 
 
-@pytest.mark.usefixtures("as_before")
+@pytest.mark.usefixtures("names_as_before")
 def test_a_loss_is_registered_for_its_tasks():
     losses.register("zero", Zero, "classification", "regression")
     assert losses.names("classification")[-1] == losses.names("regression")[-1] == "zero"
@@ -51,7 +43,7 @@ def test_a_loss_is_registered_for_its_tasks():
 
 
 @pytest.mark.slow  # it compiles all loops with one more loss, as `test_switch.py` does of two of them
-@pytest.mark.usefixtures("as_before")
+@pytest.mark.usefixtures("names_as_before")
 def test_the_worked_example_runs_as_it_stands():
     page = run_page("loss.md")
     assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
