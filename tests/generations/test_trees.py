@@ -57,12 +57,6 @@ def test_each_leaf_and_node_belongs_to_one_tree(grown):
     assert (np.sort(grown.nodes[~inner, 1]) == np.arange(grown.n_leaves)).all()
 
 
-def test_a_file_gives_the_same_trees(grown):
-    X = columns(20, seed=7)
-    again = from_file(trees.Trees, arrays_in_file(grown), 5)
-    assert all((a == b).all() for a, b in zip(grown.apply(X), again.apply(X), strict=True))
-
-
 def damages(state):
     """Files that must be refused, by what is wrong with them."""
     nodes, n = state["nodes"], len(state["nodes"])

@@ -1,4 +1,4 @@
-"""What becomes of a learner when classes come late."""
+"""What becomes of a learner when classes come late, or rows are wider than Newton's matrices."""
 
 import copy
 
@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from tests import naive
+from tests.strategies import as_dense
 from tunefree import learners
-from tunefree.core.fields import padded
+from tunefree.core.fields import BLOCKS, padded
 from tunefree.core.rows import Row
 from tunefree.learners.contract import Scale, begin_outputs, mirror
 from tunefree.learners.newton import Newton
 from tunefree.learners.weights import averaged
+from tunefree.losses.objectives import Objective
+from tunefree.pool import passes
 
 ALL = {name: learners.ALL[name] for name in naive.ALL}
 CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]
@@ -83,3 +86,33 @@ def test_a_late_output_of_newton_steps_learns():
     before = margins_of(state)
     after = margins_of(learn(state, gradients))
     assert after[2] != 0.0 and after[0] == before[0]
+
+
+N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
+
+
+def among_others(numbers):
+    """The numbers, followed in memory by others that are not numbers."""
+    memory = np.full(numbers.size + N_FEATURES**2, np.nan)
+    view = memory[: numbers.size].reshape(numbers.shape)
+    view[...] = numbers
+    return view
+
+
+def newton_learned(state):
+    X, y = np.zeros((N_ROWS, N_FEATURES - 1)), np.arange(N_ROWS) % float(N_OUTPUTS)
+    X[:, :100] = np.random.default_rng(0).normal(size=(N_ROWS, 100))
+    predictions = np.zeros((N_ROWS, N_OUTPUTS))
+    passes.learn(state, Objective("classification"), as_dense(X), y, np.ones(N_ROWS), predictions)
+    return np.vstack([predictions, state["weights"][:100]])
+
+
+def test_zeros_beyond_the_matrices_read_nothing():
+    state = Newton(N_FEATURES, N_OUTPUTS)
+    assert state.covariance.shape[1] < N_FEATURES  # an array of its own, as corrections and directions
+    memory, state = state.__getstate__(), Newton.__new__(Newton)
+    arrays = memory["blocks"][len(BLOCKS) :]
+    state.__setstate__({**memory, "blocks": [*memory["blocks"][: len(BLOCKS)], *map(among_others, arrays)]})
+    predictions = newton_learned(state)
+    assert np.isfinite(predictions).all() and predictions[1:].any()
+    assert np.array_equal(predictions, newton_learned(Newton(N_FEATURES, N_OUTPUTS)))

@@ -1,8 +1,10 @@
-"""The record of weights over the rows: what is kept, what is dropped, and the same however rows come."""
+"""Records over the rows: of weights and losses, and the rows that a pool of counts keeps to balance its predictions."""
 
 import numpy as np
 import pytest
 
+from tunefree.core.rows import dense
+from tunefree.pool import balance
 from tunefree.pool.weights_record import MOST, WeightsRecord
 
 
@@ -50,3 +52,16 @@ def test_standard_errors_are_those_of_means_of_units():
     )
     awake = losses[~asleep][::4, 0]  # who sleeps has no unit
     np.testing.assert_allclose(half.totals()[1][0], awake.std(ddof=1) / np.sqrt(25))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_the_sample_is_the_rows_whose_number_the_step_divides(size, monkeypatch):
+    monkeypatch.setattr(balance, "MOST_ROWS", 8)
+    X, kept = np.arange(1.0, 101.0), balance.Balance()
+    weight = np.where(X == 48.0, 0.0, X)
+    numbers = np.cumsum(weight > 0.0)  # of the rows that were learned
+    for start in range(0, 100, size):
+        rows = slice(start, start + size)
+        kept._sample(dense(X[rows, None]), weight[rows], numbers[rows], 1)
+    sample, weights = kept.sample
+    assert kept.step == 16 and weights.tolist() == sample.numbers[:, 0].tolist() == [16.0, 32.0, 49.0, 65.0, 81.0, 97.0]

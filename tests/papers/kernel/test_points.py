@@ -1,14 +1,18 @@
-"""Rows as points of a kernel's space, how points are kept, and sums of kernel values over a support."""
+"""Points of a kernel's space, sums of kernel values over a support, and the median rule for widths."""
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
 from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
 from tunefree.papers.kernel.expansion import Terms
-from tunefree.papers.kernel.kernels import kernel_of
+from tunefree.papers.kernel.kernels import kernel_of, median_gamma
 from tunefree.papers.kernel.points import BLOCK, points, sums_at
 
 RBF = kernel_of("rbf", 0.5)
@@ -90,3 +94,24 @@ def test_the_other_rows_change_no_bit(kind, name):
     for first, stop in ((0, 1), (0, 7), (64, 127), (126, 127)):
         alone = sums_at(kernel, steps, support, coefficients, rows, first, stop)
         np.testing.assert_array_equal(alone, whole[:, first:stop])
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 40), sparse=st.booleans())
+def test_the_median_rule_takes_distances_between_different_labels(seed, n, sparse):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.7), rng.integers(0, 3, n)
+    different = cdist(X, X)[labels[:, None] != labels]
+    everyone = cdist(X, X)[~np.eye(n, dtype=bool)]
+    found = median_gamma(csr_array(X) if sparse else X, labels)
+    chosen = different if len(different) and np.median(different) > 0.0 else everyone
+    if np.median(chosen) > 0.0:
+        np.testing.assert_allclose(found, 0.5 / np.median(chosen**2), rtol=1e-9)
+    assert found > 0.0 and math.isfinite(found)
+
+
+def test_the_median_rule_without_distances():
+    assert median_gamma(np.ones((5, 2)), np.arange(5)) == 1.0
+    assert median_gamma(np.ones((1, 2)), np.zeros(1)) == 1.0
+    rows = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]])  # most distances are 0
+    assert median_gamma(rows, np.array([0, 1, 0, 1, 0])) == 0.125
+    assert median_gamma(np.array([[0.0], [4.0]]), np.zeros(2)) == 0.5 / 16.0  # one label
