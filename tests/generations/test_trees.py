@@ -80,11 +80,6 @@ def damages(state):
     yield "words of sets", state | {"sets": state["sets"][:, :3]}
     yield "starts", changed("bins.starts", -1, 10**6)
     yield "infinite", changed("values", (0, 0), np.nan)
-    for name, array in state.items():
-        yield f"no {name}", {other: state[other] for other in state if other != name}
-        yield f"axes of {name}", state | {name: np.stack([array, array])}
-    for name in ("nodes", "roots", "values", "sets", "bins.starts", "bins.ranks"):
-        yield f"type of {name}", state | {name: state[name].astype(np.complex128)}
 
 
 def is_refused(state):

@@ -31,13 +31,7 @@ PAIRS = {
         papers.PiSTOL(a=3.0, normalised=True),
         lambda: tunefree.PiSTOLClassifier(coordinate=False, a=3.0, **PLAIN),
     ),
-    "AdaGrad": (papers.AdaGrad(0.5), lambda: tunefree.OnlineClassifier("adagrad", settings={"eta": 0.5}, **PLAIN)),
     "Adam": (papers.Adam(0.01), lambda: tunefree.OnlineClassifier("adam", settings={"eta": 0.01}, **PLAIN)),
-    "NAG": (papers.NAG(0.5), lambda: tunefree.OnlineClassifier("nag", settings={"eta": 0.5}, **PLAIN)),
-    "OGD": (papers.OGD(0.001), lambda: tunefree.OnlineClassifier("ogd", settings={"eta": 0.001}, **PLAIN)),
-    "CoCoB": (papers.CoCoB(), lambda: tunefree.OnlineClassifier("cocob", **PLAIN)),
-    "CoCoBOriginal": (papers.CoCoBOriginal(), lambda: tunefree.OnlineClassifier("cocob-original", **PLAIN)),
-    "Kotlowski": (papers.Kotlowski(), lambda: tunefree.OnlineClassifier("kotlowski", **PLAIN)),
 }
 
 

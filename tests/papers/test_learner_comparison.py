@@ -77,8 +77,3 @@ def test_the_command(run, data, tmp_path):
     assert "regression of 'pay'" in err and (tmp_path / "plot.png").stat().st_size > 10_000
     read = check_page((tmp_path / "page.html").read_text()).text
     assert set(re.findall(r"\w{3,}", out)) <= set(re.findall(r"\w{3,}", read))
-
-
-def test_unknown_learners_are_refused(run, data):
-    status, _, err = run("learners", data, "-t", "rich", "--learner", "nobody")
-    assert status == 2 and "unknown learner 'nobody'" in err

@@ -22,15 +22,6 @@ def test_the_least_offset_meets_its_condition_exactly(regularization, smoothness
     assert first == pytest.approx(min(1 / (smoothness + regularization), 1 / (2 * regularization)))
 
 
-def test_thresholds_by_hand():
-    # 32 R^2 nu/(m^2 lambda) - gamma = 32 * 4 * 3/(0.25 * 0.5) - 7
-    assert ExponentialRate(0.5, 7.0, 0.5, kernel_bound=2.0).threshold(nu=3.0) == 3065
-    # 36 M^2 R^2/(lambda^2 (2 gamma+T)) <= m^2/(32 R^2): 36 * 32 * 1/(0.25 * 4) - 14
-    assert ExponentialRate(0.5, 7.0, 2.0, averaged=True).threshold(initial_distance=0.0) == 1138
-    # gamma (gamma-1) D^2/((2 gamma+T)(T+1)) <= m^2/(32 R^2), where the start is far: T^2 + 15 T + 14 >= 8 * 42 * 10^4
-    assert ExponentialRate(0.5, 7.0, 2.0, averaged=True).threshold(initial_distance=100.0) == 1826
-
-
 @given(lam=positive, gamma=st.floats(3.0, 50.0), m=positive, R=positive, M=positive, D=st.floats(0.0, 50.0))
 def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma, m, R, M, D):
     T = ExponentialRate(lam, gamma, m, kernel_bound=R, slope_bound=M, averaged=True).threshold(initial_distance=D)

@@ -91,15 +91,6 @@ def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     }
 
 
-def test_a_class_that_comes_later_is_predicted_as_before() -> None:
-    model, X = learned(3, rows_of(700, 1)), rows_of(N_NEW, 2)
-    check(model, X)
-    model.learn(part(X, 0, 1), Labels.of(["another"]), np.ones(1))
-    assert all(generation.n_late for *_, generation in model.pool.members.growth.generations())
-    together = copy.deepcopy(model).predict(X)
-    assert np.concatenate([model.predict(part(X, i, i + 1)) for i in range(N_NEW)]).tobytes() == together.tobytes()
-
-
 def test_rows_of_other_layouts_between() -> None:
     """Columns of codes and words may be absent, or more than there was room for."""
     model, X = learned(2, rows_of(700, 1)), rows_of(N_NEW, 2)

@@ -62,17 +62,6 @@ def test_theorem_12_by_hand():
     assert found.rate == pytest.approx(7 / 24)
 
 
-@given(epsilon=st.floats(0.01, 0.32), share=st.floats(0.01, 0.99))
-def test_theorem_12_is_theorem_11_with_steps_that_depend_on_beta(epsilon, share):
-    least = (4 - 3 * epsilon) / (4 + 6 * epsilon)
-    beta = least + share * (1 - least)
-    schedule = hinge_schedule(1000, beta, epsilon)
-    same = stopping_time(1000, HINGE, theta=schedule.theta, beta=beta)
-    assert schedule.theta > 0.5
-    assert same.exponent == pytest.approx(schedule.exponent)
-    assert same.rate >= schedule.rate
-
-
 @given(
     power=st.floats(1.0, 4.0),
     place=st.floats(0.01, 0.99),

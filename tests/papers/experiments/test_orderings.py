@@ -5,15 +5,11 @@ import pytest
 
 from tunefree.core.errors import DataError
 from tunefree.papers.experiments import (
-    data,
     descents,
     path_fig1,
     path_fig2,
     pistol_fig2,
-    pistol_fig3,
     scinol_fig1,
-    scinol_fig2,
-    scinol_table2,
     sgd_fig1,
     sgd_fig2,
 )
@@ -76,28 +72,6 @@ def test_scinol_fig1_orders_learners_as_the_paper_does(tmp_path):
 
 
 @pytest.mark.slow
-def test_scinol_table2_agrees_with_the_paper(tmp_path):
-    table = scinol_table2.measured(results_of(scinol_table2.EXPERIMENT, tmp_path))
-    for name in ("Bank", "Covertype", "Madelon", "MNIST", "Shuttle"):
-        paper, ours = scinol_table2.PAPER[name], table[name]
-        assert (ours["records"], ours["classes"]) == (paper.records, paper.classes)
-        assert ours["scale"] == pytest.approx(paper.scale, rel=5e-3)
-    for name in ("Bank", "Covertype", "Madelon", "Shuttle"):
-        assert table[name]["features"] == scinol_table2.PAPER[name].features
-
-
-@pytest.mark.slow
-def test_scinol_fig2_prefers_scinol2_which_varies_little(tmp_path):
-    settings = scinol_fig2.QUICK
-    results = results_of(scinol_fig2.EXPERIMENT, tmp_path)
-    sets = {name: scinol_fig2.curves(settings, results, name) for name in data.ALL}
-    for name, learners in scinol_fig2.final_values(sets, "cross_entropy").items():
-        assert learners["ScInOL2"].mean() < learners["ScInOL1"].mean(), name
-        assert learners["ScInOL2"].std() < 0.05 * learners["ScInOL2"].mean(), name
-        assert learners["pool (ours)"].mean() < learners["ScInOL1"].mean(), name
-
-
-@pytest.mark.slow
 def test_sgd_fig2_has_errors_that_fall_faster_than_losses(tmp_path):
     settings = sgd_fig2.EXPERIMENT.quick
     curves = sgd_fig2.curves_of(settings, results_of(sgd_fig2.EXPERIMENT, tmp_path))
@@ -134,20 +108,6 @@ def test_path_fig2_has_a_minimum_that_is_sharper_for_larger_steps(tmp_path):
         assert mean[-1] < 0.6 * mean[1], line.theta
     assert lines[0].rise > lines[-1].rise + 0.002
     assert lines[0].best < settings.iterations / 2
-
-
-@pytest.mark.slow
-def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_path):
-    settings = pistol_fig3.EXPERIMENT.quick
-    found = pistol_fig3.scores_of(settings, results_of(pistol_fig3.EXPERIMENT, tmp_path))
-    a9a, covertype, median, newsgroups = found
-    assert abs(pistol_fig3.excess_over_svm(a9a, "average")[-1]) < 2.0
-    assert pistol_fig3.excess_over_svm(newsgroups, "average")[-1] > 1.0  # behind by a constant on the linear task
-    for scores in (a9a, covertype, newsgroups):
-        assert pistol_fig3.excess_over_svm(scores, "pool")[-1] < 2.0
-        assert scores.errors["average"][:, -1].mean() < scores.errors["average"][:, 0].mean()
-    for scores in (a9a, covertype, median):
-        assert 5.0 * scores.seconds["average"][:, -1].mean() < scores.seconds["svm"][:, -1].mean()
 
 
 def test_scinol_fig1_tests_on_other_rows_than_it_trains_on():
