@@ -76,15 +76,6 @@ def test_an_attribute_without_a_role_is_an_error_as_a_part_is_saved_or_copied():
             use(sums)
 
 
-def test_copies_have_their_own_of_what_is_learned_and_share_what_is_fixed():
-    sums = nested()
-    other = sums.copied()
-    for one, another in ((sums, other), (sums.inner, other.inner), (sums.others[1], other.others[1])):
-        assert another.units is one.units and another.sums is not one.sums and not another.work.any()
-    other.inner.sums[0] = 9.0
-    assert sums.inner.sums[0] == 1.0 and sums.copied((FIXED, RECORD)).latest is sums.latest
-
-
 def test_a_file_has_what_is_declared_and_is_checked():
     sums = nested()
     arrays, header = sums.save_state()
@@ -100,13 +91,6 @@ def test_a_file_has_what_is_declared_and_is_checked():
         declared_arrays(Sums, header | {"others": [{}]})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):
         again.take_over(arrays | {"inner.sums": np.ones(3)}, header)
-
-
-def test_bytes_and_the_part_that_only_predicts():
-    sums = nested()
-    assert sums.nbytes == 4 * (2 + 3 + 2) * 8
-    sums.reduce()
-    assert sums.nbytes == 4 * (2 + 3) * 8 and not len(sums.others[1].latest)
 
 
 def state_of(part):

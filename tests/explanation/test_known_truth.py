@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.explanation.known_truth import KINDS, table
+from tests.explanation.known_truth import table
 from tunefree import Plan, open_source, train
 from tunefree.explanation.dependence import MONTHS, WEEKDAYS
 from tunefree.explanation.importance import importance
@@ -51,13 +51,3 @@ def test_only_what_is_beyond_noise_is_drawn_and_months_in_their_order():
     assert drawn["size"].labels == ["<10", "10-49", "50+"]
     assert drawn["day"].labels == drawn["when[weekday]"].labels == [name[:3] for name in WEEKDAYS.split()]
     assert [name for name, axis in drawn.items() if not axis.is_ordered] == ["shop"]
-
-
-@pytest.mark.slow
-def test_thirty_tables():
-    """In 95 % of the tables no column of noise is above the line; all that matters is, and pairs that interact are."""
-    all_told = [told(kind, seed) for kind in KINDS for seed in range(100, 105)]
-    assert sum(bool(wrong) for wrong, *_ in all_told) <= 1
-    assert sum(len(missed) for _, missed, *_ in all_told) <= 1
-    assert all(pair in found[:2] for *_, found, pairs in all_told for pair in pairs)
-    assert sum(bool(found) for *_, found, pairs in all_told if not pairs) <= 1

@@ -10,7 +10,6 @@ from tunefree.compiled.exporting import jitted
 from tunefree.generations import gradient_trees
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of
-from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile
 from tunefree.losses.regression import epsilon_insensitive, power_loss
@@ -182,14 +181,3 @@ def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
             assert (predict(y * unit) == predictions * unit).all()
     for unit in (1e300, 1e-300):
         assert np.isfinite(predict(y * unit)).all()
-
-
-@pytest.mark.all_trees
-def test_categories_that_change_the_slope_of_a_number():
-    random, n = np.random.default_rng(0), 3000
-    categories, z = random.integers(0, 20, n + 4000), random.normal(size=n + 4000)
-    slopes = 2.0 * random.normal(size=20)
-    X, y = np.column_stack([categories, z]), slopes[categories] * z + 0.5 * random.normal(size=n + 4000)
-    model = grow("boosted", Problem(X[:n], np.array([True, False]), y[:n], np.ones(n), 0, Square()), 0)
-    error = math.sqrt(np.mean((model.apply(X[n:])[1][0][:, 0] - y[n:]) ** 2))
-    assert error < 1.03 * 0.5449  # of LightGBM 4.7 with its defaults

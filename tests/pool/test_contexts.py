@@ -3,31 +3,13 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import Labels
-
-
-def log_loss(model, X, y):
-    odds = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
-    return float(-np.log(np.maximum(odds, 1e-15)).mean())
-
-
-def cities(levels=30, n=600, seed=0):
-    """One column of categories, whose label is 98 per cent certain: training rows, test rows, and their least loss."""
-    rng = np.random.default_rng(seed)
-    k = rng.integers(0, levels, n + 2000)
-    odds = np.where(rng.random(levels) < 0.5, 0.02, 0.98)[k]
-    y = (rng.random(n + 2000) < odds).astype(int)
-    X = pd.DataFrame({"city": pd.Categorical([f"city {i:03d}" for i in k])})
-    truth = np.where(y == 1, odds, 1.0 - odds)
-    return (X[:n], y[:n]), (X[n:], y[n:]), float(-np.log(truth[n:]).mean())
 
 
 def few_values(n=300, seed=0):
@@ -43,13 +25,6 @@ def learned(X, y, sizes, weight=None):
     for start, stop in itertools.pairwise(sorted({int(min(edge, len(y))) for edge in edges})):
         model.learn(dense(X[start:stop]), Labels.of(y[start:stop].tolist()), weight[start:stop])
     return model
-
-
-@pytest.mark.parametrize(("levels", "n"), [(30, 600), (100, 1500)])
-def test_categories_that_are_almost_certain(levels, n):
-    """LightGBM's default has .105 and .121 on these rows, where the true probabilities have .098 and .088."""
-    train, test, least = cities(levels, n)
-    assert log_loss(TuneFreeClassifier().fit(*train), *test) < 1.15 * least
 
 
 def test_each_mixture_learns_the_rows_of_its_kind():

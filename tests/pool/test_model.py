@@ -7,14 +7,12 @@ import pytest
 
 from tests import naive
 from tests.pool.rows import differences
-from tunefree import learners
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
-from tunefree.learners.weights import read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.pool import passes, views
+from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
@@ -154,21 +152,6 @@ def test_a_late_class_is_predicted_as_a_declared_one(n_before, shares):
         late, declared = (learned(X, y, None, model=pickle.loads(model))[1][1:] for model in begun)
         assert late.mean() <= 1.005 * declared.mean()
         assert late[:300].mean() <= 1.03 * declared[:300].mean()
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in learners.ALL if any(field.is_halved for field in learners.ALL[name].fields)]
-)
-def test_two_classes_share_the_margin_between_them(name):
-    X, y = stream(300, 0)
-    state, X, weight = learners.ALL[name](7, 1), dense(X), np.ones(len(y))
-    objective = Objective("classification", loss_of("classification", None))
-    passes.learn(state, objective, X, np.where(y == "c1", 1.0, -1.0), weight, np.empty((len(y), 1)))
-    margin = passes.score(*read(state), X)[:, 0]
-    margins = passes.score(*read(state.with_outputs(3, first=1, mirrors=True)), X)
-    np.testing.assert_allclose(margins[:, 1], 0.5 * margin, rtol=1e-12)
-    np.testing.assert_allclose(margins[:, 0], -margins[:, 1], rtol=1e-12)
-    assert not margins[:, 2].any()
 
 
 def test_a_late_class_knows_that_it_was_absent():

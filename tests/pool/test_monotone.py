@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.metrics import log_loss
 
 import tunefree
 from tests.generations.problems import grow
@@ -185,22 +183,3 @@ def test_mixtures_keep_the_order_of_members(n_classes):
             moved[:, member] += 0.3
             steps.append(mixture.predict(predictions(moved))[:, -1] - mixture.predict(predictions(margins))[:, -1])
         assert (np.min(steps) >= -ROUNDING) == keeps_order
-
-
-@pytest.mark.parametrize("is_class", [True, False])
-def test_the_loss_is_that_of_boosting_with_the_same_constraints(is_class):
-    random = np.random.default_rng(3)
-    X = random.normal(size=(3000, 5))
-    f = np.tanh(2 * X[:, 0]) + np.exp(0.5 * X[:, 1]) * (X[:, 2] > 0) - 0.7 * X[:, 3]  # the rest is noise
-    y = f + random.logistic(size=3000) > 0.0 if is_class else f + random.normal(size=3000)
-    signs = {0: 1, 1: 1, 3: -1}
-    ours = (TuneFreeClassifier if is_class else TuneFreeRegressor)(monotone=signs)
-    theirs = (HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor)(
-        monotonic_cst=[1, 1, 0, -1, 0]
-    )
-    losses = []
-    for model in ours, theirs:
-        model.fit(X[:2000], y[:2000])
-        predicted = model.predict_proba(X[2000:])[:, 1] if is_class else model.predict(X[2000:])
-        losses.append(log_loss(y[2000:], predicted) if is_class else np.mean((predicted - y[2000:]) ** 2))
-    assert losses[0] < 1.02 * losses[1]

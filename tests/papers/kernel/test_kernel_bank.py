@@ -1,6 +1,5 @@
 """Kernel learners that learn together: cuts, threads, files, extreme rows, and what is stored of functions."""
 
-import copy
 import os
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
 from tests.strategies import KINDS, as_dense
-from tunefree.core import storage, threads
+from tunefree.core import threads
 from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
 
@@ -73,33 +72,6 @@ def test_rows_wait_until_there_are_enough():
     waiting = bank_of(data, widths=WIDTHS)
     teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
     assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "n", "objective"),
-    [*((kind, 400, "binary") for kind in sorted(KINDS)), *(("table", n, "against") for n in (1, 100, 300, 400, 684))],
-)
-def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
-    """Before they settle, in the middle of a block, and at its end."""
-    data = drawn(8, 900, kind=objective, distinct=0.6)
-    block = KINDS[kind](data.X)
-    bank, _, _ = learned(data, part(block, 0, n))
-    arrays, header = bank.save_state()
-    storage.save(tmp_path / "bank", arrays, {"bank": header})
-    arrays, header = storage.load(tmp_path / "bank")
-    restored = bank_of(
-        data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), kernel_config=KernelConfig(), view="steady"
-    )
-    restored.take_over(arrays, header["bank"])
-    assert saved(restored) == saved(bank)
-    rest = data._replace(y=data.y[n:], weight=data.weight[n:])
-    with frozen_after(300):
-        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
-        shown = [teach(one, part(block, n, 900), rest).tobytes() for one in (bank, restored)]
-        assert shown[0] == shown[1]
-        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
-    assert saved(restored) == saved(bank)
-    assert saved(copy.deepcopy(bank)) == saved(bank)
 
 
 EXTREMES = {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.papers.kernel.contracts import frozen_after
+from tests.strategies import KINDS
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS, Kernels
@@ -31,7 +32,7 @@ def targets(y):
     return Labels.of(y) if y.dtype.kind == "i" else y
 
 
-def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, **options):
+def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, form=dense, **options):
     """A model after one pass, and what it predicted on the way."""
     known = {"classes": sorted(set(y.tolist()))} if y.dtype.kind == "i" else {}
     task = "classification" if known else "regression"
@@ -39,7 +40,7 @@ def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, **options):
     shown, edges = [], [0, *cuts, len(X)]
     with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
-            shown.append(made.learn(part(dense(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
+            shown.append(made.learn(part(form(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
     width = made.n_outputs
     assert all(margins.shape[1] in (1, width) for margins, _ in shown)
     return made, shown
@@ -64,20 +65,25 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("n", "n_classes"), [(100, 2), (300, 3), (300, 0), (900, 2)])
-def test_cuts_and_saving_change_no_byte(n, n_classes, tmp_path):
+@pytest.mark.parametrize(
+    ("n", "n_classes", "kind"),
+    [(100, 2, "table"), (300, 3, "dense"), (300, 0, "sparse"), (684, 2, "table"), (900, 2, "dense")],
+)
+def test_cuts_and_saving_change_no_byte(n, n_classes, kind, tmp_path):
     X, y = rings(1000, n_classes)
-    (whole, shown), (pieces, parts) = learned(X[:n], y[:n]), learned(X[:n], y[:n], cuts=(1, 70, 99))
+    X[::3], form = X[0], KINDS[kind]  # rows that come again
+    whole, shown = learned(X[:n], y[:n], form=form)
+    pieces, parts = learned(X[:n], y[:n], form=form, cuts=(1, 70, 99))
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
     arrays, header = storage.load(tmp_path / "whole")
     restored = Model.restore(arrays, header)
-    rest = dense(X[n:]), targets(y[n:]), np.ones(1000 - n)
+    rest = form(X[n:]), targets(y[n:]), np.ones(1000 - n)
     with frozen_after(256):
         for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
             assert model_bytes(one, tmp_path / "again") == data
-            assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
+            assert one.predict(form(X)).tobytes() == whole.predict(form(X)).tobytes()
         assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
 

@@ -109,21 +109,6 @@ def test_uncompiled_gives_the_same_numbers(monkeypatch):
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
 
 
-def certified(data):
-    """A bank that counted all rows but the first, which has weight 0; its total loss, and by how much the total loss of
-    a function of norm 1 is less at most."""
-    data.weight[0] = 0.0
-    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5), average=False)
-    function = bank.members[0]
-    lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
-    return (
-        bank,
-        float(function.evidence.loss[0]),
-        float(function.evidence.inner[0]),
-        lipschitz * np.sqrt(function.state.norms.sum()),
-    )
-
-
 def total_loss(data, margins):
     return float(data.weight @ measured(data.objective, data.y, margins))
 
@@ -134,13 +119,17 @@ def total_loss(data, margins):
 def test_no_function_of_the_span_beats_the_certificate(kind, seed, n, radius):
     data = drawn(seed, n, kind=kind)
     assume(data.weight[1:].any())
-    _, loss, inner, norm = certified(data)
+    data.weight[0] = 0.0
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5), average=False)
+    function = bank.members[0]
+    loss, inner = float(function.evidence.loss[0]), float(function.evidence.inner[0])
+    lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
+    norm = lipschitz * np.sqrt(function.state.norms.sum())  # by how much a function of norm 1 is better at most
     values, rng = gram(data.X, data.X, "rbf", 0.5), np.random.default_rng(seed)
     margins, weights = by_hand(data, values)
     np.testing.assert_allclose(loss, total_loss(data, margins), rtol=1e-9)
-    candidates = [rng.normal(size=(n, data.n_outputs)) for _ in range(5)]
-    candidates += [-weights]  # the worst there is: the margins of the rows are along their slopes
-    for coefficients in candidates:
+    # The last is the worst there is: the margins of the rows are along their slopes.
+    for coefficients in [*rng.normal(size=(5, n, data.n_outputs)), -weights]:
         size = np.sqrt(max((coefficients * (values @ coefficients)).sum(), 1e-300))
         margins = values @ coefficients * min(radius / size, 1e150)
         assert total_loss(data, margins) >= loss - (inner + norm * radius) - 1e-9 * (1.0 + loss)

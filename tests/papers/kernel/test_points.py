@@ -86,16 +86,6 @@ def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_r
         np.testing.assert_allclose(found[m], values @ coefficients[m].T, rtol=0, atol=1e-11 * scale)
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian"])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_the_other_rows_change_no_bit(kind, name):
-    _, _, kernel, steps, rows, support, coefficients = made(name, kind, BLOCK, 500)
-    whole = sums_at(kernel, steps, support, coefficients, rows, 0, BLOCK)
-    for first, stop in ((0, 1), (0, 7), (64, 127), (126, 127)):
-        alone = sums_at(kernel, steps, support, coefficients, rows, first, stop)
-        np.testing.assert_array_equal(alone, whole[:, first:stop])
-
-
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 40), sparse=st.booleans())
 def test_the_median_rule_takes_distances_between_different_labels(seed, n, sparse):
     rng = np.random.default_rng(seed)
