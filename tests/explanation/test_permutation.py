@@ -1,11 +1,15 @@
-"""Importance by permutation: computed by parts as by whole predictions, also of columns that come late."""
+"""Importance: by permutation as by whole predictions; noise looks like noise, and what matters is seen."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.explanation.importance import NewRows
+from tests.explanation.known_truth import table
+from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
+from tunefree.explanation.dependence import MONTHS, WEEKDAYS
+from tunefree.explanation.importance import NewRows, importance
+from tunefree.explanation.interactions import interactions
+from tunefree.workflows.explanation import picture_of, terms_of
 
 
 def rows(n, seed=0):
@@ -58,3 +62,44 @@ def test_rows_of_a_group_judge_no_trees_that_know_it():
     unknown = [~generation.knows(digests) for part in parts for *_, generation in part.generations[:1]]
     assert np.sum(unknown, axis=0).tolist() == [1] * 600
     assert [np.count_nonzero(one) for one in unknown] == [len(part.rows) for part in parts]
+
+
+def told(kind, seed):
+    """Columns said to matter that do not, columns missed, and the pairs said to interact with those that do."""
+    rows, matter, pairs = table(kind, seed)
+    decomposition = terms_of(train(open_source(rows), Plan(target="target")).trained_)
+    ranked = importance(decomposition)
+    beyond = set(ranked.names[: ranked.n_beyond])
+    found = [set(pair.names) for pair in interactions(decomposition, ranked) if pair.size > pair.noise]
+    return beyond - matter, matter - beyond, found, pairs
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("none", 1), ("few rows", 0), ("interactions", 1)])
+def test_noise_is_below_its_line_and_the_rest_above(kind, seed):
+    wrong, missed, found, pairs = told(kind, seed)
+    assert not wrong and not missed
+    assert all(pair in found[:2] for pair in pairs) and (pairs or not found)
+
+
+def test_only_what_is_beyond_noise_is_drawn_and_months_in_their_order():
+    rng = np.random.default_rng(0)
+    n, month, day = 1200, rng.integers(0, 12, 1200), rng.integers(0, 7, 1200)
+    when = np.datetime64("2024-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]")
+    weekday = (when.astype("datetime64[D]").astype(int) + 3) % 7
+    table = {
+        "month": np.array(MONTHS.split())[month],
+        "size": rng.choice(["<10", "10-49", "50+"], n),
+        "shop": rng.choice(list("CAB"), n),
+        "day": np.array([name[:3] for name in WEEKDAYS.split()])[day],
+        "when": when,
+        "noise": rng.normal(size=n),
+    }
+    table["sales"] = 3.0 * (month > 5) + 4.0 * (day == 2) + 5.0 * (table["size"] == "50+") + 6.0 * (weekday == 5)
+    table["sales"] += 4.0 * (table["shop"] == "A") + rng.normal(size=n)
+    trained_ = train(open_source(pd.DataFrame(table)), Plan(target="sales")).trained_
+    drawn = {curve.axis.name: curve.axis for curve in picture_of(trained_, terms_of(trained_)).curves}
+    assert set(drawn) == {"month", "size", "shop", "day", "when[weekday]"}
+    assert drawn["month"].labels == MONTHS.split()
+    assert drawn["size"].labels == ["<10", "10-49", "50+"]
+    assert drawn["day"].labels == drawn["when[weekday]"].labels == [name[:3] for name in WEEKDAYS.split()]
+    assert [name for name, axis in drawn.items() if not axis.is_ordered] == ["shop"]

@@ -1,4 +1,4 @@
-"""Objectives as arrays: cases of a switch give the bits of the loss's functions, in compiled code and in Python."""
+"""Objectives as arrays, with the bits of their losses compiled or not; the registry of losses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.extending import run_page
 from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.losses import Hinge, Square, loss_classes
+from tunefree.losses.contract import loss_class
 from tunefree.losses.functions import Loop, functions_over, respond
 from tunefree.losses.objectives import Objective, all_compiled, measured
 
@@ -200,3 +202,44 @@ def test_many_margins_become_predictions_as_one_does(centre, margin, exponent):
     with np.errstate(over="ignore"):
         respond(*objective.arrays, 1, np.array([margin]), one)
     assert np.isfinite(many).all() and many[0, 0] == np.clip(one[0], -1e308, 1e308)
+
+
+class Bare(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@loss_class
+class Zero(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@pytest.mark.usefixtures("names_as_before")
+def test_a_loss_is_registered_for_its_tasks():
+    losses.register("zero", Zero, "classification", "regression")
+    assert losses.names("classification")[-1] == losses.names("regression")[-1] == "zero"
+    assert losses.loss_of("regression", "zero") == Zero()
+    losses.register("bare", Bare, "regression")
+    with pytest.raises(ModelError, match="put @loss_class of tunefree.losses.contract before the class"):
+        losses.loss_of("regression", "bare")
+    with pytest.raises(ModelError, match="the zero loss has no parameter"):
+        losses.loss_of("regression", "zero:3")
+    for arguments, message in (
+        (("hinge", Zero, "regression"), "a loss 'hinge' already"),
+        (("zero:1", Zero, "regression"), "behind colons"),
+        (("nought", Zero), "classification or regression"),
+        (("nought", Zero, "ranking"), "classification or regression"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            losses.register(*arguments)
+    assert "nought" not in losses.names("regression") and losses.loss_of("classification", "hinge") == losses.Hinge()
+
+
+@pytest.mark.slow  # it compiles all loops with one more loss, as `test_switch.py` does of two of them
+@pytest.mark.usefixtures("names_as_before")
+def test_the_worked_example_runs_as_it_stands():
+    page = run_page("loss.md")
+    assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
+    with pytest.raises(ModelError, match="scale must be"):
+        losses.loss_of("regression", "log-cosh:-1")
