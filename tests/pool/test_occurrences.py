@@ -80,14 +80,13 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     often, of_parts = learned(X, y, weight, cuts)
     np.testing.assert_array_equal(losses, of_parts)
     assert differences(once, often) == []
+    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
+    assert FIRST < once.n_slots < 0.8 * once.n_features
     again = restored(once)
     for model in (once, again):
         learn(model, X, y, weight, cuts)
     assert differences(once, again) == []
-    np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
-    learn(everything, X, y, weight)
-    np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
-    assert FIRST < once.n_slots < 0.8 * once.n_features
 
 
 @pytest.mark.parametrize("kind", ["sparse", "table"])
@@ -203,7 +202,7 @@ SETTINGS = [
     Setting("adagrad", {"eta": 0.1}, "steady"),
     Setting("newton", {}, "steady"),
 ]
-REPLAYED = SETTINGS[:3]  # those that can teach first meetings later
+REPLAYED = SETTINGS[:3]  # those that can learn first meetings later
 
 
 def group_of(kind, task):
