@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
-from tunefree.core.rows import dense, rows_at
+from tunefree.core.rows import rows_at
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
-from tunefree.pool.model import Model
 from tunefree.pool.relative import RelativeWeights
-from tunefree.pool.targets import Labels
 
 N = 100  # rows of most streams
 
@@ -77,31 +75,6 @@ def test_weights_change_what_is_predicted_as_copies_of_rows_to_come_would(kind):
         of_row = np.logaddexp(0.0, np.where(truth, -margins, margins))
         losses.append(np.average(of_row, weights=np.where(truth, 9.0, 1.0)))
     assert losses[1] < 0.95 * losses[0]
-
-
-def noisy(n, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 6))
-    return X, (X[:, 0] + X[:, 1] * X[:, 2] + 2.0 * rng.normal(size=n) > 0).astype(int)
-
-
-def test_copies_of_rows_are_no_evidence():
-    """Trees that remember a row predict its copies without doubt, and rows to come no better than the noise lets."""
-    ratios = []
-    for seed in range(3):
-        X, y = noisy(300, seed)
-        test, truth = noisy(3000, 100 + seed)
-        losses = []
-        for times in (1, 5):
-            order = np.random.default_rng(seed).permutation(np.tile(np.arange(len(X)), times))
-            model = Model("classification", n_features=7, classes=[0, 1])
-            model.learn(dense(X[order]), Labels.of(y[order].tolist()), np.ones(len(order)))
-            model.freeze()
-            margins = model.predict(dense(test))[:, 0]
-            losses.append(np.logaddexp(0.0, np.where(truth == 1, -margins, margins)).mean())
-        ratios.append(losses[1] / losses[0])
-    assert np.exp(np.log(ratios).mean()) <= 1.02
-    assert losses[1] < np.log(2.0)
 
 
 @pytest.mark.parametrize(
