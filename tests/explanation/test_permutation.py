@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.explanation.known_truth import table
 from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
 from tunefree.explanation.dependence import MONTHS, WEEKDAYS
 from tunefree.explanation.importance import NewRows, importance
@@ -64,9 +63,33 @@ def test_rows_of_a_group_judge_no_trees_that_know_it():
     assert [np.count_nonzero(one) for one in unknown] == [len(part.rows) for part in parts]
 
 
+SIX_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun"]
+
+
+def known_truth(kind, seed):
+    """Thirteen columns and a target; the columns that matter, and the pairs that interact."""
+    rng, n = np.random.default_rng(seed), 300 if kind == "few rows" else 2000
+    columns = {f"x{j}": rng.normal(size=n) for j in range(10)}
+    columns |= {"a": rng.choice(list("abcd"), n), "b": rng.choice([f"v{i}" for i in range(30)], n)}
+    columns["month"] = rng.choice(SIX_MONTHS, n)
+    x, is_a = [columns[f"x{j}"] for j in range(10)], columns["a"] == "a"
+    mean, matter, pairs = {
+        "none": (np.zeros(n), set(), []),
+        "interactions": (
+            1.5 * np.sign(x[0] * x[1]) + 1.5 * x[2] * is_a,
+            {"x0", "x1", "x2", "a"},
+            [{"x0", "x1"}, {"x2", "a"}],
+        ),
+        "few rows": (1.5 * x[0] + x[1], {"x0", "x1"}, []),
+    }[kind]
+    label = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * (mean - mean.mean()))), "yes", "no")
+    columns["target"] = label if seed % 2 else mean + rng.normal(size=n)
+    return pd.DataFrame(columns), matter, pairs
+
+
 def told(kind, seed):
     """Columns said to matter that do not, columns missed, and the pairs said to interact with those that do."""
-    rows, matter, pairs = table(kind, seed)
+    rows, matter, pairs = known_truth(kind, seed)
     decomposition = terms_of(train(open_source(rows), Plan(target="target")).trained_)
     ranked = importance(decomposition)
     beyond = set(ranked.names[: ranked.n_beyond])

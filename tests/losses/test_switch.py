@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.extending import run_page
+from tests.extending import as_before, run_page
 from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
@@ -71,6 +71,14 @@ def learn(functions):
 def of_both_kinds():
     """The loop as machine code and as Python."""
     return learn, learn.compiled().function
+
+
+@pytest.fixture
+def names_as_before(monkeypatch):
+    """What gets a name in a test is forgotten after it."""
+    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
+    with as_before(losses.LOSSES):
+        yield
 
 
 class Drawn(NamedTuple):
