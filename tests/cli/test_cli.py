@@ -13,15 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.workflows.test_training import people
-
-
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "people.csv"
-    csv.write_csv(pa.table(people()).drop_columns("pay"), path)
-    return path
-
+from tests.workflows.test_training import people, written
+from tunefree.model_files.trained import Trained
 
 FILES = {}  # models that several tests read, as they were written
 
@@ -58,8 +51,14 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     status, out, _ = run("inspect", model, "--json", "--top", "1")
     assert status == 0
     assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
-    status, out, _ = run("inspect", model, "--top", "0")
+    known = Trained.load(model).model.pool.members
+    weights = {row["member"]: row["weight"] for row in json.loads(out)["members"]}
+    assert set(weights) <= {known.names[place] for place in known.places_awake}
+    assert sum(weights.values()) == pytest.approx(1.0)
+    brief, (status, out, _) = run("inspect", model)[1], run("inspect", model, "--top", "0")
+    assert brief.count("\n") <= 40 and f"{len(weights)} members with their weights" in brief and "--top 0" in brief
     assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
+    assert all(member in out for member in weights)
     single = tmp_path / "single.model"
     assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0
     status, out, _ = run("inspect", single, "--json", "--top", "2")
@@ -67,54 +66,17 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     assert "job=pilot" in run("inspect", single)[1]
 
 
-LABELS = {
-    "zero and one": lambda yes: yes.astype(int),
-    "minus one and one": lambda yes: 2 * yes - 1,
-    "booleans": lambda yes: yes,
-    "strings": lambda yes: np.where(yes, "ja", "nein"),
-    "floats": lambda yes: yes.astype(float),
-}
-
-
-# The formats agree on classes, which are then learned alike.
-@pytest.mark.parametrize(
-    ("kind", "suffix", "learner"),
-    [
-        *((kind, suffix, "scinol2") for kind in LABELS for suffix in ("csv", "jsonl")),
-        ("booleans", "parquet", "pool"),
-        ("strings", "feather", "scinol2"),
-    ],
-)
-def test_labels_of_every_kind_in_every_format(run, tmp_path, kind, suffix, learner):
-    yes = np.array(people(400)["rich"]) == "yes"
-    table = pa.table({"age": people(400)["age"], "job": people(400)["job"], "y": LABELS[kind](yes)})
-    path = tmp_path / f"data.{suffix}"
-    write_table(table, path)
-    assert run("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", learner)[0] == 0
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("nein", "ja"), (0.0, 1.0)], ids=str)
+def test_labels_of_every_kind_in_every_format(run, tmp_path, labels, suffix):
+    table = people(400)
+    y = np.array(labels)[(np.array(table["rich"]) == "yes").astype(int)]
+    path = written(pa.table({"age": table["age"], "job": table["job"], "y": y}), tmp_path / f"data.{suffix}")
+    assert run("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")[0] == 0
     status, out, err = run("predict", tmp_path / "m", path)
     assert status == 0, err
-    labels = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
-    assert (
-        labels
-        <= {
-            "zero and one": {"0", "1"},
-            "minus one and one": {"-1", "1"},
-            "booleans": {"true", "false"},
-            "strings": {"ja", "nein"},
-            "floats": {"0", "1"},
-        }[kind]
-    )
-
-
-def write_table(table, path):
-    from pyarrow import feather
-
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    else:
-        {".csv": csv.write_csv, ".parquet": parquet.write_table, ".feather": feather.write_feather}[path.suffix](
-            table, str(path)
-        )
+    predicted = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
+    assert predicted == {json.dumps(label).strip('"').removesuffix(".0") for label in labels}
 
 
 BAD = {
@@ -128,13 +90,7 @@ BAD = {
     "target null": ("a.csv", b"x,y\n1,a\n2,\n", "row 2, column 'y'"),
     "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
     "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
-    "svm colon": ("a.svm", b"1 1:2\n-1 3\n", "row 2"),
-    "svm twice": ("a.svm", b"1 1:2\n-1 1:3 1:4\n", "row 2"),
-    "svm overflow": ("a.svm", b"1 1:2\n-1 99999999999:3\n", "row 2"),
-    "svm nan": ("a.svm", b"1 1:2\n-1 1:nan\n", "row 2"),
     "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
-    "vw weight": ("a.vw", b"1 | a\n-1 -2 | b\n", "row 2"),
-    "vw number": ("a.vw", b"1 | a\n-1 | b:x\n", "row 2"),
     "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
 }
 
@@ -154,19 +110,15 @@ def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
-def test_damaged_model(run, data, model):
-    model.write_bytes(model.read_bytes()[:-1])
-    status, _, err = run("predict", model, data)
-    assert status == 2
-    assert "damaged" in err
-
-
-def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
+def test_a_prediction_that_fails_leaves_the_earlier_file(run, data, model, tmp_path):
     (tmp_path / "out.csv").write_text("earlier")
     (tmp_path / "bad.csv").write_text("age,job\n1,cook\ninf,cook\n")
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")[0] == 2
     assert (tmp_path / "out.csv").read_text() == "earlier"
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
+    model.write_bytes(model.read_bytes()[:-1])
+    status, _, err = run("predict", model, data)
+    assert status == 2 and "damaged" in err
 
 
 def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
@@ -198,3 +150,14 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
+
+
+def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, model, tmp_path):
+    small, found = tmp_path / "small", []
+    assert run("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")[0] == 0
+    for path in (model, small):
+        assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
+        found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
+    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
+    status, _, err = run("train", data, "--from", small, "-o", tmp_path / "more")
+    assert status == 2 and "this model only predicts" in err and not (tmp_path / "more").exists()

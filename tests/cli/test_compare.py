@@ -56,13 +56,7 @@ def test_models_and_peers_on_a_test_file(at, monkeypatch):
     assert status == 0, err
     compared = json.loads(out)
     names = [model["name"] for model in compared["models"]]
-    assert names == [
-        "good.model",
-        "constant",
-        "logistic regression",
-        "random forest",
-        "gradient boosting",
-    ]
+    assert names == ["good.model", "constant", "logistic regression", "random forest", "gradient boosting"]
     assert compared["models"][1]["better"] == "good.model"
     assert compared["sentence"].startswith("Predicts rich >50K with ")
     told = json.loads(at("evaluate", "good.model", "test.csv", "--json")[1])
@@ -89,29 +83,35 @@ def test_a_model_that_learns_here(at):
     assert told["models"][1]["better"] == "tunefree"
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("good.model test.csv", "compared with nothing"),
-        ("good.model age.model test.csv", "differ in their target, rich and age"),
-        ("good.model good.model test.csv", "named twice"),
-        ("good.model bad.model", "there is no data"),
-        ("good.model bad.model test.csv -t rich", "--target has no effect on models"),
-        ("good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
-        ("good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
-        ("good.model bad.model test.csv --group nobody", "nobody"),
-        ("none.model bad.model test.csv", "none.model"),
-        ("train.csv -t rich --train test.csv", "--train is for a model that there is"),
-        ("train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
-        ("train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
-        ("good.model train.csv --train train.csv", "train.csv would be learned and be what"),
-        ("train.csv", "--target"),
-    ],
-)
-def test_what_cannot_be_compared(at, words, told):
-    status, out, err = at("compare", *words.split())
-    assert (status, out) == (2, "")
-    assert told in err
+REFUSED = [
+    ("compare good.model test.csv", "compared with nothing"),
+    ("compare good.model age.model test.csv", "differ in their target, rich and age"),
+    ("compare good.model good.model test.csv", "named twice"),
+    ("compare good.model bad.model", "there is no data"),
+    ("compare good.model bad.model test.csv -t rich", "--target has no effect on models"),
+    ("compare good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
+    ("compare good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
+    ("compare good.model bad.model test.csv --group nobody", "nobody"),
+    ("compare none.model bad.model test.csv", "none.model"),
+    ("compare train.csv -t rich --train test.csv", "--train is for a model that there is"),
+    ("compare train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
+    ("compare train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
+    ("compare good.model train.csv --train train.csv", "train.csv would be learned and be what"),
+    ("compare train.csv", "--target"),
+    ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
+    ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
+    ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
+    ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),
+    ("report good.model --cost fp=1,fn=5", "--cost is for data"),
+    ("report good.model --class x", "--class is for data"),
+    ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), REFUSED)
+def test_what_cannot_be_compared_or_decided(at, words, told):
+    status, out, err = at(*words.split())
+    assert (status, out) == (2, "") and told in err
 
 
 def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
@@ -181,23 +181,6 @@ def test_expected_costs_are_drawn_for_all_thresholds():
     assert model[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 1.0]
     assert model[:, 1].tolist() == [0.5, 0.5, 0.25, 1.5, 1.25, 2.5]
     assert (model[0, 1], model[-1, 1]) == (of_all[0, 1], of_none[-1, 1])
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
-        ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-        ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
-        ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),
-        ("report good.model --cost fp=1,fn=5", "--cost is for data"),
-        ("report good.model --class x", "--class is for data"),
-        ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-    ],
-)
-def test_what_has_no_decisions(at, words, told):
-    status, _, err = at(*words.split())
-    assert status == 2 and told in err
 
 
 def test_a_label_that_is_no_truth_value_is_a_bad_row(at, folder):

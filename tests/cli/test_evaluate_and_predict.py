@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ from pyarrow import csv, parquet
 from sklearn import metrics as sk
 
 from tests.workflows.test_training import people
+from tunefree import load
 
 LEARNER = ("--learner", "scinol2")
 
@@ -116,13 +119,37 @@ def test_the_most_probable_classes(run, data, tmp_path):
     assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
 
 
-def test_contributions_add_up_to_the_margin(run, data, model, tmp_path):
-    table = predicted(run, model, data, "--contributions", "--id", "age")
-    assert table.column_names == [
-        "age", "prediction", "probability[no]", "probability[yes]", "class", "margin", "(constant)", "age'", "job",
-    ]  # fmt: skip
-    total = sum(table[name].to_numpy() for name in ("(constant)", "age'", "job"))
-    np.testing.assert_allclose(total, table["margin"].to_numpy())
-    status, _, err = run("explain", model, data, "-o", tmp_path / "why.csv")
+def test_intervals_and_quantiles_are_columns(run, data, tmp_path):
+    model, out = tmp_path / "ages.model", tmp_path / "out.parquet"
+    assert run("train", data, "-t", "age", "--task", "regression", "--ignore", "id", "-o", model, "-q")[0] == 0
+    options = "--interval", "0.5,.9", "--quantiles", ".1,.95", "--id", "id"
+    status, _, err = run("predict", model, data, "-o", out, *options)
     assert status == 0, err
-    assert csv.read_csv(tmp_path / "why.csv")["job"].to_numpy() == pytest.approx(table["job"].to_numpy())
+    table = parquet.read_table(out)
+    bounds = ["low[0.5]", "high[0.5]", "low[0.9]", "high[0.9]", "quantile[0.1]", "quantile[0.95]"]
+    assert table.column_names == ["id", "prediction", *bounds]
+    expected = load(model).predict_interval(csv.read_csv(data).drop_columns(["age", "id"]), [0.5, 0.9])
+    np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
+    np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
+    np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
+
+
+def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_path):
+    rows = csv.read_csv(data).slice(0, 20).to_pylist()
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    (tmp_path / "first.jsonl").write_bytes(b"".join(lines))
+    header, *expected = run("predict", model, tmp_path / "first.jsonl")[1].splitlines()
+    command = [sys.executable, "-m", "tunefree.cli", "predict", str(model), "-"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, bufsize=0) as process:
+
+        def answer(*parts):
+            for part in parts:
+                process.stdin.write(part)
+            return process.stdout.readline().decode().strip()
+
+        assert answer(lines[0][:9], lines[0][9:]) == header
+        assert answer() == expected[0]
+        for line, prediction in zip(lines[1:], expected[1:], strict=True):
+            assert answer(line) == prediction
+        process.stdin.close()
+        assert process.stdout.read() == b"" and process.wait() == 0

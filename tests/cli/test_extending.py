@@ -3,17 +3,16 @@
 import numpy as np
 
 import tunefree
-from tests.extending import run_page
+from tests.extending import as_before, run_page
 from tunefree import learners
 from tunefree.cli import app as cli
 
 
-def test_the_page_on_adding_a_command(monkeypatch):
-    monkeypatch.setattr(cli.COMMANDS, "_places", dict(cli.COMMANDS._places))  # the command goes with the test
-    monkeypatch.setattr(cli.COMMANDS, "_loaded", dict(cli.COMMANDS._loaded))
-    assert "balance" not in cli.COMMANDS
-    page = run_page("command.md")
-    assert cli.COMMANDS["balance"] is page["balance"]
+def test_the_page_on_adding_a_command():
+    with as_before(cli.COMMANDS):
+        assert "balance" not in cli.COMMANDS
+        page = run_page("command.md")
+        assert cli.COMMANDS["balance"] is page["balance"]
 
 
 def test_names_of_installed_packages_are_found(run, tmp_path, monkeypatch):

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from pyarrow import csv
 
+from tests.interruptions import Stop
 from tunefree.core.errors import DataError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import tables, text
+from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options
+from tunefree.training import training
 
 LEARNER = ("--learner", "scinol2")
 N = 600
@@ -117,23 +121,6 @@ def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypat
 
 # -- files that write numbers otherwise
 
-PRICES = np.round(rng.lognormal(7.0, 1.0, N), 2)
-TAXES = np.round(rng.random(N) * 10, 1)
-
-
-def price(number, style):
-    """A number with two decimals as a style writes it."""
-    return f"{number:,.2f}".translate(
-        str.maketrans(",.", {"plain": "_.", "german": ".,", "american": ",."}[style])
-    ).replace("_", "")
-
-
-def prices(path, style, missing="", target="y"):
-    rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k], style)}";{LABELS[k]}' for k in range(N)]
-    rows[7] = f'"{missing}";"{price(TAXES[7], style)}";{LABELS[7]}'
-    path.write_text("\n".join([f"price;tax;{target}", *rows]) + "\n")
-    return path
-
 
 def predictions(run, model, data, *options):
     status, out, err = run("predict", model, data, *options)
@@ -141,34 +128,12 @@ def predictions(run, model, data, *options):
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
-@pytest.mark.parametrize(
-    "trained", ["german", *(pytest.param(style, marks=pytest.mark.slow) for style in ("plain", "american"))]
-)
-def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):
-    files = {
-        style: prices(tmp_path / f"{style}.csv", style, missing)
-        for style, missing in (("plain", ""), ("german", "-"), ("american", "n.a."))
-    }
-    model = tmp_path / "m"
-    assert train(run, files[trained], model)[0] == 0
-    expected, notes = predictions(run, model, files[trained])
-    assert [note for note in notes if "numbers are read" in note] == []
-    losses = set()
-    for style, file in files.items():
-        found, notes = predictions(run, model, file)
-        assert found == expected
-        told = [note for note in notes if "numbers are read" in note]
-        decimal_is_new = (style == "german") != (trained == "german")
-        assert len(told) >= decimal_is_new and all("--decimal" in note for note in told)
-        status, out, err = run("evaluate", model, file, "--json")
-        losses.add(json.loads(out)["log_loss"] if status == 0 else err)
-        assert run("explain", model, file, "-o", tmp_path / "why.csv")[0] == 0
-    assert len(losses) == 1
-
-
 def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):
-    model = tmp_path / "m"
-    assert train(run, prices(tmp_path / "d.csv", "plain"), model)[0] == 0
+    model, data = tmp_path / "m", tmp_path / "d.csv"
+    prices, taxes = rng.lognormal(7.0, 1.0, N).round(2), (rng.random(N) * 10).round(1)
+    rows = [f"{price};{tax};{label}\n" for price, tax, label in zip(prices, taxes, LABELS, strict=True)]
+    data.write_text("price;tax;y\n" + "".join(rows))
+    assert train(run, data, model)[0] == 0
     plain, continental, alone = tmp_path / "plain.csv", tmp_path / "continental.csv", tmp_path / "alone.csv"
     plain.write_text("price;tax\n1868;1.5\n2411;2.25\n")
     continental.write_text("price;tax\n1.868;1,5\n2.411;2,25\n")
@@ -215,3 +180,43 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")
     assert trained.progress.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
+
+
+@pytest.mark.parametrize(("option", "kind"), [("--numeric", "number"), ("--categorical", "category")])
+def test_codes_are_what_they_are_said_to_be(run, tmp_path, option, kind):
+    data, model = write(tmp_path / "d.csv", lambda k: ["01234", "1234", 2**53 + 1][k % 3]), tmp_path / "m"
+    status, out, err = train(run, data, model)
+    assert status == 0 and columns(run, model)["z"] == "category", err
+    assert "note: column 'z': leading zeros, read as categories; --numeric z reads" in out
+    assert {"z=01234", "z=1234", f"z={2**53 + 1}"} <= set(Trained.load(model).encoder.names())
+    status, out, err = train(run, data, model, option, "z")
+    assert status == 0 and columns(run, model)["z"] == kind and "read as categories" not in out, err
+
+
+def test_a_training_that_is_resumed_tells_what_was_odd_once(run, tmp_path):
+    names = [write(tmp_path / name, lambda k: k % 7, 160) for name in ("b.csv", "c.csv")]
+    for name in names:
+        header, *lines = name.read_text().splitlines()
+        name.write_text("\n".join(["# by hand", header, *lines[:150], header, *lines[150:]]) + "\n")
+    source, plan, checkpoint = open_source(names), Plan(target="y", learner="scinol2"), tmp_path / "m"
+    whole = training.train(source, plan)
+    with pytest.raises(KeyboardInterrupt):
+        training.train(source, plan, [Stop(201)], checkpoint, 100)
+    assert len([own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]) == 2
+    words = ("train", *names, "-t", "y", "-o", checkpoint, *LEARNER, "--save-every", "100", "--resume")
+    status, out, err = run(*words)
+    assert status == 0, err
+    assert Trained.load(checkpoint).progress.oddities == whole.progress.oddities
+    assert "note: comments before the header are left out (2 lines of" in out
+    assert "note: a line that repeats the header is left out (2 rows, the first:" in out
+
+
+def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
+    lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
+    (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
+    (tmp_path / "b.csv").write_text("on,y\nunknown,1\nYES,1\nn,0\n")
+    status, out, err = train(run, tmp_path / "a.csv", tmp_path / "m", tmp_path / "b.csv")
+    assert status == 0, err
+    trained = Trained.load(tmp_path / "m")
+    assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
+    assert "true or false" in out and trained.progress.progressive[0].rows == 203

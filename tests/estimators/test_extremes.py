@@ -16,19 +16,12 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
 
 
-def all_of(model, rows, y):
-    """Fit, predict, and ask for what is told of a model; warnings are errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", ".* rows repeat earlier ones", UserWarning)  # of two numbers they do
-        predictions = model.fit(rows, y).predict(rows)
-        told = [str(getattr(model, name, "")) for name in ("coef_", "feature_importances_", "progressive_loss_")]
-    assert np.isfinite(predictions).all() and not any("nan" in text or "inf" in text for text in told)
-
-
 def test_a_kernel_and_a_median_of_the_largest_numbers():
     model = OnlineRegressor("kernel-pistol", loss="absolute", view="steady", average=True)
-    all_of(model, X, np.where(X[:, 0] > -0.1, MOST, -MOST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictions = model.fit(X, np.where(X[:, 0] > -0.1, MOST, -MOST)).predict(X)
+    assert np.isfinite(predictions).all() and np.isfinite(model.progressive_loss_)
 
 
 def test_metrics_of_huge_targets():

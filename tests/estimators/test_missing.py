@@ -34,7 +34,12 @@ FORMS = {
     "None": lambda X: written(X, None),
     "pandas.NA": lambda X: written(X, pd.NA),
     "lists": lambda X: written(X, None).tolist(),
+    "a table": lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"]),
 }
+
+
+def scores(model, X):
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
 @pytest.mark.parametrize("estimator", [tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor])
@@ -42,17 +47,18 @@ def test_gaps_mean_the_same_however_they_are_written(estimator):
     X, labels, y = numbers()
     X = X.astype(np.float32).astype(np.float64)
     target = labels if estimator is tunefree.TuneFreeClassifier else y
-    for fit in (lambda model, rows: model.fit(rows, target), lambda model, rows: in_two(model, rows, target)):
-        model = fit(estimator(), X)
-        expected = model.predict(X)
+    for fit in (
+        lambda model, form: model.fit(form(X), target),
+        lambda model, form: model.partial_fit(form(X[:50]), target[:50]).partial_fit(form(X[50:]), target[50:]),
+        lambda model, form: model.fit(form(np.nan_to_num(X[:50])), target[:50]).partial_fit(form(X[50:]), target[50:]),
+    ):
+        model = fit(estimator(), np.copy)
         for name, form in FORMS.items():
-            Z = form(X)
-            np.testing.assert_array_equal(fit(estimator(), Z).predict(Z), expected, err_msg=name)
-            np.testing.assert_array_equal(model.predict(Z), expected, err_msg=name)
-
-
-def in_two(model, X, y):
-    return model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+            other = fit(estimator(), form)
+            for rows in (X, np.nan_to_num(X)):
+                expected = scores(model, rows)
+                np.testing.assert_array_equal(scores(other, form(rows)), expected, err_msg=name)
+                np.testing.assert_array_equal(scores(model, form(rows)), expected, err_msg=name)
 
 
 def test_a_gap_where_none_was_learned_is_told():

@@ -10,16 +10,10 @@ from sklearn.base import clone
 from tunefree import (
     IterativeRegularizationClassifier,
     OnlineRegressor,
-    Plan,
     ScInOLClassifier,
     ScInOLRegressor,
-    open_source,
 )
 from tunefree.estimators.tables import feature_names
-from tunefree.stream.batch import Refused
-from tunefree.training.training import train
-
-STREAM = {"passes": 1, "shuffle": False}
 
 
 def people(n=300, seed=0):
@@ -44,19 +38,6 @@ def people(n=300, seed=0):
 
 def arrow(table):
     return pa.Table.from_pandas(table, preserve_index=False)
-
-
-def test_a_stream_is_learned_as_by_the_command_line():
-    table, y = people()
-    trained = train(open_source(table.assign(label=y)), Plan(target="label", learner="scinol2"))
-    model = ScInOLClassifier(**STREAM).fit(table, y)
-    batch = trained.encoder.encode(next(open_source(table).chunks()), False, Refused(), False)
-    ours = model.decision_function(table)
-    np.testing.assert_array_equal(trained.model.predict(batch.rows)[:, 0], ours)
-    parts = ScInOLClassifier()
-    for start in range(0, 300, 70):
-        parts.partial_fit(table.iloc[start : start + 70], y[start : start + 70], classes=["poor", "rich"])
-    np.testing.assert_array_equal(parts.decision_function(table), ours)
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
@@ -104,6 +85,3 @@ def test_columns_are_what_they_are_said_to_be():
     for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
         encoder = ScInOLClassifier(text=texts, passes=1).fit(table, labels)._encoder
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
-
-
-# -- what is odd about columns

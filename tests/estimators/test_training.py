@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import tunefree
 from tests.estimators.test_tables import arrow, people
-from tunefree import ScInOLClassifier, ScInOLRegressor
+from tunefree import ScInOLRegressor
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError
 
@@ -56,28 +56,6 @@ def test_a_model_of_the_command_line_predicts_in_python(files):
     assert (files / "third").read_bytes() == (files / "again").read_bytes()
     command("predict", files / "again", files / "people.csv", "-o", files / "q.csv")
     assert (files / "q.csv").read_bytes() == (files / "p.csv").read_bytes()
-
-
-@pytest.mark.parametrize("as_array", [False, True])
-def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
-    table, y = people()
-    if as_array:
-        table = table[["age", "children"]].fillna(0.0)
-    X = table.to_numpy() if as_array else table
-    named = pd.DataFrame(X, columns=["x0", "x1"]) if as_array else table
-    csv.write_csv(arrow(named.assign(label=y)), files / "data.csv")
-    frame = pd.read_csv(files / "data.csv").drop(columns="label")
-    model = ScInOLClassifier(passes=3).fit(X if as_array else frame, y)
-    model.save(files / "m", target="label")
-    command("predict", files / "m", files / "data.csv", "-o", files / "p.csv")
-    expected = model.predict_proba(X if as_array else frame)
-    np.testing.assert_allclose(read(files / "p.csv")["probability[rich]"], expected[:, 1])
-    loaded = tunefree.load(files / "m")
-    np.testing.assert_array_equal(loaded.predict_proba(X if as_array else frame), expected)
-    assert loaded.progressive_loss_ == model.progressive_loss_
-    error = 100 * (1 - model.score(X if as_array else frame, y))
-    assert f"{error:.2f} %" in command("evaluate", files / "m", files / "data.csv")
-    assert "age" in command("inspect", files / "m") or as_array
 
 
 def test_sparse_rows_are_svmlight_text(tmp_path):

@@ -96,9 +96,3 @@ def test_what_a_bundle_contributes_is_that_of_the_feature_of_a_row(of_bundles):
     assert len(names) == 1 + n_features
     of_rows = np.asarray(X.todense()) != 0.0
     assert sizes[of_rows].sum() > 0.7 * sizes.sum()
-
-
-def test_it_is_the_same_with_any_number_of_threads():
-    X, y, X_new, _ = interacting(n=600, of_all=700)
-    models = [TuneFreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
-    assert models[0].predict_proba(X_new).tobytes() == models[1].predict_proba(X_new).tobytes()

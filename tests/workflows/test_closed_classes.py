@@ -13,6 +13,7 @@ from tunefree.training.training import train
 from tunefree.workflows.findings import rare_classes
 
 QUICK = ("-t", "label", "--learner", "scinol2")
+CLOSED = ("--classes", "no", "--classes", "yes", "--on-bad-row", "skip")
 
 
 def rows(n=1200, odd=(700,)):
@@ -33,8 +34,7 @@ def odd_file(tmp_path):
 def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):
     folder, table = odd_file.parent, pa.table(rows())
     csv.write_csv(table.filter(pa.array(table["label"].to_numpy() != "goo")), folder / "clean.csv")
-    skip = ("--classes", "no", "--classes", "yes", "--on-bad-row", "skip")
-    for data, name, options in ((odd_file, "a", skip), (folder / "clean.csv", "b", ())):
+    for data, name, options in ((odd_file, "a", CLOSED), (folder / "clean.csv", "b", ())):
         assert run("train", data, "-o", folder / name, "-t", "label", *options)[0] == 0
     arrays = [Trained.load(folder / name).model.save_state()[0] for name in "ab"]
     assert {name: a.tobytes() for name, a in arrays[0].items()} == {name: a.tobytes() for name, a in arrays[1].items()}
@@ -42,19 +42,13 @@ def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):
 
 def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):
     folder = odd_file.parent
-    assert (
-        run(
-            "train", odd_file, "-o", folder / "a", *QUICK, "--classes", "no", "--classes", "yes", "--on-bad-row", "skip"
-        )[0]
-        == 0
-    )
-    status, _, err = run("train", odd_file, "--from", folder / "a", "-o", folder / "b")
+    assert run("train", odd_file, "-o", folder / "a", *QUICK, *CLOSED)[0] == 0
+    more = ("train", odd_file, "--from", folder / "a", "-o", folder / "b")
+    status, _, err = run(*more)
     assert status == 2 and "'goo'" in err and "row 701" in err
-    assert run("train", odd_file, "--from", folder / "a", "-o", folder / "b", "--on-bad-row", "skip")[0] == 0
+    assert run(*more, "--on-bad-row", "skip")[0] == 0
     assert Trained.load(folder / "b").plan.classes == ("no", "yes")
-    status, _, err = run(
-        "train", odd_file, "--from", folder / "a", "-o", folder / "b", "--classes", "no", "--classes", "goo"
-    )
+    status, _, err = run(*more, "--classes", "no", "--classes", "goo")
     assert status == 2 and "--classes" in err
 
 
@@ -67,7 +61,6 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):
     assert places in lines[0] and "--classes" in lines[0]
     with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
-    shuffled = train(
-        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
-    )
+    plan = Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
+    shuffled = train(open_source(str(tmp_path / "odd.csv")), plan)
     assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)

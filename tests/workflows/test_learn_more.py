@@ -13,6 +13,7 @@ from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
+from tunefree.stream.text import read_lines
 from tunefree.training.training import learn_more, train
 
 QUICK = ("--learner", "scinol2")
@@ -61,13 +62,9 @@ def test_a_pool_goes_on_about_as_if_its_pass_had_not_ended(days):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: _small(*a, **o))
-
-
-def _small(files, start, block_size, **options):
-    from tunefree.stream.text import read_lines
-
-    return read_lines(files, start, 1000, **options)
+    monkeypatch.setattr(
+        delimited, "read_lines", lambda files, start, size, **options: read_lines(files, start, 1000, **options)
+    )
 
 
 def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
