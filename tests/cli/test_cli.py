@@ -13,18 +13,21 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+import tunefree
+from tests.extending import as_before, run_page
 from tests.workflows.test_training import people, written
+from tunefree import learners
+from tunefree.cli import app as cli
 from tunefree.model_files.trained import Trained
 
 FILES = {}  # models that several tests read, as they were written
 
 
 @pytest.fixture
-def model(run, data, tmp_path):
+def model(done, data, tmp_path):
     path = tmp_path / "people.model"
     if "pool" not in FILES:
-        status, out, err = run("train", data, "--target", "rich", "-o", path)
-        assert status == 0, err
+        out, err = done("train", data, "--target", "rich", "-o", path)
         assert "classification of 'rich'" in err
         assert "progressive log-loss" in out
         FILES["pool"] = path.read_bytes()
@@ -32,7 +35,7 @@ def model(run, data, tmp_path):
     return path
 
 
-def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
+def test_train_predict_evaluate_inspect(run, done, data, model, tmp_path):
     status, out, _ = run("evaluate", model, data, "--json")
     figures = json.loads(out)
     assert status == 0
@@ -48,8 +51,7 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
         wrong = np.mean(np.array(table["prediction"].to_pylist()) != np.array(people()["rich"]))
         assert wrong == pytest.approx(figures["error"])
-    status, out, _ = run("inspect", model, "--json", "--top", "1")
-    assert status == 0
+    out, _ = done("inspect", model, "--json", "--top", "1")
     assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
     known = Trained.load(model).model.pool.members
     weights = {row["member"]: row["weight"] for row in json.loads(out)["members"]}
@@ -60,7 +62,7 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
     assert all(member in out for member in weights)
     single = tmp_path / "single.model"
-    assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0
+    done("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")
     status, out, _ = run("inspect", single, "--json", "--top", "2")
     assert status == 0 and len(json.loads(out)["features"]) == 2
     assert "job=pilot" in run("inspect", single)[1]
@@ -68,13 +70,12 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("nein", "ja"), (0.0, 1.0)], ids=str)
-def test_labels_of_every_kind_in_every_format(run, tmp_path, labels, suffix):
+def test_labels_of_every_kind_in_every_format(done, tmp_path, labels, suffix):
     table = people(400)
     y = np.array(labels)[(np.array(table["rich"]) == "yes").astype(int)]
     path = written(pa.table({"age": table["age"], "job": table["job"], "y": y}), tmp_path / f"data.{suffix}")
-    assert run("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")[0] == 0
-    status, out, err = run("predict", tmp_path / "m", path)
-    assert status == 0, err
+    done("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
+    out, _ = done("predict", tmp_path / "m", path)
     predicted = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
     assert predicted == {json.dumps(label).strip('"').removesuffix(".0") for label in labels}
 
@@ -131,7 +132,7 @@ def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
+def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
     """NUMBA_DISABLE_JIT=1, for debugging: every compiled function also runs as plain Python."""
     few = tmp_path / "few.csv"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:40]))
@@ -139,7 +140,7 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     options = ["--learner", "scinol2", "-q"]
     commands = [["train", str(few), "-t", "rich", *options], ["train", str(tmp_path / "few.vw"), *options]]
     for number, command in enumerate(commands):
-        assert run(*command, "-o", tmp_path / f"compiled{number}")[0] == 0
+        done(*command, "-o", tmp_path / f"compiled{number}")
         command += ["-o", str(tmp_path / f"plain{number}")]
     code = (
         "import sys; from tunefree.cli import app\n"
@@ -152,12 +153,46 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
 
 
-def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, model, tmp_path):
+def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, done, data, model, tmp_path):
     small, found = tmp_path / "small", []
-    assert run("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")[0] == 0
+    done("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")
     for path in (model, small):
-        assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
+        done("predict", path, data, "-o", tmp_path / "p.csv")
         found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
     np.testing.assert_allclose(found[1], found[0], atol=2e-3)
     status, _, err = run("train", data, "--from", small, "-o", tmp_path / "more")
     assert status == 2 and "this model only predicts" in err and not (tmp_path / "more").exists()
+
+
+def test_the_page_on_adding_a_command():
+    with as_before(cli.COMMANDS):
+        assert "balance" not in cli.COMMANDS
+        page = run_page("command.md")
+        assert cli.COMMANDS["balance"] is page["balance"]
+
+
+def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch):
+    """A learner from outside: without its package the message says what is missing, with it all commands take it."""
+    for registry in (cli.COMMANDS, learners.ALL):
+        for table in ("_places", "_of_others", "_loaded"):
+            monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model, data = tmp_path / "outside.model", tmp_path / "rows.csv"
+    data.write_text("x0,x1,target\n" + "".join(f"{a},{b},{a > b}\n" for a, b in X))
+    with monkeypatch.context() as here:
+        here.setattr(learners.ALL, "_places", {**learners.ALL._places, "outside": "tunefree.learners.adagrad:AdaGrad"})
+        here.setattr(learners.ALL, "_loaded", dict(learners.ALL._loaded))
+        tunefree.OnlineClassifier("outside").fit(X, X[:, 0] > X[:, 1]).save(model)
+    status, _, err = run("evaluate", model, data)
+    assert status == 2 and "unknown learner 'outside'" in err
+    assert "if another package adds it, install that here, or register it in Python before" in err
+    assert run("moon", model)[0] == 2
+    package = tmp_path / "outside-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    points = "[tunefree.learners]\noutside = tunefree.learners.adagrad:AdaGrad\n"
+    (package / "entry_points.txt").write_text(points + "[tunefree.commands]\nmoon = tunefree.cli.inspect:inspect\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done("evaluate", model, data)
+    done("train", data, "-t", "target", "--learner", "outside", "-o", tmp_path / "more.model", "-q")
+    assert run("moon", model)[0] == 0 and "outside" not in run("--help")[1]

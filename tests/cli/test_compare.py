@@ -2,56 +2,26 @@
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from pyarrow.csv import read_csv
-from sklearn import ensemble
 
 import tunefree
 from tunefree.core.errors import ModelError
 from tunefree.report.decisions import blocks_of_decisions
-from tunefree.report.paired import blocks_of_pairs
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored
-from tunefree.workflows.paired import Truth, compared
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Files of people, and models of them."""
-    folder, random = tmp_path_factory.mktemp("compared"), np.random.default_rng(0)
-    age, n = random.normal(40, 10, 500).round(1), 500
-    job, who = random.choice(["cook", "clerk", ""], n), np.arange(n) // 2
-    rich = np.where(random.random(n) < 1 / (1 + np.exp(-(age - 42) / 4 - (job == "clerk"))), ">50K", "<=50K")
-    for name, rows in (("train", range(300)), ("test", range(300, n))):
-        lines = [f"{age[i]},{job[i]},p{who[i]},{'abc'[i % 3]},{rich[i]}\n" for i in rows]
-        (folder / f"{name}.csv").write_text("age,job,who,kind,rich\n" + "".join(lines))
-    for name, options in (
-        ("good", {"target": "rich", "ignore": ["who", "kind"]}),
-        ("bad", {"target": "rich", "ignore": ["who", "kind", "age"]}),
-        ("kind", {"target": "kind", "ignore": "who"}),
-        ("age", {"target": "age", "ignore": "who"}),
-    ):
-        tunefree.train(str(folder / "train.csv"), learner="scinol2", **options).save(folder / f"{name}.model")
-    return folder
-
-
-@pytest.fixture
-def at(run, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    return run
+pytestmark = pytest.mark.usefixtures("few_peers")
 
 
 def without_seconds(text):
     return re.sub(r'"seconds": [\d.e-]+', "", text)
 
 
-def test_models_and_peers_on_a_test_file(at, monkeypatch):
-    few = partial(ensemble.HistGradientBoostingClassifier, max_iter=2)  # whose threads wait for each other at each tree
-    monkeypatch.setattr(ensemble, "HistGradientBoostingClassifier", few)
+def test_models_and_peers_on_a_test_file(at):
     status, out, err = at("compare", "good.model", "test.csv", "--train", "train.csv", "--json", "-q", "--n-jobs", "1")
     assert status == 0, err
     compared = json.loads(out)
@@ -81,37 +51,6 @@ def test_a_model_that_learns_here(at):
     told = json.loads(out)
     assert told["models"][0]["name"] == "tunefree" and told["rows"] == 200
     assert told["models"][1]["better"] == "tunefree"
-
-
-REFUSED = [
-    ("compare good.model test.csv", "compared with nothing"),
-    ("compare good.model age.model test.csv", "differ in their target, rich and age"),
-    ("compare good.model good.model test.csv", "named twice"),
-    ("compare good.model bad.model", "there is no data"),
-    ("compare good.model bad.model test.csv -t rich", "--target has no effect on models"),
-    ("compare good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
-    ("compare good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
-    ("compare good.model bad.model test.csv --group nobody", "nobody"),
-    ("compare none.model bad.model test.csv", "none.model"),
-    ("compare train.csv -t rich --train test.csv", "--train is for a model that there is"),
-    ("compare train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
-    ("compare train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
-    ("compare good.model train.csv --train train.csv", "train.csv would be learned and be what"),
-    ("compare train.csv", "--target"),
-    ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
-    ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-    ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
-    ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "no class of the model"),
-    ("report good.model --cost fp=1,fn=5", "--cost is for data"),
-    ("report good.model --class x", "--class is for data"),
-    ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-]
-
-
-@pytest.mark.parametrize(("words", "told"), REFUSED)
-def test_what_cannot_be_compared_or_decided(at, words, told):
-    status, out, err = at(*words.split())
-    assert (status, out) == (2, "") and told in err
 
 
 def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
@@ -151,18 +90,6 @@ def test_a_report_keeps_the_groups_of_the_training_whole(at):
     assert "if groups are independent" in str(model.report("test.csv").document)
     rows = read_csv("test.csv").drop_columns("who")
     assert "if rows are independent" in str(model.report(rows).document)
-
-
-def test_differences_have_the_digits_of_the_loss():
-    truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
-    right = np.random.default_rng(0).uniform(0.3, 0.9, 100)
-    judged = [
-        truth.judged(name, np.where(truth.targets[:, None] == [0, 1], share[:, None], 1.0 - share[:, None]))
-        for name, share in {"a": right, "near": right + 0.001, "far": 0.2 * right}.items()
-    ]
-    table = blocks_of_pairs(compared(truth, judged, "rich", ""))[2]
-    ends = [end for row in table.texts()[1:] for end in row[2].split(" to ")]
-    assert len(ends) == 4 and {len(end.partition(".")[2]) for end in ends} == {4}
 
 
 def test_files_that_were_learned_are_told(at):

@@ -1,19 +1,16 @@
 """Commands that end early: interrupted, or with an output that takes no more."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv
 
 from tests.waiting import until
 from tunefree.cli import app as cli
-from tunefree.model_files.trained import Trained
 from tunefree.training import training
 
 pytestmark = pytest.mark.usefixtures("heard")
@@ -43,13 +40,13 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_text() == "an earlier model"
 
 
-def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
+def test_ctrl_c_with_a_checkpoint_and_resumed(run, done, data, tmp_path, monkeypatch):
     parts = tmp_path / "parts"
     parts.mkdir()
     for number in range(12):  # more than are read ahead
         csv.write_csv(csv.read_csv(data).slice(167 * number, 167), parts / f"{number:02d}.csv")
     command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--save-every", 100)
-    assert run(*command)[0] == 0
+    done(*command)
     whole = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:
         interrupt(patch, 3)
@@ -59,23 +56,8 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert "m.checkpoint holds the model after" in last and "rows" in last and "--resume" in last
     assert (tmp_path / "m").read_bytes() == whole
     (tmp_path / "m").unlink()
-    assert run(*command, "--resume")[0] == 0
+    done(*command, "--resume")
     assert (tmp_path / "m").read_bytes() == whole
-
-
-def test_a_corrected_file_that_is_not_text_goes_on_by_its_rest(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 200)
-    ages = [float(k % 50) for k in range(2000)]
-    table = pa.table({"age": [*ages[:1900], float("inf"), *ages[1901:]], "rich": ["no", "no", "yes", "no"] * 500})
-    parquet.write_table(table, tmp_path / "x.parquet")
-    command = ("train", tmp_path / "x.parquet", "-t", "rich", "--learner", "nag", "-o", tmp_path / "m")
-    status, _, err = run(*command, "--save-every", 200)
-    last = err.splitlines()[-1]
-    assert status == 2 and "row 1901" in last and "--resume" not in last
-    first = int(re.search(r"rows from number ([\d,]+) on by --from", last)[1].replace(",", ""))
-    parquet.write_table(pa.table({"age": ages, "rich": table["rich"]}).slice(first - 1), tmp_path / "rest.parquet")
-    assert run("train", tmp_path / "rest.parquet", "--from", tmp_path / "m.checkpoint", "-o", tmp_path / "m")[0] == 0
-    assert Trained.load(tmp_path / "m").progress.progressive[0].rows == 2000
 
 
 def is_told_of_a_full_device(status, err):
@@ -83,9 +65,9 @@ def is_told_of_a_full_device(status, err):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
-def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
+def test_a_full_device_is_one_line(done, data, tmp_path, monkeypatch, capfd):
     model = tmp_path / "m"
-    assert run("train", data, "-t", "rich", "-o", model, *QUICK, "-q")[0] == 0
+    done("train", data, "-t", "rich", "-o", model, *QUICK, "-q")
     for command in (["predict", model, data], ["--help"]):
         with open("/dev/full", "w") as full:  # a process also writes at its end
             program = [sys.executable, "-m", "tunefree.cli", *command]

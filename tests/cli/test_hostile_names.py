@@ -37,10 +37,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def model(run, data):
+def model(done, data):
     path = data.parent / "[b]:rows:.model"
-    status, out, err = run("train", data, "-t", TARGET, "-o", path, *LEARNER)
-    assert status == 0, err
+    out, err = done("train", data, "-t", TARGET, "-o", path, *LEARNER)
     assert shows(err, TARGET, *CLASSES.values())
     assert shows(out, path, *CLASSES.values())
     return path
@@ -57,7 +56,7 @@ def test_training_and_comparing(run, data, model, monkeypatch, is_terminal):
     assert status == 0 and (is_terminal or f"'{TARGET}'" in err) and plot.read_bytes()
 
 
-def test_predictions_and_their_explanations(run, data, model):
+def test_predictions_and_their_explanations(run, done, data, model):
     output = data.parent / "[red]out.parquet"
     status, _, err = run("predict", model, data, "-o", output)
     assert status == 0 and str(output) in err
@@ -67,8 +66,7 @@ def test_predictions_and_their_explanations(run, data, model):
     assert status == 0 and str(output) in err
     assert {NUMBER, CATEGORY, DATE} <= set(parquet.read_table(output).column_names)
     for words in (("evaluate", model, data), ("certify", model)):
-        status, _, err = run(*words)
-        assert status == 0, err
+        _, err = done(*words)
 
 
 def test_what_a_model_has_learned(run, data, model):

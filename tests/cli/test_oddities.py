@@ -74,15 +74,3 @@ def test_python_warns_once_a_call():
             warnings.simplefilter("error", DataWarning)
             model.predict(learned)
             model.predict({name: values[:1] for name, values in learned.items()})
-
-
-def test_what_was_seen_goes_with_the_model_wherever_training_stops(run, files):
-    data, options = files / "train.csv", ["-t", "claim", "--learner", "scinol2", "-q"]
-    twice = tunefree.train(str(data), target="claim", learner="scinol2", passes=2).trained_.encoder.profile
-    assert [tunefree.load(files / "m").trained_.encoder.profile.rows, twice.rows] == [N, N]  # it sees the same rows
-    csv.write_csv(pa.table(cars(5)), files / "more.csv")
-    assert run("train", files / "more.csv", "--from", files / "m", "-o", files / "more", "-q")[0] == 0
-    csv.write_csv(pa.concat_tables([pa.table(cars()), pa.table(cars(5))]), files / "both.csv")
-    assert run("train", files / "both.csv", *options, "-o", files / "both")[0] == 0
-    more, both = (tunefree.load(files / name).trained_.encoder.profile.save() for name in ("more", "both"))
-    assert all((more[name] == both[name]).all() for name in both)

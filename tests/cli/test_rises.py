@@ -9,7 +9,6 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tunefree.model_files import trained as model_files
 
 QUICK = ("--learner", "scinol2")
 
@@ -29,10 +28,9 @@ def write(path, table, *, dropped="z"):
 
 
 @pytest.mark.parametrize("learner", [QUICK, pytest.param((), marks=pytest.mark.slow)], ids=["one learner", "pool"])
-def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
+def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, learner):
     data, model = write(tmp_path / "stream.csv", stream(change=1500)), tmp_path / "m"
-    status, out, err = run("train", data, "-t", "y", "-o", model, *learner, "--json")
-    assert status == 0, err
+    out, _ = done("train", data, "-t", "y", "-o", model, *learner, "--json")
     line = " ".join(out.split())
     match = re.search(
         r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on", line
@@ -47,20 +45,8 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     learned = json.loads(out)
     assert learned["drifts"] == shown["drifts"] and learned["warnings"] == shown["warnings"]
     assert (learned["rows"], learned["model"]) == (3000, str(model)) and learned["lower_bounds"]
-    assert run("report", model, "-o", tmp_path / "r.html")[0] == 0
+    done("report", model, "-o", tmp_path / "r.html")
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
-
-
-def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
-    table = {name: list(values) for name, values in stream(change=1500).items()}
-    first = write(tmp_path / "1.csv", {name: values[:1490] for name, values in table.items()})
-    second = write(tmp_path / "2.csv", {name: values[1490:] for name, values in table.items()})
-    assert run("train", first, "-t", "y", "-o", tmp_path / "begun", *QUICK)[0] == 0
-    status, out, err = run("train", second, "--from", tmp_path / "begun", "-o", tmp_path / "more")
-    assert status == 0 and re.search(r"rose at about row 1,\d+ \(\S+[12]\.csv, row", " ".join(out.split())), err
-    assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
-    more, whole = (model_files.load(tmp_path / name).rises.rises for name in ("more", "whole"))
-    assert more == whole and len(whole) == 1
 
 
 def dated(n=4000, change=2000):
@@ -87,16 +73,14 @@ def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
     assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
 
 
-def test_an_exit_code_on_request(run, tmp_path):
+def test_an_exit_code_on_request(run, done, tmp_path):
     changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
     on_drift = "--exit-code-on-drift", "9"
     assert run("train", changed, "-t", "y", "-o", tmp_path / "a", *QUICK, *on_drift)[0] == 9
     assert (tmp_path / "a").exists()
-    assert run("train", steady, "-t", "y", "-o", tmp_path / "b", *QUICK, *on_drift)[0] == 0
+    done("train", steady, "-t", "y", "-o", tmp_path / "b", *QUICK, *on_drift)
     same = write(tmp_path / "c.csv", {name: values[1600:] for name, values in stream(3000, change=1500).items()})
-    assert (
-        run("train", same, "--from", tmp_path / "a", "-o", tmp_path / "c", *on_drift)[0] == 0
-    )  # those before do not count
+    done("train", same, "--from", tmp_path / "a", "-o", tmp_path / "c", *on_drift)
     for options, problem in (
         ((*on_drift, "--shuffle"), "--exit-code-on-drift has no effect with --shuffle"),
         ((*on_drift, "--workers", "1"), "--exit-code-on-drift is for one machine"),

@@ -1,4 +1,4 @@
-"""Columns that are not what they seem at first, and files that write numbers otherwise than those of training."""
+"""Columns that are not what they seem at first, and notations of numbers and dates."""
 
 import gzip
 import io
@@ -6,17 +6,14 @@ import json
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
-from tests.interruptions import Stop
 from tunefree.core.errors import DataError
-from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import tables, text
-from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options
-from tunefree.training import training
 
 LEARNER = ("--learner", "scinol2")
 N = 600
@@ -55,21 +52,12 @@ def dates(k):
 SPREAD = {
     "numbers at the end": (lambda k: "" if k < 500 else k % 7, "number", None),
     "words at the end": (lambda k: k % 7 if k < 500 else "abc"[k % 3], "category", "numbers, but for 'a'"),
-    "fractions at the end": (lambda k: k % 7 if k < 500 else f"{k % 7}.5", "number", None),
-    "a rare word": (
-        lambda k: "unknown" if k == 2 else k % 7,
-        "number",
-        "'unknown' is taken for a missing value (1 row",
-    ),
+    "a rare word": (lambda k: "unknown" if k == 2 else k % 7, "number", "'unknown' is taken for a missing value (1 r"),
     "a rare word among dates": (lambda k: "?" if k == 1 else "never" if k == 2 else dates(k), "moment", "'never'"),
     "dashes among dates": (lambda k: "-" if k % 9 == 2 else dates(k), "moment", "'-' is taken for a missing value (67"),
     "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
     "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", "numbers, but for 'a'"),
-    "a word that is not rare": (
-        lambda k: "unknown" if k % 20 == 0 else k % 7,
-        "category",
-        "numbers, but for 'unknown'",
-    ),
+    "a word that is not rare": (lambda k: k % 7 if k % 20 else "unknown", "category", "numbers, but for 'unknown'"),
 }
 
 
@@ -193,24 +181,6 @@ def test_codes_are_what_they_are_said_to_be(run, tmp_path, option, kind):
     assert status == 0 and columns(run, model)["z"] == kind and "read as categories" not in out, err
 
 
-def test_a_training_that_is_resumed_tells_what_was_odd_once(run, tmp_path):
-    names = [write(tmp_path / name, lambda k: k % 7, 160) for name in ("b.csv", "c.csv")]
-    for name in names:
-        header, *lines = name.read_text().splitlines()
-        name.write_text("\n".join(["# by hand", header, *lines[:150], header, *lines[150:]]) + "\n")
-    source, plan, checkpoint = open_source(names), Plan(target="y", learner="scinol2"), tmp_path / "m"
-    whole = training.train(source, plan)
-    with pytest.raises(KeyboardInterrupt):
-        training.train(source, plan, [Stop(201)], checkpoint, 100)
-    assert len([own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]) == 2
-    words = ("train", *names, "-t", "y", "-o", checkpoint, *LEARNER, "--save-every", "100", "--resume")
-    status, out, err = run(*words)
-    assert status == 0, err
-    assert Trained.load(checkpoint).progress.oddities == whole.progress.oddities
-    assert "note: comments before the header are left out (2 lines of" in out
-    assert "note: a line that repeats the header is left out (2 rows, the first:" in out
-
-
 def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
     lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
@@ -220,3 +190,55 @@ def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run,
     trained = Trained.load(tmp_path / "m")
     assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
     assert "true or false" in out and trained.progress.progressive[0].rows == 203
+
+
+QUIETLY = ("--learner", "scinol2", "-q")
+ROWS = 300
+RNG = np.random.default_rng(0)
+PRICES = np.round(RNG.lognormal(8.0, 1.5, ROWS), 2)
+RICH = np.where(RNG.random(ROWS) < 1 / (1 + np.exp(-(PRICES - 3000) / 1000)), "yes", "no")
+
+
+def predicted_columns(run, model, data, *more):
+    status, out, err = run("predict", model, data, *more)
+    assert status == 0, err
+    return csv.read_csv(io.BytesIO(out.encode())).to_pydict()
+
+
+def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
+    lines = ["zip,amount,when,code,y"]
+    for k in range(ROWS):
+        amount = "gone" if k % 50 == 3 else f'"{k % 7},125"'
+        lines.append(f"{k % 4 + 1000:05},{amount},2024{k % 12 + 1:02}{k % 28 + 1:02},{k % 3},{RICH[k]}")
+    data = tmp_path / "d.csv"
+    data.write_text("\n".join(lines) + "\n")
+    said = ("--categorical", "zip", "--categorical", "code", "--decimal", ",", "--na-values", "gone")
+    dates = ("--date", "when=%Y%m%d")
+    out, err = done("train", data, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", *said, *dates)
+    assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out
+    found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
+    features = {own["feature"] for own in found["features"]}
+    assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
+    assert {own["name"]: own["why"] for own in found["columns"]}["zip"] == "named by categorical"
+    status, out, err = run("inspect", tmp_path / "m", "--top", 0)
+    assert status == 0 and "named by date, %Y%m%d" in out, err
+    table = predicted_columns(run, tmp_path / "m", data)
+    first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))
+    parquet.write_table(first, tmp_path / "d.parquet")  # the same values, some of them with types
+    assert predicted_columns(run, tmp_path / "m", tmp_path / "d.parquet") == table
+    for options, *told in (
+        (("--numeric", "amount"), "'gone' is not a number", "--na-values", "row 4"),
+        (("--date", "zip=%d.%m.%Y"), "'zip'"),
+        (("--numeric", "amont"), "did you mean 'amount'"),
+    ):
+        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUIETLY, *options)
+        assert status == 2 and all(words in err for words in told)
+
+
+def test_a_bad_value_does_not_change_the_notation(run, done, tmp_path):
+    data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{RICH[k]}" for k in range(ROWS)]
+    data.write_text("\n".join(["age,y", *rows]) + "\n")
+    done("train", data, "-t", "y", "-o", model, *QUIETLY)
+    data.write_text("\n".join(["age,y", "old,no", *rows]) + "\n")
+    status, _, err = run("predict", model, data, "--on-bad-row", "skip")
+    assert status == 0 and err.startswith("1 row skipped, the first:") and "are read as" not in err, err

@@ -24,7 +24,7 @@ STREAM = {"passes": 1, "shuffle": False}
 of_all = pytest.mark.parametrize("cls", [*LINEAR, *POOLS])  # learners share all but formulas and targets
 of_pools = pytest.mark.parametrize("cls", POOLS)
 of_learners = pytest.mark.parametrize("cls", [ScInOLClassifier, PiSTOLClassifier])
-quick = settings(max_examples=8)
+quick, few = settings(max_examples=8), settings(max_examples=4)
 seeds = st.integers(0, 2**16)
 
 
@@ -114,7 +114,7 @@ def test_kinds_of_table_give_the_same_bits(cls, passes):
 
 
 @of_all
-@quick
+@few
 @given(seed=seeds, shuffle=st.booleans(), in_sparse=st.booleans())
 def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle, in_sparse):
     X, y = table(40, 3, 3, seed, 0.3)
@@ -127,7 +127,7 @@ def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle, in_sp
 
 
 @of_all
-@quick
+@few
 @given(seed=seeds, in_sparse=st.booleans())
 def test_weights_are_copies_for_learners_and_rows_are_shuffled_from_any_order(cls, seed, in_sparse):
     X, y = table(40, 3, 3, seed, 0.3)

@@ -1,5 +1,6 @@
-"""Wrong input of estimators: errors name the parameter and the remedy, and warnings the line of the user."""
+"""Wrong input and parameters: errors name the parameter and the remedy; numbers of any size do no harm."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import tunefree
-from tunefree import DataWarning, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import DataWarning, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+from tunefree.workflows.evaluation import evaluate
 
 N = 40
 NUMBERS = np.random.default_rng(0).normal(size=N)
@@ -36,7 +42,7 @@ INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
         (lambda: TuneFreeClassifier(random_state="a").fit(X, LABELS), "`random_state` must be"),
         (lambda: CLASSES.fit(X, LABELS).score(X, LABELS[1:]), "X has 40 rows, and y has 39; give one target"),
         (lambda: NUMERIC.fit(X, NUMBERS).score(X, NUMBERS, [1.0]), "and sample_weight has 1; give one weight for each"),
-        (lambda: CLASSES.fit(X, LABELS).partial_fit(X, [1, 0] * 20), "the label 1 is of another type; convert y"),
+        (lambda: CLASSES.fit(X, LABELS).partial_fit(X, [1, 0] * 20), "the label 0 is of another type; convert y"),
         (lambda: tunefree.train(X, target="job", weight="age"), "no parameter 'weight'; did you mean 'sample_weight'"),
         (lambda: tunefree.train(X, pd.Series(LABELS)), "pass one table, and name its column to predict by `target`"),
     ],
@@ -80,3 +86,75 @@ def test_a_column_that_gives_the_target_away_and_one_that_is_not_known_are_told(
         model = TuneFreeClassifier().fit(table, y)
     with pytest.warns(DataWarning, match="^the model does not know 'height': left out$"):
         model.predict(table.assign(height=1.0, bought=y))
+
+
+KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.PUBLIC.search()) if hasattr(kind, "get_params")]
+ROWS = np.random.default_rng(0).normal(size=(60, 3))
+CODES = (ROWS[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_a_parameter_cannot_be_is_an_error_that_names_it(kind):
+    """Objects of no type that a parameter takes, where its record says which it takes."""
+    unchecked = {"random_state", "class_weight", "categorical", "text", "transformer", "kernel"}
+    for name in set(inspect.signature(kind).parameters) - unchecked:
+        with pytest.raises(ValueError, match=f"`{name}` must be "):
+            kind(**{name: object()}).fit(ROWS, CODES)
+
+
+def test_an_estimator_shows_what_it_learned():
+    estimator = tunefree.OnlineClassifier("scinol2")
+    assert "What was learned" not in estimator._repr_html_()
+    estimator.fit(ROWS, CODES)
+    for shown in (estimator._repr_html_(), estimator._repr_mimebundle_()["text/html"]):
+        assert "OnlineClassifier" in shown and f"{estimator.progressive_loss_:.6g}" in shown
+
+
+def test_numbers_and_switches_of_numpy_are_taken():
+    wanted = tunefree.ScInOLClassifier(average=True, passes=1, variant=1, epsilon=0.5).fit(ROWS, CODES)
+    of_numpy = {"average": np.bool_(True), "passes": np.int64(1), "variant": np.int32(1), "epsilon": np.float32(0.5)}
+    assert (tunefree.ScInOLClassifier(**of_numpy).fit(ROWS, CODES).coef_ == wanted.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        (TuneFreeRegressor(), {"loss": "absolute"}),
+        (TuneFreeRegressor(monotone={"x": 1}), {"monotone": {"x": -1}}),
+        (OnlineRegressor("nag"), {"learner": "scinol2"}),
+        (OnlineRegressor("nag"), {"average": True}),
+    ],
+)
+def test_a_parameter_that_the_present_model_did_not_begin_with_is_refused(model, parameters):
+    ROWS, y = pd.DataFrame({"x": [0.0, 1.0, 2.0]}), [0.5, 1.0, 2.0]
+    model.partial_fit(ROWS, y)
+    [name] = parameters
+    before = {name: model.get_params()[name]}
+    with pytest.raises(ValueError, match=f"`{name}` differs from what the present model began with"):
+        model.set_params(**parameters).partial_fit(ROWS, y)
+    assert model.set_params(**before).partial_fit(ROWS, y).t_ == 6
+    assert model.set_params(**parameters).fit(ROWS, y).t_ == 3
+
+
+MOST = np.finfo(np.float64).max
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(size=(300, 3))
+
+
+def test_a_kernel_and_a_median_of_the_largest_numbers():
+    model = OnlineRegressor("kernel-pistol", loss="absolute", view="steady", average=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictions = model.fit(NORMAL, np.where(NORMAL[:, 0] > -0.1, MOST, -MOST)).predict(NORMAL)
+    assert np.isfinite(predictions).all() and np.isfinite(model.progressive_loss_)
+
+
+def test_metrics_of_huge_targets():
+    table = {"x": NORMAL[:, 0], "y": np.where(NORMAL[:, 0] > 0, MOST, -MOST)}
+    trained = train(open_source(table), Plan(target="y", task="regression", learner="scinol2"))
+    table["y"] = -table["y"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(trained, open_source(table), BadRows()).measures
+    assert np.isfinite([number for measure in found.values() for number in measure]).all()
+    assert found["mean_absolute_error"].value > 1e307 and found["root_mean_squared_error"].value > 1e307

@@ -10,13 +10,10 @@ from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.training import learn_more, train
-from tunefree.workflows.evaluation import evaluate
+from tunefree.training.training import train
 
 PLAN = Plan(target="rich", ignore=("pay",))
-N = 600
 
 
 @pytest.mark.all_trees  # as the processes have
@@ -28,17 +25,6 @@ def test_killed_at_any_moment_and_resumed(tmp_path):
     for _ in killed_and_resumed(arguments, output, 1):
         assert not output.exists() or output.read_bytes() == whole
     assert output.read_bytes() == whole
-
-
-def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
-    table = people(N)
-    first = {name: values[:400] for name, values in table.items()}
-    rest = {name: values[400:] for name, values in table.items()}
-    trained = train(open_source(first), PLAN)
-    trained.save(tmp_path / "first")
-    found = [learn_more(model, open_source(rest)) for model in (trained, Trained.load(tmp_path / "first"))]
-    assert model_bytes(found[0], tmp_path / "a") == model_bytes(found[1], tmp_path / "b")
-    assert evaluate(found[0], open_source(people(300, seed=1)), BadRows()).metrics.mean_error() < 0.3
 
 
 @pytest.fixture(scope="module")

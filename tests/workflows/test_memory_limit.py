@@ -57,24 +57,6 @@ def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(tmp_pat
     assert model_bytes(trained.model) < 10 * 2**20
 
 
-def test_what_predicts_least_for_its_memory_is_given_up_first():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = Model("classification", n_features=4)
-    model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
-    names = []
-    while (name := model.pool.put_to_sleep()) is not None:
-        names.append(name)
-        model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
-    trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
-    assert names[:4] == trees and len(names[4:]) == 5 and len(model.members) == 1
-    assert model.predictor.shares() == {model.members[0].name: 1.0}
-    model.freeze()
-    predicted = model.predict(dense(X))
-    assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(Model.restore(*model.save_state()).predict(dense(X)), predicted)
-
-
 def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so(monkeypatch):
     monkeypatch.setattr(growth, "FEWEST_KEPT", 500)
     rng = np.random.default_rng(0)

@@ -57,19 +57,6 @@ def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
     assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
 
 
-def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch):
-    table = people(900)
-    table["rich"][600:] = np.random.default_rng(1).choice(["no", "yes", "very", "so-so"], 300).tolist()
-    models = []
-    for rows in (900, 7, 450):
-        monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_, rows=rows: rows)
-        first = Plan(target="rich", ignore=("pay",))
-        models.append(model_bytes(train(open_source(table), first), tmp_path / "model"))
-    assert models[1] == models[2]  # the first chunk of the whole table knows all classes beforehand
-    trained = Trained.load(tmp_path / "model")
-    assert set(trained.model.classes) == {"no", "yes", "very", "so-so"}
-
-
 def test_held_out_rows_are_not_learned():
     table = people()
     kept = np.arange(2000) % 4 != 3
@@ -124,7 +111,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     plan = Plan(**named, **single, holdout=0.1)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     trained, saves = resumed(open_source(stream), plan, tmp_path / "model.checkpoint", n // 6, each=2)
-    assert len(saves) >= 4 * passes
+    assert len(saves) >= (2 if learner == "pool" else 4 * passes)
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
