@@ -1,7 +1,5 @@
 """The house keeps its shape: imports point one way, functions stay small."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
-from pyarrow import table as arrow_table
 
 import tunefree
 from tests.interruptions import Stop
+from tests.workflows.test_training import written
 from tunefree.stream.source import open_source
 from tunefree.training import training
 
@@ -24,56 +25,45 @@ def people(seed=0, rows=ROWS):
     return pd.DataFrame({"age": ages, "job": jobs, "rich": rich})
 
 
-def train(run, data, model, *options):
-    status, out, err = run("train", data, "-t", "rich", "-o", model, "--learner", "scinol2", *options)
-    assert status == 0, err
-    return out
+@pytest.fixture
+def train(done):
+    return lambda data, model, *more: done("train", data, "-t", "rich", "-o", model, "--learner", "scinol2", *more)[0]
 
 
-def columns_of(model):
-    return [column.name for column in tunefree.load(model).trained_.encoder.columns]
+@pytest.fixture
+def predictions(done):
+    return lambda *words: done("predict", *words)
 
 
-def predictions(run, model, data, *options):
-    status, out, err = run("predict", model, data, *options)
-    assert status == 0, err
-    return out, err
+def kinds_of(model):
+    return {column.name: column.kind for column in tunefree.load(model).trained_.encoder.columns}
 
 
 # -- the index of a pandas frame
 
 
-def written(frame, path):
-    frame.to_parquet(path) if path.suffix == ".parquet" else feather.write_feather(arrow_table_of(frame), path)
-    return path
-
-
-def arrow_table_of(frame):
-    import pyarrow as pa
-
-    return pa.Table.from_pandas(frame)
-
-
 @pytest.mark.parametrize("kind", [".parquet", ".feather"])
 @pytest.mark.parametrize("name", [None, "row"])
-def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, tmp_path, kind, name):
+def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind, name):
     frame = people().set_index(pd.Index(np.arange(ROWS) + 7, name=name))
     frame = frame[frame.age > 0]  # what is filtered has no range any more
     frame.index = pd.Index(frame.index.to_numpy().copy(), name=name)
-    data, model, column = written(frame, tmp_path / f"p{kind}"), tmp_path / "m.model", name or "__index_level_0__"
+    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", name or "__index_level_0__"
+    table = pa.Table.from_pandas(frame)
+    parquet.write_table(table, data) if kind == ".parquet" else feather.write_feather(table, data)
     note = f"note: column '{column}': the index of a pandas frame, left out ({ROWS} rows, the first: {data}, row 1); "
-    assert f"{note}--numeric {column} keeps it" in " ".join(train(run, data, model).split())
-    assert columns_of(model) == ["age", "job"]
+    assert f"{note}--numeric {column} keeps it" in " ".join(train(data, model).split())
+    assert list(kinds_of(model)) == ["age", "job"]
     plain = tmp_path / "plain.parquet"
-    parquet.write_table(arrow_table(dict(people())), plain)
-    out, err = predictions(run, model, data)
-    assert out == predictions(run, model, plain)[0] and "--numeric" not in err
-    assert "note" not in train(run, plain, tmp_path / "plain.model")
-    train(run, data, tmp_path / "kept.model", "--numeric", column)
-    assert columns_of(tmp_path / "kept.model") == ["age", "job", column]
-    assert len(predictions(run, tmp_path / "kept.model", data)[0].splitlines()) == ROWS + 1
+    parquet.write_table(pa.table(dict(people())), plain)
+    out, err = predictions(model, data)
+    assert out == predictions(model, plain)[0] and "--numeric" not in err
+    assert "note" not in train(plain, tmp_path / "plain.model")
+    train(data, tmp_path / "kept.model", "--numeric", column)
+    assert list(kinds_of(tmp_path / "kept.model")) == ["age", "job", column]
+    assert len(predictions(tmp_path / "kept.model", data)[0].splitlines()) == ROWS + 1
     assert run("predict", tmp_path / "kept.model", plain)[0] == 2
-    assert len(predictions(run, model, data, "--id", column)[0].splitlines()) == ROWS + 1
+    assert len(predictions(model, data, "--id", column)[0].splitlines()) == ROWS + 1
 
 
 # -- names of folders
@@ -85,40 +75,33 @@ def partitioned(folder, kind="parquet", more=lambda frame: frame):
     for (job, year), part in frame.groupby(["job", "year"]):
         path = folder / f"job={job}" / f"year={year}" / f"part-0.{kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        own = more(part.drop(columns=["job", "year"]))
-        if kind == "parquet":
-            own.to_parquet(path, index=False)
-        elif kind == "csv":
-            own.to_csv(path, index=False)
-        else:
-            own.to_json(path, orient="records", lines=True)
+        written(pa.Table.from_pandas(more(part.drop(columns=["job", "year"])), preserve_index=False), path)
     return folder
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_names_of_folders_become_columns(run, tmp_path, kind):
+def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind):
     data, model = partitioned(tmp_path / "data", kind), tmp_path / "m.model"
-    out = " ".join(train(run, data, model).split())
+    out = " ".join(train(data, model).split())
     assert f"note: column 'job': from the names of folders ({ROWS} rows, the first: {data}/job=clerk/" in out
     assert "--ignore job leaves it out" in out and "column 'year'" in out
-    kinds = {column.name: column.kind for column in tunefree.load(model).trained_.encoder.columns}
-    assert kinds == {"age": "number", "job": "category", "year": "number"}
+    assert kinds_of(model) == {"age": "number", "job": "category", "year": "number"}
     one = data / "job=cook" / "year=2023" / f"part-0.{kind}"
-    out, err = predictions(run, model, one)
+    out, err = predictions(model, one)
     assert "names of folders" not in err
     pattern = str(data / "job=c*" / "year=2023" / f"*.{kind}")
-    assert set(out.splitlines()) <= set(predictions(run, model, pattern)[0].splitlines())
-    ids = predictions(run, model, one, "--id", "job", "--id", "year")[0].splitlines()[1]
+    assert set(out.splitlines()) <= set(predictions(model, pattern)[0].splitlines())
+    ids = predictions(model, one, "--id", "job", "--id", "year")[0].splitlines()[1]
     assert ids.startswith(('"cook",2023', "cook,2023"))
-    out = train(run, data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
-    assert "note:" not in out and columns_of(tmp_path / "less.model") == ["age"]
+    out = train(data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
+    assert "note:" not in out and list(kinds_of(tmp_path / "less.model")) == ["age"]
     assert "names of folders" not in run("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[1]
-    train(run, one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
+    train(one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
     status, out, err = run("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")
     assert status == 0 and "nurse" in out, err
 
 
-def test_folders_predict_as_the_same_column_does(run, tmp_path):
+def test_folders_predict_as_the_same_column_does(train, predictions, tmp_path):
     folders = partitioned(tmp_path / "data", "csv")
     frames = [
         csv.read_csv(path).to_pandas().assign(job=path.parts[-3][4:], year=int(path.parts[-2][5:]))
@@ -126,34 +109,33 @@ def test_folders_predict_as_the_same_column_does(run, tmp_path):
     ]
     plain = tmp_path / "plain.csv"
     pd.concat(frames).to_csv(plain, index=False)
-    train(run, folders, tmp_path / "a.model")
-    train(run, plain, tmp_path / "b.model")
-    assert predictions(run, tmp_path / "a.model", folders) == predictions(run, tmp_path / "b.model", plain)
-    assert predictions(run, tmp_path / "a.model", plain) == predictions(run, tmp_path / "b.model", plain)
+    train(folders, tmp_path / "a.model")
+    train(plain, tmp_path / "b.model")
+    assert predictions(tmp_path / "a.model", folders) == predictions(tmp_path / "b.model", plain)
+    assert predictions(tmp_path / "a.model", plain) == predictions(tmp_path / "b.model", plain)
 
 
-def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path):
+def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, train, tmp_path):
     equal = partitioned(tmp_path / "equal", "csv", lambda frame: frame.assign(year=0))
     for path in equal.rglob("*.csv"):
         year = path.parts[-2][5:]
         path.write_text(path.read_text().replace(",0\n", f",{year}\n"))
-    out = train(run, equal, tmp_path / "m.model")
+    out = train(equal, tmp_path / "m.model")
     assert "column 'job'" in out and "column 'year'" not in out
     path.write_text(path.read_text().replace(f",{year}\n", ",1999\n", 2).replace(",1999\n", f",{year}\n", 1))
     status, _, err = run("train", equal, "-t", "rich", "-o", tmp_path / "m.model", "--learner", "scinol2")
     assert status == 2 and f"{path}, row 2, column 'year': '1999'" in err and f"the path says '{year}'" in err
 
 
-def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):
+def test_folders_may_hold_the_target_a_missing_value_and_codes(train, tmp_path):
     for label, part in people().groupby("rich"):
         for code in ("007", "12"):
             folder = tmp_path / "data" / f"rich={label}" / f"my%20code={code}" / "kind=__HIVE_DEFAULT_PARTITION__"
             folder.mkdir(parents=True)
             part.drop(columns="rich").to_csv(folder / "a.csv", index=False)
-    out = train(run, tmp_path / "data", tmp_path / "m.model", "--shuffle")
+    out = train(tmp_path / "data", tmp_path / "m.model", "--shuffle")
     assert "column 'rich'" not in out
-    kinds = {column.name: column.kind for column in tunefree.load(tmp_path / "m.model").trained_.encoder.columns}
-    assert kinds == {"age": "number", "job": "category", "my code": "category"}
+    assert kinds_of(tmp_path / "m.model") == {"age": "number", "job": "category", "my code": "category"}
 
 
 # -- keys of JSON
@@ -166,18 +148,18 @@ def lines(frame, path, without=()):
     return path
 
 
-def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):
+def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, tmp_path):
     frame = people().astype({"job": object})
     frame.loc[::5, "job"] = None
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
-    assert "note" not in train(run, data, model)
-    assert "note" not in predictions(run, model, data)[1]
+    assert "note" not in train(data, model)
+    assert "note" not in predictions(model, data)[1]
     bare = lines(frame, tmp_path / "bare.jsonl", ["job", "rich"])
-    out, err = predictions(run, model, bare)
+    out, err = predictions(model, bare)
     assert f"note: column 'job': absent, and counts as missing ({ROWS} rows, the first: {bare}, row 1)" in err
     nulls = tmp_path / "nulls.jsonl"
     nulls.write_text("".join(f'{{"age": {age}, "job": null}}\n' for age in frame.age))
-    assert predictions(run, model, nulls)[0] == out
+    assert predictions(model, nulls)[0] == out
     status, _, err = run("predict", model, lines(frame, tmp_path / "none.jsonl", ["age", "job"]))
     assert status == 2 and "columns 'age', 'job' missing" in err
     plain = tmp_path / "bare.csv"
@@ -186,17 +168,18 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):
     assert status == 2 and "column 'job' missing" in err
 
 
-def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, done, tmp_path):
+def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(done, train, tmp_path):
     frame = people(rows=300)
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
-    train(run, data, model)
+    train(data, model)
     later = lines(people(1).assign(pay=np.arange(ROWS)), tmp_path / "b.jsonl", ["job"])
     out, _ = done("train", later, "--from", model, "-o", tmp_path / "n.model")
     assert f"column 'job': absent, and counts as missing ({ROWS} rows" in " ".join(out.split())
     assert "pay (from row 301 on)" in out
-    assert columns_of(tmp_path / "n.model") == ["age", "job", "pay"]
+    assert list(kinds_of(tmp_path / "n.model")) == ["age", "job", "pay"]
     both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
-    assert [column.name for column in both.trained_.encoder.columns] == ["age", "job", "pay"]
+    both.save(model)
+    assert list(kinds_of(model)) == ["age", "job", "pay"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])

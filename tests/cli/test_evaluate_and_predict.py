@@ -205,5 +205,10 @@ def test_the_files_of_the_command_line(done, tmp_path, kind, learner):
     near = np.min(list(logs.values()), axis=0) > -9.0  # 1 - p of a p near 1 has few digits
     assert near.sum() > 20
     np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
+    done("explain", model, new, "--class", min(logs), "-o", tmp_path / "first.csv")
+    first, others = added_up(tmp_path / "first.csv")
+    np.testing.assert_allclose(others, first["margin"], rtol=1e-9, atol=1e-9)
+    if kind == "two":
+        np.testing.assert_allclose(others, -sums, rtol=1e-9, atol=1e-9)
     done("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")
     np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)

@@ -1,7 +1,5 @@
 """The documentation: links lead somewhere, what it names exists, and every block of code runs."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The site as it is built: no warning, no network, valid, and as a person sees it on wide and narrow screens."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
