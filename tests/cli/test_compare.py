@@ -11,8 +11,10 @@ from pyarrow.csv import read_csv
 import tunefree
 from tunefree.core.errors import ModelError
 from tunefree.report.decisions import blocks_of_decisions
+from tunefree.report.paired import blocks_of_pairs
 from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored
+from tunefree.workflows.paired import Truth, compared
 
 pytestmark = pytest.mark.usefixtures("few_peers")
 
@@ -90,6 +92,18 @@ def test_a_report_keeps_the_groups_of_the_training_whole(at):
     assert "if groups are independent" in str(model.report("test.csv").document)
     rows = read_csv("test.csv").drop_columns("who")
     assert "if rows are independent" in str(model.report(rows).document)
+
+
+def test_differences_have_the_digits_of_the_loss():
+    truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
+    right = np.random.default_rng(0).uniform(0.3, 0.9, 100)
+    judged = [
+        truth.judged(name, np.where(truth.targets[:, None] == [0, 1], share[:, None], 1.0 - share[:, None]))
+        for name, share in {"a": right, "near": right + 0.001, "far": 0.2 * right}.items()
+    ]
+    table = blocks_of_pairs(compared(truth, judged, "rich", ""))[2]
+    ends = [end for row in table.texts()[1:] for end in row[2].split(" to ")]
+    assert len(ends) == 4 and {len(end.partition(".")[2]) for end in ends} == {4}
 
 
 def test_files_that_were_learned_are_told(at):
