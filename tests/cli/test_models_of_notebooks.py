@@ -100,9 +100,9 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
         dump_svmlight_file(sparse.csr_matrix(rows), y, data, zero_based=False)
     else:
         of, data = fitted(kind, "classification", form), "rows.csv"
-        model, rows = of.model, of.X
-        model.save("py.model")
-        of.rows.assign(**{of.target: of.y}).to_csv(data, index=False)
+        model, rows, target = of.model, of.X, "label" if form == "array" else of.target
+        model.save("py.model", target=target)
+        of.rows.assign(**{target: of.y}).to_csv(data, index=False)
     expected = {"predict", "evaluate", "report", "certify", "train", "inspect", "explain"}
     if kind == "kernel":
         expected -= {"inspect", "explain"}

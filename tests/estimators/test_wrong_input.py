@@ -96,6 +96,8 @@ CODES = (ROWS[:, 0] > 0).astype(int)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_what_a_parameter_cannot_be_is_an_error_that_names_it(kind):
     """Objects of no type that a parameter takes, where its record says which it takes."""
+    with pytest.raises(TypeError, match="random_sate"):
+        kind(random_sate=7)
     unchecked = {"random_state", "class_weight", "categorical", "text", "transformer", "kernel"}
     for name in set(inspect.signature(kind).parameters) - unchecked:
         with pytest.raises(ValueError, match=f"`{name}` must be "):
