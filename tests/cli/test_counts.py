@@ -111,7 +111,8 @@ def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     assert all(own["low"] <= own["share"] <= own["high"] for own in tenths)
     means = [own["probability"] for own in tenths]
     assert means == sorted(means) and max(means) < 0.5 and sum(own["rows"] for own in tenths) == 3000
-    assert sum(own["share"] * own["rows"] for own in tenths) == pytest.approx(share * 3000)
+    assert sum(own["actual"] for own in tenths) == pytest.approx(share * 3000)
+    assert sum(own["expected"] for own in tenths) == pytest.approx(figures[0]["mean_probability"] * 3000)
     done("report", model, data, "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "Class claim: actual against expected" in page and "is never predicted" in page
