@@ -44,6 +44,7 @@ def test_metrics_of_classes(run, done, data, model):
     rich, p = np.array(people(600)["rich"]) == "yes", table["probability[yes]"].to_numpy()
     picked = np.array(table["prediction"].to_pylist()) == "yes"
     expected = {"log_loss": sk.log_loss(rich, p), "auc": sk.roc_auc_score(rich, p), "f1": sk.f1_score(rich, picked)}
+    expected |= {"brier": sk.brier_score_loss(rich, p), "error": 1 - sk.accuracy_score(rich, picked)}
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert all(found["intervals"][name][0] < found[name] < found["intervals"][name][1] for name in expected)
     confusion = found["confusion"]

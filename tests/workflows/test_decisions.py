@@ -110,3 +110,9 @@ def test_copies_of_rows_in_groups_tell_no_more_than_the_rows():
 def test_costs_that_cannot_be_meant(text):
     with pytest.raises(ModelError, match="write both costs"):
         Costs.parsed(text)
+
+
+@pytest.mark.parametrize(("weight", "threshold", "words"), [(1.0, 1.0, "between 0 and 1"), (0.0, None, "weight of 0")])
+def test_what_decides_nothing(weight, threshold, words):
+    with pytest.raises(ModelError, match=words):
+        decisions(scored([0.5], [1], [weight]), LABELS, threshold=threshold)

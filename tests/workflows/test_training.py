@@ -168,6 +168,7 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
         ({"rich": ["yes"] * 2000}, Plan(target="rich"), "one class only"),
         ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
         ({"h": [-1.0] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
+        ({"h": [float("nan")] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
         ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
         ({}, Plan(target="ritch"), "ritch.*rich"),
         ({}, Plan(), "no target is named"),
