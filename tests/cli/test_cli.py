@@ -90,6 +90,7 @@ BAD = {
     "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
     "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
     "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
+    "vw weight": ("a.vw", b"1 | a\n-1 -2 | b\n", "row 2"),
     "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
 }
 
