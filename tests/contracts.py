@@ -1,7 +1,5 @@
 """Running a learner over a stream, for the contract tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ Where the paper assumes slopes of at most 1, it is run on slope / bound and boun
 values in the place of rows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 
