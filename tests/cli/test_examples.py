@@ -18,7 +18,7 @@ from tunefree.cli import app as cli
 N = 300
 PAGE = (Path(__file__).parents[2] / "docs" / "everyday.md").read_text()
 LINES = re.findall(r"^\|.*\| `([^`]+)` \|$", PAGE, re.MULTILINE)
-RUN_APART = ("serve", "reproduce")  # whose examples need a server, or minutes
+RUN_APART = ("serve", "reproduce", "export")  # whose examples need a server, minutes, or a model without texts
 
 
 def people(seed):
