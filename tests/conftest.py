@@ -9,6 +9,7 @@ import sys
 import tempfile
 import tomllib
 from contextlib import nullcontext
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -108,6 +109,27 @@ def run(monkeypatch, capfd):
         return status, *capfd.readouterr()
 
     return command
+
+
+@pytest.fixture
+def done(run):
+    """Run a command that succeeds; returns (output, errors)."""
+
+    def command(*arguments, **options):
+        status, *told = run(*arguments, **options)
+        assert status == 0, told[1]
+        return told
+
+    return command
+
+
+@pytest.fixture
+def few_peers(monkeypatch):
+    """Peers of few trees, whose threads wait for each other at each of them."""
+    from sklearn import ensemble
+
+    for name, size in (("HistGradientBoostingClassifier", "max_iter"), ("RandomForestClassifier", "n_estimators")):
+        monkeypatch.setattr(ensemble, name, partial(getattr(ensemble, name), **{size: 2}))
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ Where the paper assumes slopes of at most 1, it is run on slope / bound and boun
 values in the place of rows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 
@@ -212,31 +210,24 @@ def newton(rows, slope, n_outputs, bounds, variance=1.0, curvature=None):
 
 
 def _gradient_descent(rows, slope, n_outputs, step):
-    """Every learner below: margins w.x, then w changes by step(t, x, g); all iterates."""
+    """Every learner below: margins w.x, then w changes by step(t, x, g)."""
     n, d = rows.shape
-    margins, w, iterates = np.zeros((n, n_outputs)), np.zeros((d, n_outputs)), []
+    margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
     for t, row in enumerate(rows):
         x = row[:, None]
-        iterates.append(w)
         margins[t] = (w * x).sum(0)
         w = w + step(t, x, slope(t, margins[t]))
-    return margins, w, iterates
+    return margins, w
 
 
 def ogd(rows, slope, n_outputs, bounds, eta=1.0):
     """Zinkevich 2003, with rate eta / sqrt(t)."""
-    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta / np.sqrt(t + 1) * g * x)[:2]
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta / np.sqrt(t + 1) * g * x)
 
 
 def coordinate_ogd(rows, slope, n_outputs, bounds, eta=0.1):
     """Kempka, Kotlowski, Warmuth 2019, Section 2: a fixed rate a coordinate, here (d, K) or one number."""
-    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)[:2]
-
-
-def averaged_sgd(rows, slope, n_outputs, bounds, eta=0.1):
-    """Orabona 2014, Algorithm 1; a round counts as much as its weight."""
-    margins, _, iterates = _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
-    return margins, np.average(iterates, axis=0, weights=bounds)
+    return _gradient_descent(rows, slope, n_outputs, lambda t, x, g: -eta * g * x)
 
 
 def adagrad(rows, slope, n_outputs, bounds, eta=0.5):
@@ -248,7 +239,7 @@ def adagrad(rows, slope, n_outputs, bounds, eta=0.5):
         squares = squares + (g * x) ** 2
         return -eta * _over(g * x, np.sqrt(squares))
 
-    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+    return _gradient_descent(rows, slope, n_outputs, step)
 
 
 def adam(rows, slope, n_outputs, bounds, eta=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8):
@@ -260,7 +251,7 @@ def adam(rows, slope, n_outputs, bounds, eta=0.001, beta1=0.9, beta2=0.999, epsi
         m, v = beta1 * m + (1 - beta1) * g * x, beta2 * v + (1 - beta2) * (g * x) ** 2
         return -eta * (m / (1 - beta1 ** (t + 1))) / (np.sqrt(v / (1 - beta2 ** (t + 1))) + epsilon)
 
-    return _gradient_descent(rows, slope, n_outputs, step)[:2]
+    return _gradient_descent(rows, slope, n_outputs, step)
 
 
 def perceptron(rows, slope, n_outputs, bounds):
@@ -355,6 +346,18 @@ def kernel_perceptron(gram, slope, n_outputs, bounds):
             label = -np.sign(slope(t, margins[t]))
             f[t] = bound * np.where(np.sign(margins[t]) != label, label, 0.0)
     return margins, f, total / np.sum(bounds)
+
+
+def subgradient(gram, slopes, etas, n_outputs=1):
+    """Lin, Rosasco, Zhou 2016, (1): the coefficients (n, K) of f_1, f_2, .., one for each step.
+
+    ``slopes(margins)`` are those of all rows, times their weights.
+    """
+    c, iterates = np.zeros((len(gram), n_outputs)), []
+    for eta in etas:
+        iterates.append(c)
+        c = c - eta * slopes(gram @ c)
+    return iterates
 
 
 def centred(columns):

@@ -62,19 +62,6 @@ def test_it_runs(call, script, capsys):
     assert not re.search(r"\bnan\b", capsys.readouterr().out, re.IGNORECASE)
 
 
-def test_a_ratio_is_compared_with_the_last_one_of_the_same_work_on_the_same_machine(script, tmp_path):
-    history = script("history")
-    path, seconds = tmp_path / "history.csv", {"seconds": 3.0, "peer_seconds": 2.0}
-    record = {"commit": "a", "date": "2026-11-25", "machine": "Some CPU", "cores": 2, "line": "CSV", "peer": "Arrow"}
-    for changed, ratio in (({}, 2.0), ({}, 1.5), ({"line": "JSON lines"}, 9.0), ({"machine": "Another"}, 9.0)):
-        history.keep(path, [record | changed | seconds | {"ratio": ratio}])
-    earlier = history.kept(path)
-    assert [float(row["ratio"]) for row in earlier] == [2.0, 1.5, 9.0, 9.0]
-    assert history.rise(record | {"ratio": 3.0}, earlier) == 2.0
-    assert history.rise(record | {"ratio": 3.0, "cores": 4}, earlier) is None
-    assert history.kept(tmp_path / "none.csv") == []
-
-
 def test_a_ratio_that_rises_fails_and_is_kept(script, monkeypatch, tmp_path, capsys):
     history, seconds = script("history"), {"Arrow": 1.0, "encoded rows": 2.0}
     works = {"CSV": lambda quick, folder: iter([{name: lambda name=name: seconds[name] for name in seconds}])}
@@ -90,4 +77,9 @@ def test_a_ratio_that_rises_fails_and_is_kept(script, monkeypatch, tmp_path, cap
     assert "CSV: 3.5 of Arrow, 1.40 times the last record" in capsys.readouterr().out
     assert [row["ratio"] for row in history.kept(history.PATH)] == ["2.0", "2.5", "3.5"]
     history.main(["--quick"])
-    assert len(history.kept(history.PATH)) == 3
+    kept = history.kept(history.PATH)
+    assert len(kept) == 3 and history.kept(tmp_path / "none.csv") == []
+    record = kept[0] | {"ratio": 5.0}
+    assert history.rise(record, kept) == 5.0 / 3.5  # of the same work on the same machine
+    for other in ({"cores": 4}, {"machine": "Another"}, {"line": "JSON lines"}):
+        assert history.rise(record | other, kept) is None

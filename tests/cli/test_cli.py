@@ -1,7 +1,5 @@
 """The command line, as a user types it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,25 +11,21 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.workflows.test_training import people
-
-
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "people.csv"
-    csv.write_csv(pa.table(people()).drop_columns("pay"), path)
-    return path
-
+import tunefree
+from tests.extending import as_before, run_page
+from tests.workflows.test_training import people, written
+from tunefree import learners
+from tunefree.cli import app as cli
+from tunefree.model_files.trained import Trained
 
 FILES = {}  # models that several tests read, as they were written
 
 
 @pytest.fixture
-def model(run, data, tmp_path):
+def model(done, data, tmp_path):
     path = tmp_path / "people.model"
     if "pool" not in FILES:
-        status, out, err = run("train", data, "--target", "rich", "-o", path)
-        assert status == 0, err
+        out, err = done("train", data, "--target", "rich", "-o", path)
         assert "classification of 'rich'" in err
         assert "progressive log-loss" in out
         FILES["pool"] = path.read_bytes()
@@ -39,7 +33,7 @@ def model(run, data, tmp_path):
     return path
 
 
-def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
+def test_train_predict_evaluate_inspect(run, done, data, model, tmp_path):
     status, out, _ = run("evaluate", model, data, "--json")
     figures = json.loads(out)
     assert status == 0
@@ -55,66 +49,33 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
         wrong = np.mean(np.array(table["prediction"].to_pylist()) != np.array(people()["rich"]))
         assert wrong == pytest.approx(figures["error"])
-    status, out, _ = run("inspect", model, "--json", "--top", "1")
-    assert status == 0
+    out, _ = done("inspect", model, "--json", "--top", "1")
     assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
-    status, out, _ = run("inspect", model, "--top", "0")
+    known = Trained.load(model).model.pool.members
+    weights = {row["member"]: row["weight"] for row in json.loads(out)["members"]}
+    assert set(weights) <= {known.names[place] for place in known.places_awake}
+    assert sum(weights.values()) == pytest.approx(1.0)
+    brief, (status, out, _) = run("inspect", model)[1], run("inspect", model, "--top", "0")
+    assert brief.count("\n") <= 40 and f"{len(weights)} members with their weights" in brief and "--top 0" in brief
     assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
+    assert all(member in out for member in weights)
     single = tmp_path / "single.model"
-    assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0
+    done("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")
     status, out, _ = run("inspect", single, "--json", "--top", "2")
     assert status == 0 and len(json.loads(out)["features"]) == 2
     assert "job=pilot" in run("inspect", single)[1]
 
 
-LABELS = {
-    "zero and one": lambda yes: yes.astype(int),
-    "minus one and one": lambda yes: 2 * yes - 1,
-    "booleans": lambda yes: yes,
-    "strings": lambda yes: np.where(yes, "ja", "nein"),
-    "floats": lambda yes: yes.astype(float),
-}
-
-
-# The formats agree on classes, which are then learned alike.
-@pytest.mark.parametrize(
-    ("kind", "suffix", "learner"),
-    [
-        *((kind, suffix, "scinol2") for kind in LABELS for suffix in ("csv", "jsonl")),
-        ("booleans", "parquet", "pool"),
-        ("strings", "feather", "scinol2"),
-    ],
-)
-def test_labels_of_every_kind_in_every_format(run, tmp_path, kind, suffix, learner):
-    yes = np.array(people(400)["rich"]) == "yes"
-    table = pa.table({"age": people(400)["age"], "job": people(400)["job"], "y": LABELS[kind](yes)})
-    path = tmp_path / f"data.{suffix}"
-    write_table(table, path)
-    assert run("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", learner)[0] == 0
-    status, out, err = run("predict", tmp_path / "m", path)
-    assert status == 0, err
-    labels = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
-    assert (
-        labels
-        <= {
-            "zero and one": {"0", "1"},
-            "minus one and one": {"-1", "1"},
-            "booleans": {"true", "false"},
-            "strings": {"ja", "nein"},
-            "floats": {"0", "1"},
-        }[kind]
-    )
-
-
-def write_table(table, path):
-    from pyarrow import feather
-
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    else:
-        {".csv": csv.write_csv, ".parquet": parquet.write_table, ".feather": feather.write_feather}[path.suffix](
-            table, str(path)
-        )
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("nein", "ja"), (0.0, 1.0)], ids=str)
+def test_labels_of_every_kind_in_every_format(done, tmp_path, labels, suffix):
+    table = people(400)
+    y = np.array(labels)[(np.array(table["rich"]) == "yes").astype(int)]
+    path = written(pa.table({"age": table["age"], "job": table["job"], "y": y}), tmp_path / f"data.{suffix}")
+    done("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
+    out, _ = done("predict", tmp_path / "m", path)
+    predicted = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
+    assert predicted == {json.dumps(label).strip('"').removesuffix(".0") for label in labels}
 
 
 BAD = {
@@ -128,13 +89,8 @@ BAD = {
     "target null": ("a.csv", b"x,y\n1,a\n2,\n", "row 2, column 'y'"),
     "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
     "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
-    "svm colon": ("a.svm", b"1 1:2\n-1 3\n", "row 2"),
-    "svm twice": ("a.svm", b"1 1:2\n-1 1:3 1:4\n", "row 2"),
-    "svm overflow": ("a.svm", b"1 1:2\n-1 99999999999:3\n", "row 2"),
-    "svm nan": ("a.svm", b"1 1:2\n-1 1:nan\n", "row 2"),
     "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
     "vw weight": ("a.vw", b"1 | a\n-1 -2 | b\n", "row 2"),
-    "vw number": ("a.vw", b"1 | a\n-1 | b:x\n", "row 2"),
     "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
 }
 
@@ -154,19 +110,15 @@ def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
-def test_damaged_model(run, data, model):
-    model.write_bytes(model.read_bytes()[:-1])
-    status, _, err = run("predict", model, data)
-    assert status == 2
-    assert "damaged" in err
-
-
-def test_a_prediction_that_fails_leaves_the_earlier_file(run, model, tmp_path):
+def test_a_prediction_that_fails_leaves_the_earlier_file(run, data, model, tmp_path):
     (tmp_path / "out.csv").write_text("earlier")
     (tmp_path / "bad.csv").write_text("age,job\n1,cook\ninf,cook\n")
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")[0] == 2
     assert (tmp_path / "out.csv").read_text() == "earlier"
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
+    model.write_bytes(model.read_bytes()[:-1])
+    status, _, err = run("predict", model, data)
+    assert status == 2 and "damaged" in err
 
 
 def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
@@ -179,7 +131,7 @@ def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
+def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
     """NUMBA_DISABLE_JIT=1, for debugging: every compiled function also runs as plain Python."""
     few = tmp_path / "few.csv"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:40]))
@@ -187,7 +139,7 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     options = ["--learner", "scinol2", "-q"]
     commands = [["train", str(few), "-t", "rich", *options], ["train", str(tmp_path / "few.vw"), *options]]
     for number, command in enumerate(commands):
-        assert run(*command, "-o", tmp_path / f"compiled{number}")[0] == 0
+        done(*command, "-o", tmp_path / f"compiled{number}")
         command += ["-o", str(tmp_path / f"plain{number}")]
     code = (
         "import sys; from tunefree.cli import app\n"
@@ -198,3 +150,48 @@ def test_uncompiled_code_writes_the_same_model(run, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
+
+
+def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, done, data, model, tmp_path):
+    small, found = tmp_path / "small", []
+    done("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")
+    for path in (model, small):
+        done("predict", path, data, "-o", tmp_path / "p.csv")
+        found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
+    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
+    status, _, err = run("train", data, "--from", small, "-o", tmp_path / "more")
+    assert status == 2 and "this model only predicts" in err and not (tmp_path / "more").exists()
+
+
+def test_the_page_on_adding_a_command():
+    with as_before(cli.COMMANDS):
+        assert "balance" not in cli.COMMANDS
+        page = run_page("command.md")
+        assert cli.COMMANDS["balance"] is page["balance"]
+
+
+def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch):
+    """A learner from outside: without its package the message says what is missing, with it all commands take it."""
+    for registry in (cli.COMMANDS, learners.ALL):
+        for table in ("_places", "_of_others", "_loaded"):
+            monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model, data = tmp_path / "outside.model", tmp_path / "rows.csv"
+    data.write_text("x0,x1,target\n" + "".join(f"{a},{b},{a > b}\n" for a, b in X))
+    with monkeypatch.context() as here:
+        here.setattr(learners.ALL, "_places", {**learners.ALL._places, "outside": "tunefree.learners.adagrad:AdaGrad"})
+        here.setattr(learners.ALL, "_loaded", dict(learners.ALL._loaded))
+        tunefree.OnlineClassifier("outside").fit(X, X[:, 0] > X[:, 1]).save(model)
+    status, _, err = run("evaluate", model, data)
+    assert status == 2 and "unknown learner 'outside'" in err
+    assert "if another package adds it, install that here, or register it in Python before" in err
+    assert run("moon", model)[0] == 2
+    package = tmp_path / "outside-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    points = "[tunefree.learners]\noutside = tunefree.learners.adagrad:AdaGrad\n"
+    (package / "entry_points.txt").write_text(points + "[tunefree.commands]\nmoon = tunefree.cli.inspect:inspect\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done("evaluate", model, data)
+    done("train", data, "-t", "target", "--learner", "outside", "-o", tmp_path / "more.model", "-q")
+    assert run("moon", model)[0] == 0 and "outside" not in run("--help")[1]

@@ -1,13 +1,18 @@
-"""`tunefree columns`, and what `tunefree train` says of columns before it learns, as a user types it."""
+"""`tunefree columns`, and columns that files hold beside the data, or lack."""
 
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv, feather, parquet
 
 import tunefree
+from tests.interruptions import Stop
+from tests.workflows.test_training import written
+from tunefree.stream.source import open_source
+from tunefree.training import training
 
 QUICK = ("--learner", "scinol2")
 
@@ -33,7 +38,7 @@ def policies(n=400, seed=1):
 
 
 @pytest.fixture
-def written(tmp_path):
+def portfolio(tmp_path):
     path = tmp_path / "policies.csv"
     csv.write_csv(pa.table(policies()), path)
     return path
@@ -43,14 +48,13 @@ def roles(facts):
     return {column["name"]: [one["kind"] for one in column["findings"]] for column in facts["columns"]}
 
 
-def test_columns_are_shown_with_what_they_may_be(run, written):
-    status, out, err = run("columns", written, "-t", "claim")
-    assert status == 0, err
+def test_columns_are_shown_with_what_they_may_be(run, done, portfolio):
+    out, _ = done("columns", portfolio, "-t", "claim")
     words = " ".join(out.split())
     assert "sample all 400 rows task classification why the target holds texts" in words
     for words in ("18 to 89: ", "2024-03-20", "75.0 %", "--numeric, --categorical, --date"):
         assert words in out
-    facts = json.loads(run("columns", written, "-t", "claim", "--json")[1])
+    facts = json.loads(run("columns", portfolio, "-t", "claim", "--json")[1])
     assert {name: told for name, told in roles(facts).items() if told} == {
         "policy": ["identifier"],
         "row": ["row number"],
@@ -61,23 +65,19 @@ def test_columns_are_shown_with_what_they_may_be(run, written):
         "region": ["copy"],
     }
     age, discount = (next(own for own in facts["columns"] if own["name"] == name) for name in ("age", "discount"))
-    assert (age["kind"], age["why"], age["missing"], age["options"]) == (
-        "number",
-        "numbers",
-        0.0,
-        ["categorical", "ignore"],
-    )
+    assert (age["kind"], age["why"], age["missing"]) == ("number", "numbers", 0.0)
+    assert age["options"] == ["categorical", "ignore"]
     assert (discount["missing"], discount["different"], discount["range"]) == (0.75, 3, [0.0, 1.0])
     assert any("alone predicts" in note and "pass --ignore paid" in note for note in facts["notes"])
 
 
-def test_options_change_what_is_seen_as_they_change_the_training(run, written, tmp_path):
+def test_options_change_what_is_seen_as_they_change_the_training(run, done, portfolio, tmp_path):
     said = ("--categorical", "number", "--ignore", "policy", "--ignore", "paid", "--date", "day=%Y-%m-%d")
-    facts = json.loads(run("columns", written, "-t", "claim", *said, "--json")[1])
+    facts = json.loads(run("columns", portfolio, "-t", "claim", *said, "--json")[1])
     seen = {own["name"]: (own["kind"], own["why"]) for own in facts["columns"]}
     assert seen["number"] == ("category", "named by categorical") and seen["policy"] == ("left out", "named by ignore")
     assert seen["day"] == ("moment", "named by date, %Y-%m-%d") and seen["claim"] == ("target", "texts")
-    assert run("train", written, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")[0] == 0
+    done("train", portfolio, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")
     learned = json.loads(run("inspect", tmp_path / "m", "--json")[1])["columns"]
     assert {own["name"]: (own["kind"], own["why"]) for own in learned} == {
         name: own for name, own in seen.items() if own[0] not in ("left out", "target")
@@ -97,12 +97,11 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
 
 
-def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):
+def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
     lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
     lines[100], lines[200] = "1,2,3", "7,"
     (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
-    status, out, err = run("columns", tmp_path / "bad.csv", "-t", "rich")
-    assert status == 0, err
+    out, _ = done("columns", tmp_path / "bad.csv", "-t", "rich")
     assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
     assert "1 of the rows read have no target; pass --unlabelled skip" in out
 
@@ -142,21 +141,198 @@ def test_ordinary_columns_are_no_news(seed):
         assert tunefree.columns(table, target=target).findings == []
 
 
-def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
+def test_other_ways_to_learn_tell_the_same(run, portfolio, tmp_path):
     """A comparison, shards, standard input, also in a random order, and a training that goes on."""
     told = "note: column 'paid': alone predicts"
-    assert told in run("learners", written, "-t", "claim", *QUICK, "-q")[1]
+    assert told in run("learners", portfolio, "-t", "claim", *QUICK, "-q")[1]
     for how in ((), ("--shuffle",)):
-        text = written.read_bytes()
+        text = portfolio.read_bytes()
         status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)
         assert status == 0 and told in out, err
-    status, out, err = run("train", written, "--from", tmp_path / "m", "-o", tmp_path / "m")
+    status, out, err = run("train", portfolio, "--from", tmp_path / "m", "-o", tmp_path / "m")
     assert status == 0 and out.count(told) == 1, err
 
 
-def test_digits_of_a_typed_table_are_said_to_be_stored_as_strings():
-    table = pa.table({"age": ["41", "57"] * 50, "job": ["cook", "clerk"] * 50, "rich": ["no", "yes"] * 50})
-    age, job, _ = tunefree.columns(table, target="rich").columns
-    assert (age.kind, age.why) == ("category", "digits, stored as strings or categories") and "numeric" in age.options
-    assert job.why == "no numbers, dates or texts"
-    assert tunefree.columns(table, target="rich", numeric="age").columns[0].kind == "number"
+ROWS = 400
+
+
+def people(seed=0, rows=ROWS):
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(18, 80, rows)
+    jobs = np.array(["cook", "clerk", "nurse"])[rng.integers(3, size=rows)]
+    rich = np.where(ages + rng.normal(0, 10, rows) > 45, "yes", "no")
+    return pd.DataFrame({"age": ages, "job": jobs, "rich": rich})
+
+
+@pytest.fixture
+def train(done):
+    return lambda data, model, *more: done("train", data, "-t", "rich", "-o", model, "--learner", "scinol2", *more)[0]
+
+
+@pytest.fixture
+def predictions(done):
+    return lambda *words: done("predict", *words)
+
+
+def kinds_of(model):
+    return {column.name: column.kind for column in tunefree.load(model).trained_.encoder.columns}
+
+
+# -- the index of a pandas frame
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".feather"])
+@pytest.mark.parametrize("name", [None, "row"])
+def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind, name):
+    frame = people().set_index(pd.Index(np.arange(ROWS) + 7, name=name))
+    frame = frame[frame.age > 0]  # what is filtered has no range any more
+    frame.index = pd.Index(frame.index.to_numpy().copy(), name=name)
+    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", name or "__index_level_0__"
+    table = pa.Table.from_pandas(frame)
+    parquet.write_table(table, data) if kind == ".parquet" else feather.write_feather(table, data)
+    note = f"note: column '{column}': the index of a pandas frame, left out ({ROWS} rows, the first: {data}, row 1); "
+    assert f"{note}--numeric {column} keeps it" in " ".join(train(data, model).split())
+    assert list(kinds_of(model)) == ["age", "job"]
+    plain = tmp_path / "plain.parquet"
+    parquet.write_table(pa.table(dict(people())), plain)
+    out, err = predictions(model, data)
+    assert out == predictions(model, plain)[0] and "--numeric" not in err
+    assert "note" not in train(plain, tmp_path / "plain.model")
+    train(data, tmp_path / "kept.model", "--numeric", column)
+    assert list(kinds_of(tmp_path / "kept.model")) == ["age", "job", column]
+    assert len(predictions(tmp_path / "kept.model", data)[0].splitlines()) == ROWS + 1
+    assert run("predict", tmp_path / "kept.model", plain)[0] == 2
+    assert len(predictions(model, data, "--id", column)[0].splitlines()) == ROWS + 1
+
+
+# -- names of folders
+
+
+def partitioned(folder, kind="parquet", more=lambda frame: frame):
+    """A file for each job and year, as Hive writes them."""
+    frame = people().assign(year=np.arange(ROWS) % 3 + 2022)
+    for (job, year), part in frame.groupby(["job", "year"]):
+        path = folder / f"job={job}" / f"year={year}" / f"part-0.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written(pa.Table.from_pandas(more(part.drop(columns=["job", "year"])), preserve_index=False), path)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind):
+    data, model = partitioned(tmp_path / "data", kind), tmp_path / "m.model"
+    out = " ".join(train(data, model).split())
+    assert f"note: column 'job': from the names of folders ({ROWS} rows, the first: {data}/job=clerk/" in out
+    assert "--ignore job leaves it out" in out and "column 'year'" in out
+    assert kinds_of(model) == {"age": "number", "job": "category", "year": "number"}
+    one = data / "job=cook" / "year=2023" / f"part-0.{kind}"
+    out, err = predictions(model, one)
+    assert "names of folders" not in err
+    pattern = str(data / "job=c*" / "year=2023" / f"*.{kind}")
+    assert set(out.splitlines()) <= set(predictions(model, pattern)[0].splitlines())
+    ids = predictions(model, one, "--id", "job", "--id", "year")[0].splitlines()[1]
+    assert ids.startswith(('"cook",2023', "cook,2023"))
+    out = train(data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
+    assert "note:" not in out and list(kinds_of(tmp_path / "less.model")) == ["age"]
+    assert "names of folders" not in run("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[1]
+    train(one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
+    status, out, err = run("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")
+    assert status == 0 and "nurse" in out, err
+
+
+def test_folders_predict_as_the_same_column_does(train, predictions, tmp_path):
+    folders = partitioned(tmp_path / "data", "csv")
+    frames = [
+        csv.read_csv(path).to_pandas().assign(job=path.parts[-3][4:], year=int(path.parts[-2][5:]))
+        for path in sorted(folders.rglob("*.csv"))
+    ]
+    plain = tmp_path / "plain.csv"
+    pd.concat(frames).to_csv(plain, index=False)
+    train(folders, tmp_path / "a.model")
+    train(plain, tmp_path / "b.model")
+    assert predictions(tmp_path / "a.model", folders) == predictions(tmp_path / "b.model", plain)
+    assert predictions(tmp_path / "a.model", plain) == predictions(tmp_path / "b.model", plain)
+
+
+def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, train, tmp_path):
+    equal = partitioned(tmp_path / "equal", "csv", lambda frame: frame.assign(year=0))
+    for path in equal.rglob("*.csv"):
+        year = path.parts[-2][5:]
+        path.write_text(path.read_text().replace(",0\n", f",{year}\n"))
+    out = train(equal, tmp_path / "m.model")
+    assert "column 'job'" in out and "column 'year'" not in out
+    path.write_text(path.read_text().replace(f",{year}\n", ",1999\n", 2).replace(",1999\n", f",{year}\n", 1))
+    status, _, err = run("train", equal, "-t", "rich", "-o", tmp_path / "m.model", "--learner", "scinol2")
+    assert status == 2 and f"{path}, row 2, column 'year': '1999'" in err and f"the path says '{year}'" in err
+
+
+def test_folders_may_hold_the_target_a_missing_value_and_codes(train, tmp_path):
+    for label, part in people().groupby("rich"):
+        for code in ("007", "12"):
+            folder = tmp_path / "data" / f"rich={label}" / f"my%20code={code}" / "kind=__HIVE_DEFAULT_PARTITION__"
+            folder.mkdir(parents=True)
+            part.drop(columns="rich").to_csv(folder / "a.csv", index=False)
+    out = train(tmp_path / "data", tmp_path / "m.model", "--shuffle")
+    assert "column 'rich'" not in out
+    assert kinds_of(tmp_path / "m.model") == {"age": "number", "job": "category", "my code": "category"}
+
+
+# -- keys of JSON
+
+
+def lines(frame, path, without=()):
+    """JSON lines, in which a row lacks a key where its value is missing."""
+    rows = frame.drop(columns=list(without)).to_dict("records")
+    path.write_text("".join(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n" for row in rows))
+    return path
+
+
+def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, tmp_path):
+    frame = people().astype({"job": object})
+    frame.loc[::5, "job"] = None
+    data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
+    assert "note" not in train(data, model)
+    assert "note" not in predictions(model, data)[1]
+    bare = lines(frame, tmp_path / "bare.jsonl", ["job", "rich"])
+    out, err = predictions(model, bare)
+    assert f"note: column 'job': absent, and counts as missing ({ROWS} rows, the first: {bare}, row 1)" in err
+    nulls = tmp_path / "nulls.jsonl"
+    nulls.write_text("".join(f'{{"age": {age}, "job": null}}\n' for age in frame.age))
+    assert predictions(model, nulls)[0] == out
+    status, _, err = run("predict", model, lines(frame, tmp_path / "none.jsonl", ["age", "job"]))
+    assert status == 2 and "columns 'age', 'job' missing" in err
+    plain = tmp_path / "bare.csv"
+    frame.drop(columns=["job"]).to_csv(plain, index=False)
+    status, _, err = run("predict", model, plain)
+    assert status == 2 and "column 'job' missing" in err
+
+
+def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(done, train, tmp_path):
+    frame = people(rows=300)
+    data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
+    train(data, model)
+    later = lines(people(1).assign(pay=np.arange(ROWS)), tmp_path / "b.jsonl", ["job"])
+    out, _ = done("train", later, "--from", model, "-o", tmp_path / "n.model")
+    assert f"column 'job': absent, and counts as missing ({ROWS} rows" in " ".join(out.split())
+    assert "pay (from row 301 on)" in out
+    assert list(kinds_of(tmp_path / "n.model")) == ["age", "job", "pay"]
+    both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
+    both.save(model)
+    assert list(kinds_of(model)) == ["age", "job", "pay"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, kind):
+    source = open_source(partitioned(tmp_path / "data", kind, lambda frame: frame.sample(frac=1, random_state=1)))
+    plan, checkpoint, ends = tunefree.Plan(target="rich", learner="scinol2"), tmp_path / "c.model", []
+    with pytest.raises(KeyboardInterrupt):
+        training.train(source, plan, [Stop(ROWS // 2 + 1)], checkpoint, 50)
+    assert not training.Trained.load(checkpoint).progress.complete
+    for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
+        training.train(source, plan, **options).save(tmp_path / "m.model")
+        ends.append((tmp_path / "m.model").read_bytes())
+    assert ends[0] == ends[1]
+    assert [oddity.rows for oddity in training.Trained.load(tmp_path / "m.model").progress.tally.oddities] == [
+        ROWS,
+        ROWS,
+    ]

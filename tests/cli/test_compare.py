@@ -2,13 +2,11 @@
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from pyarrow.csv import read_csv
-from sklearn import ensemble
 
 import tunefree
 from tunefree.core.errors import ModelError
@@ -18,51 +16,19 @@ from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import Truth, compared
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Files of people, and models of them."""
-    folder, random = tmp_path_factory.mktemp("compared"), np.random.default_rng(0)
-    age, n = random.normal(40, 10, 500).round(1), 500
-    job, who = random.choice(["cook", "clerk", ""], n), np.arange(n) // 2
-    rich = np.where(random.random(n) < 1 / (1 + np.exp(-(age - 42) / 4 - (job == "clerk"))), ">50K", "<=50K")
-    for name, rows in (("train", range(300)), ("test", range(300, n))):
-        lines = [f"{age[i]},{job[i]},p{who[i]},{'abc'[i % 3]},{rich[i]}\n" for i in rows]
-        (folder / f"{name}.csv").write_text("age,job,who,kind,rich\n" + "".join(lines))
-    for name, options in (
-        ("good", {"target": "rich", "ignore": ["who", "kind"]}),
-        ("bad", {"target": "rich", "ignore": ["who", "kind", "age"]}),
-        ("kind", {"target": "kind", "ignore": "who"}),
-        ("age", {"target": "age", "ignore": "who"}),
-    ):
-        tunefree.train(str(folder / "train.csv"), learner="scinol2", **options).save(folder / f"{name}.model")
-    return folder
-
-
-@pytest.fixture
-def at(run, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    return run
+pytestmark = pytest.mark.usefixtures("few_peers")
 
 
 def without_seconds(text):
     return re.sub(r'"seconds": [\d.e-]+', "", text)
 
 
-def test_models_and_peers_on_a_test_file(at, monkeypatch):
-    few = partial(ensemble.HistGradientBoostingClassifier, max_iter=2)  # whose threads wait for each other at each tree
-    monkeypatch.setattr(ensemble, "HistGradientBoostingClassifier", few)
+def test_models_and_peers_on_a_test_file(at):
     status, out, err = at("compare", "good.model", "test.csv", "--train", "train.csv", "--json", "-q", "--n-jobs", "1")
     assert status == 0, err
     compared = json.loads(out)
     names = [model["name"] for model in compared["models"]]
-    assert names == [
-        "good.model",
-        "constant",
-        "logistic regression",
-        "random forest",
-        "gradient boosting",
-    ]
+    assert names == ["good.model", "constant", "logistic regression", "random forest", "gradient boosting"]
     assert compared["models"][1]["better"] == "good.model"
     assert compared["sentence"].startswith("Predicts rich >50K with ")
     told = json.loads(at("evaluate", "good.model", "test.csv", "--json")[1])
@@ -87,31 +53,6 @@ def test_a_model_that_learns_here(at):
     told = json.loads(out)
     assert told["models"][0]["name"] == "tunefree" and told["rows"] == 200
     assert told["models"][1]["better"] == "tunefree"
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("good.model test.csv", "compared with nothing"),
-        ("good.model age.model test.csv", "differ in their target, rich and age"),
-        ("good.model good.model test.csv", "named twice"),
-        ("good.model bad.model", "there is no data"),
-        ("good.model bad.model test.csv -t rich", "--target has no effect on models"),
-        ("good.model bad.model test.csv --train train.csv", "--train is for peers beside one model"),
-        ("good.model bad.model test.csv --n-jobs 2", "--n-jobs is for peers beside one model"),
-        ("good.model bad.model test.csv --group nobody", "nobody"),
-        ("none.model bad.model test.csv", "none.model"),
-        ("train.csv -t rich --train test.csv", "--train is for a model that there is"),
-        ("train.csv -t rich --test test.csv --in-order", "--in-order is for cross-validation"),
-        ("train.csv -t rich --test train.csv", "train.csv would be learned and be what"),
-        ("good.model train.csv --train train.csv", "train.csv would be learned and be what"),
-        ("train.csv", "--target"),
-    ],
-)
-def test_what_cannot_be_compared(at, words, told):
-    status, out, err = at("compare", *words.split())
-    assert (status, out) == (2, "")
-    assert told in err
 
 
 def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
@@ -189,23 +130,6 @@ def test_expected_costs_are_drawn_for_all_thresholds():
     assert model[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 1.0]
     assert model[:, 1].tolist() == [0.5, 0.5, 0.25, 1.5, 1.25, 2.5]
     assert (model[0, 1], model[-1, 1]) == (of_all[0, 1], of_none[-1, 1])
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("evaluate good.model test.csv --cost fp=1,fm=5", "'fp=1,fm=5' is not understood"),
-        ("evaluate age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-        ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
-        ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "there is no class"),
-        ("report good.model --cost fp=1,fn=5", "--cost is for data"),
-        ("report good.model --class x", "--class is for data"),
-        ("report age.model test.csv --cost fp=1,fn=5", "this model predicts numbers"),
-    ],
-)
-def test_what_has_no_decisions(at, words, told):
-    status, _, err = at(*words.split())
-    assert status == 2 and told in err
 
 
 def test_a_label_that_is_no_truth_value_is_a_bad_row(at, folder):

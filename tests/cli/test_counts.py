@@ -1,4 +1,4 @@
-"""Counts with exposures, as a user of the command line types them."""
+"""Counts with exposures, and a rare class that is never predicted."""
 
 import json
 
@@ -27,9 +27,9 @@ def files(tmp_path):
 TRAIN = ("train", "-t", "claims", "--loss", "poisson", "--exposure", "years")
 
 
-def test_training_evaluation_and_prediction(run, files):
+def test_training_evaluation_and_prediction(run, done, files):
     model = str(files / "m.model")
-    assert run(*TRAIN, str(files / "0.csv"), "-o", model)[0] == 0
+    done(*TRAIN, str(files / "0.csv"), "-o", model)
     metrics = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json")[1])
     assert {"deviance", "d2", "actual_over_expected", "gini"} <= metrics.keys() and len(metrics["lift"]) == 10
     assert 0.8 < metrics["actual_over_expected"] < 1.2 and metrics["d2"] > 0.0 and metrics["gini"] > 0.05
@@ -45,7 +45,7 @@ def test_training_evaluation_and_prediction(run, files):
     assert metrics["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
 
 
-def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
+def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, done, files):
     table = {name: list(values) for name, values in policies(200).items()}
     table["claims"][6], table["years"][8], table["years"][9] = -1, 0.0, None
     good = {name: [v for k, v in enumerate(values) if k not in (6, 8, 9)] for name, values in table.items()}
@@ -53,8 +53,7 @@ def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
     csv.write_csv(pa.table(good), files / "good.csv")
     models = {name: str(files / f"{name}.model") for name in ("bad", "good")}
     for name, model in models.items():
-        status, output, _ = run(*TRAIN, str(files / f"{name}.csv"), "--on-bad-row", "skip", "-o", model)
-        assert status == 0
+        output, _ = done(*TRAIN, str(files / f"{name}.csv"), "--on-bad-row", "skip", "-o", model)
         assert ("rows skipped 3" in " ".join(output.split())) == (name == "bad"), output
     predicted = [tunefree.load(model).predict({"age": [30.0], "area": ["north"]}).tolist() for model in models.values()]
     assert predicted[0] == predicted[1]
@@ -62,7 +61,7 @@ def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
     assert json.loads(found)["rows"] == 197
 
 
-def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
+def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, done, files):
     for number in (0, 1):
         table = policies(seed=number)
         names = ["age", "area", "years", "claims"]
@@ -71,7 +70,7 @@ def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
     a, b, data = str(files / "a.model"), str(files / "b.model"), str(files / "1.csv")
     for model in (a, b):
         learner = ("--learner", "scinol2" if model == a else "nag")
-        assert run(*TRAIN, str(files / "0.csv"), "--ignore", "person", *learner, "-o", model)[0] == 0
+        done(*TRAIN, str(files / "0.csv"), "--ignore", "person", *learner, "-o", model)
     alone = json.loads(run("evaluate", a, data, "--json")[1])
     together = json.loads(run("evaluate", a, data, "--group", "person", "--by", "area", "--json")[1])
     assert together["groups"] == 300 and together["deviance"] == alone["deviance"]
@@ -83,6 +82,38 @@ def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
     assert ratios == sorted(ratios)
     status, _, errors = run("evaluate", a, data, "--group", "persn")
     assert status != 0 and "'persn'" in errors
-    assert run("train", "-t", "claims", "--learner", "scinol2", str(files / "0.csv"), "-o", b)[0] == 0
+    done("train", "-t", "claims", "--learner", "scinol2", str(files / "0.csv"), "-o", b)
     status, _, errors = run("evaluate", a, data, "--against", b)
     assert status != 0 and "both are of a loss with a logarithmic link" in " ".join(errors.split())
+
+
+QUICK = ("--learner", "scinol2")
+
+
+def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
+    rng, data, model = np.random.default_rng(0), tmp_path / "claims.csv", tmp_path / "m"
+    a, b = rng.normal(size=(2, 3000)).round(3)
+    is_claim = rng.random(3000) < 1.0 / (1.0 + np.exp(3.5 - 0.8 * a))
+    csv.write_csv(pa.table({"a": a, "b": b, "y": np.where(is_claim, "claim", "none")}), data)
+    done("train", data, "-t", "y", "-o", model, *QUICK)
+    out = run("evaluate", model, data)[1]
+    share = is_claim.mean()
+    line = " ".join(out.split())
+    assert f"Class 'claim' is never predicted: the error is its share of the rows, {100 * share:.2f} %" in line
+    assert "--threshold P`, the least probability of 'none'" in line and "--class-weight" in line
+    assert "Class 'claim', " in out and "by tenth of its probability" in out
+    whole = json.loads(run("evaluate", model, data, "--json")[1])
+    figures = whole["reliability"]
+    assert [known["class"] for known in figures] == ["claim"] and not figures[0]["is_predicted"]
+    assert figures[0]["share"] == pytest.approx(share)
+    assert figures[0]["actual_over_expected"] == pytest.approx(share / figures[0]["mean_probability"])
+    tenths = whole["tenths"]
+    assert all(own["low"] <= own["share"] <= own["high"] for own in tenths)
+    means = [own["probability"] for own in tenths]
+    assert means == sorted(means) and max(means) < 0.5 and sum(own["rows"] for own in tenths) == 3000
+    assert sum(own["actual"] for own in tenths) == pytest.approx(share * 3000)
+    assert sum(own["expected"] for own in tenths) == pytest.approx(figures[0]["mean_probability"] * 3000)
+    done("report", model, data, "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "Class claim: actual against expected" in page and "is never predicted" in page
+    assert "probability of claim" in page

@@ -1,28 +1,20 @@
 """Commands that end early: interrupted, or with an output that takes no more."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 
-import pyarrow as pa
+import numpy as np
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv
 
-from tests.workflows.test_training import people
+from tests.waiting import until
 from tunefree.cli import app as cli
-from tunefree.model_files.trained import Trained
 from tunefree.training import training
 
 pytestmark = pytest.mark.usefixtures("heard")
 QUICK = ("--learner", "scinol2")
-
-
-@pytest.fixture
-def data(tmp_path):
-    csv.write_csv(pa.table(people()).drop_columns("pay"), tmp_path / "people.csv")
-    return tmp_path / "people.csv"
 
 
 def interrupt(monkeypatch, after):
@@ -48,14 +40,14 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_text() == "an earlier model"
 
 
-def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
+def test_ctrl_c_with_a_checkpoint_and_resumed(run, done, data, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     parts = tmp_path / "parts"
     parts.mkdir()
     for number in range(12):  # more than are read ahead
         csv.write_csv(csv.read_csv(data).slice(167 * number, 167), parts / f"{number:02d}.csv")
     command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--save-every", 100)
-    assert run(*command)[0] == 0
+    done(*command)
     whole = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:
         interrupt(patch, 3)
@@ -65,23 +57,8 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert "m.checkpoint holds the model after" in last and "rows" in last and "--resume" in last
     assert (tmp_path / "m").read_bytes() == whole
     (tmp_path / "m").unlink()
-    assert run(*command, "--resume")[0] == 0
+    done(*command, "--resume")
     assert (tmp_path / "m").read_bytes() == whole
-
-
-def test_a_corrected_file_that_is_not_text_goes_on_by_its_rest(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 200)
-    ages = [float(k % 50) for k in range(2000)]
-    table = pa.table({"age": [*ages[:1900], float("inf"), *ages[1901:]], "rich": ["no", "no", "yes", "no"] * 500})
-    parquet.write_table(table, tmp_path / "x.parquet")
-    command = ("train", tmp_path / "x.parquet", "-t", "rich", "--learner", "nag", "-o", tmp_path / "m")
-    status, _, err = run(*command, "--save-every", 200)
-    last = err.splitlines()[-1]
-    assert status == 2 and "row 1901" in last and "--resume" not in last
-    first = int(re.search(r"rows from number ([\d,]+) on by --from", last)[1].replace(",", ""))
-    parquet.write_table(pa.table({"age": ages, "rich": table["rich"]}).slice(first - 1), tmp_path / "rest.parquet")
-    assert run("train", tmp_path / "rest.parquet", "--from", tmp_path / "m.checkpoint", "-o", tmp_path / "m")[0] == 0
-    assert Trained.load(tmp_path / "m").progress.progressive[0].rows == 2000
 
 
 def is_told_of_a_full_device(status, err):
@@ -89,9 +66,9 @@ def is_told_of_a_full_device(status, err):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
-def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
+def test_a_full_device_is_one_line(done, data, tmp_path, monkeypatch, capfd):
     model = tmp_path / "m"
-    assert run("train", data, "-t", "rich", "-o", model, *QUICK, "-q")[0] == 0
+    done("train", data, "-t", "rich", "-o", model, *QUICK, "-q")
     for command in (["predict", model, data], ["--help"]):
         with open("/dev/full", "w") as full:  # a process also writes at its end
             program = [sys.executable, "-m", "tunefree.cli", *command]
@@ -109,6 +86,7 @@ def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
 
 READING = """
 import io, sys, threading, time
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 from tunefree.__main__ import main
@@ -150,3 +128,41 @@ def test_threads_of_arrow_that_read_on_do_not_abort_the_end(thread, words, statu
     done = subprocess.run([sys.executable, "-c", READING, thread, *words], capture_output=True, text=True)
     assert done.returncode == status and done.stderr.startswith(end), done.stderr
     assert "abort" not in done.stderr.lower() and bool(done.stdout) == (status == 0)
+
+
+INTERRUPTED_AT = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests themselves ignore it
+sys.meta_path.insert(0, Finder())
+sys.argv = ["tunefree", "--version"]
+from tunefree.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "tunefree.compiled.notices"])
+def test_while_the_program_is_loaded(name):
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT.format(name=name)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "tunefree: interrupted; nothing was written\n")
+
+
+@pytest.mark.slow
+def test_while_it_learns(tmp_path):
+    x = np.random.default_rng(0).normal(size=400_000)
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))
+    command = [sys.executable, "-m", "tunefree", "train", "rows.csv", "-t", "y", "-o", "m"]
+    command += ["--save-every", "4000"]  # it ends by the signal, long before its rows do
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until((tmp_path / "m.checkpoint").exists)
+    process.send_signal(signal.SIGINT)
+    out, told = process.communicate()
+    told = [line for line in told.splitlines() if line.startswith("tunefree: interrupted")]
+    assert process.returncode == 130 and not out
+    assert len(told) == 1 and "m.checkpoint holds the model after" in told[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "rows.csv"]

@@ -37,24 +37,26 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def model(run, data):
+def model(done, data):
     path = data.parent / "[b]:rows:.model"
-    status, out, err = run("train", data, "-t", TARGET, "-o", path, *LEARNER)
-    assert status == 0, err
+    out, err = done("train", data, "-t", TARGET, "-o", path, *LEARNER)
     assert shows(err, TARGET, *CLASSES.values())
     assert shows(out, path, *CLASSES.values())
     return path
 
 
-def test_training(run, data, model, monkeypatch):
-    status, _, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER)
-    assert status == 0 and shows(err, TARGET)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal: with a bar
+@pytest.mark.parametrize("is_terminal", [False, True])  # which has a bar
+def test_training_and_comparing(run, data, model, monkeypatch, is_terminal):
+    if is_terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
     status, _, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER)
     assert status == 0 and shows(err, TARGET, *CLASSES.values())
+    plot = data.parent / "[i]plot.svg"
+    status, _, err = run("learners", data, "-t", TARGET, *LEARNER, "--plot", plot)
+    assert status == 0 and (is_terminal or f"'{TARGET}'" in err) and plot.read_bytes()
 
 
-def test_predictions_and_their_explanations(run, data, model):
+def test_predictions_and_their_explanations(run, done, data, model):
     output = data.parent / "[red]out.parquet"
     status, _, err = run("predict", model, data, "-o", output)
     assert status == 0 and str(output) in err
@@ -63,46 +65,32 @@ def test_predictions_and_their_explanations(run, data, model):
     status, _, err = run("explain", model, data, "-o", output, "--class", CLASSES["no"])
     assert status == 0 and str(output) in err
     assert {NUMBER, CATEGORY, DATE} <= set(parquet.read_table(output).column_names)
-    status, out, err = run("evaluate", model, data)
-    assert status == 0 and "log-loss" in out, err
+    for words in (("evaluate", model, data), ("certify", model)):
+        _, err = done(*words)
 
 
 def test_what_a_model_has_learned(run, data, model):
-    status, out, err = run("inspect", model, "--top", 0, "--class", CLASSES["no"], "--rows", data)
-    assert status == 0, err
+    plot = data.parent / "[i]plot.svg"
+    words = ("inspect", model, "--top", 0, "--class", CLASSES["no"], "--rows", data, "--plot", plot)
+    status, out, err = run(*words)
+    assert status == 0 and plot.read_bytes(), err
     names = [f"{DATE}[weekday=3]", NUMBER, *(f"{CATEGORY}={category}" for category in CATEGORIES.values())]
     assert shows(out, *names, TARGET, *CLASSES.values())
-    status, out, err = run("certify", model)
-    assert status == 0, err
-    status, _, err = run("inspect", model, "--rows", data, "--class", "[/nobody]")
-    assert status == 2 and "[/nobody]" in err
-
-
-def test_pictures(run, data, model):
-    pytest.importorskip("matplotlib")
-    for arguments in (("learners", data, "-t", TARGET, *LEARNER), ("inspect", model, "--rows", data)):
-        status, _, err = run(*arguments, "--plot", data.parent / "[i]plot.svg")
-        assert status == 0, err
-        assert (data.parent / "[i]plot.svg").read_bytes()
-
-
-def test_comparison(run, data, monkeypatch):
-    status, _, err = run("learners", data, "-t", TARGET, *LEARNER)
-    assert status == 0 and f"'{TARGET}'" in err
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert run("learners", data, "-t", TARGET, *LEARNER)[0] == 0
+    assert json.loads(run("inspect", model, "--json", "--top", 0)[1])["classes"] == list(CLASSES.values())
 
 
 def test_errors(run, data, model, tmp_path):
-    status, _, err = run("train", data, "-t", "[/none]", "-o", model)
-    assert status == 2 and "[/none]" in err and str(data) in err
-    status, _, err = run("predict", model, tmp_path / "[/gone].csv")
-    assert status == 2 and "[/gone].csv" in err
-    assert run("inspect", model, "--top", "[/b]")[0] == 2
-    table = parquet.read_table(data).drop_columns([CATEGORY])
-    parquet.write_table(table, data)
-    status, _, err = run("evaluate", model, data)
-    assert status == 2 and repr(CATEGORY) in err
+    lacking = data.parent / "lacking.parquet"
+    parquet.write_table(parquet.read_table(data).drop_columns([CATEGORY]), lacking)
+    for words, *names in (
+        (("train", data, "-t", "[/none]", "-o", model), "[/none]", str(data)),
+        (("predict", model, tmp_path / "[/gone].csv"), "[/gone].csv"),
+        (("inspect", model, "--top", "[/b]"), "[/b]"),
+        (("inspect", model, "--rows", data, "--class", "[/nobody]"), "[/nobody]"),
+        (("evaluate", model, lacking), repr(CATEGORY)),
+    ):
+        status, _, err = run(*words)
+        assert status == 2 and shows(err, *names)
 
 
 def test_columns_that_name_the_rows(run, data, model):
@@ -111,9 +99,3 @@ def test_columns_that_name_the_rows(run, data, model):
     parquet.write_table(table.append_column("[/id]", rows), data)
     status, out, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER)
     assert status == 0 and "column '[/id]': 400 different" in out and "--ignore '[/id]'" in out, err
-
-
-def test_json(run, data, model):
-    status, out, err = run("inspect", model, "--json", "--top", 0)
-    assert status == 0, err
-    assert json.loads(out)["classes"] == list(CLASSES.values())

@@ -1,4 +1,4 @@
-"""Columns that are not what they seem at first, and files that write numbers otherwise than those of training."""
+"""Columns that are not what they seem at first, and notations of numbers and dates."""
 
 import gzip
 import io
@@ -6,8 +6,9 @@ import json
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
@@ -51,21 +52,12 @@ def dates(k):
 SPREAD = {
     "numbers at the end": (lambda k: "" if k < 500 else k % 7, "number", None),
     "words at the end": (lambda k: k % 7 if k < 500 else "abc"[k % 3], "category", "numbers, but for 'a'"),
-    "fractions at the end": (lambda k: k % 7 if k < 500 else f"{k % 7}.5", "number", None),
-    "a rare word": (
-        lambda k: "unknown" if k == 2 else k % 7,
-        "number",
-        "'unknown' is taken for a missing value (1 row",
-    ),
+    "a rare word": (lambda k: "unknown" if k == 2 else k % 7, "number", "'unknown' is taken for a missing value (1 r"),
     "a rare word among dates": (lambda k: "?" if k == 1 else "never" if k == 2 else dates(k), "moment", "'never'"),
     "dashes among dates": (lambda k: "-" if k % 9 == 2 else dates(k), "moment", "'-' is taken for a missing value (67"),
     "a rare word among times": (lambda k: "late" if k == 2 else f"{k % 24:02}:15", "time", "'late'"),
     "four words": (lambda k: "abcd"[k] if k < 4 else k % 7, "category", "numbers, but for 'a'"),
-    "a word that is not rare": (
-        lambda k: "unknown" if k % 20 == 0 else k % 7,
-        "category",
-        "numbers, but for 'unknown'",
-    ),
+    "a word that is not rare": (lambda k: k % 7 if k % 20 else "unknown", "category", "numbers, but for 'unknown'"),
 }
 
 
@@ -117,23 +109,6 @@ def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypat
 
 # -- files that write numbers otherwise
 
-PRICES = np.round(rng.lognormal(7.0, 1.0, N), 2)
-TAXES = np.round(rng.random(N) * 10, 1)
-
-
-def price(number, style):
-    """A number with two decimals as a style writes it."""
-    return f"{number:,.2f}".translate(
-        str.maketrans(",.", {"plain": "_.", "german": ".,", "american": ",."}[style])
-    ).replace("_", "")
-
-
-def prices(path, style, missing="", target="y"):
-    rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k], style)}";{LABELS[k]}' for k in range(N)]
-    rows[7] = f'"{missing}";"{price(TAXES[7], style)}";{LABELS[7]}'
-    path.write_text("\n".join([f"price;tax;{target}", *rows]) + "\n")
-    return path
-
 
 def predictions(run, model, data, *options):
     status, out, err = run("predict", model, data, *options)
@@ -141,34 +116,12 @@ def predictions(run, model, data, *options):
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
-@pytest.mark.parametrize(
-    "trained", ["german", *(pytest.param(style, marks=pytest.mark.slow) for style in ("plain", "american"))]
-)
-def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):
-    files = {
-        style: prices(tmp_path / f"{style}.csv", style, missing)
-        for style, missing in (("plain", ""), ("german", "-"), ("american", "n.a."))
-    }
-    model = tmp_path / "m"
-    assert train(run, files[trained], model)[0] == 0
-    expected, notes = predictions(run, model, files[trained])
-    assert [note for note in notes if "numbers are read" in note] == []
-    losses = set()
-    for style, file in files.items():
-        found, notes = predictions(run, model, file)
-        assert found == expected
-        told = [note for note in notes if "numbers are read" in note]
-        decimal_is_new = (style == "german") != (trained == "german")
-        assert len(told) >= decimal_is_new and all("--decimal" in note for note in told)
-        status, out, err = run("evaluate", model, file, "--json")
-        losses.add(json.loads(out)["log_loss"] if status == 0 else err)
-        assert run("explain", model, file, "-o", tmp_path / "why.csv")[0] == 0
-    assert len(losses) == 1
-
-
 def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):
-    model = tmp_path / "m"
-    assert train(run, prices(tmp_path / "d.csv", "plain"), model)[0] == 0
+    model, data = tmp_path / "m", tmp_path / "d.csv"
+    prices, taxes = rng.lognormal(7.0, 1.0, N).round(2), (rng.random(N) * 10).round(1)
+    rows = [f"{price};{tax};{label}\n" for price, tax, label in zip(prices, taxes, LABELS, strict=True)]
+    data.write_text("price;tax;y\n" + "".join(rows))
+    assert train(run, data, model)[0] == 0
     plain, continental, alone = tmp_path / "plain.csv", tmp_path / "continental.csv", tmp_path / "alone.csv"
     plain.write_text("price;tax\n1868;1.5\n2411;2.25\n")
     continental.write_text("price;tax\n1.868;1,5\n2.411;2,25\n")
@@ -215,3 +168,77 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")
     assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
+
+
+@pytest.mark.parametrize(("option", "kind"), [("--numeric", "number"), ("--categorical", "category")])
+def test_codes_are_what_they_are_said_to_be(run, tmp_path, option, kind):
+    data, model = write(tmp_path / "d.csv", lambda k: ["01234", "1234", 2**53 + 1][k % 3]), tmp_path / "m"
+    status, out, err = train(run, data, model)
+    assert status == 0 and columns(run, model)["z"] == "category", err
+    assert "note: column 'z': leading zeros, read as categories; --numeric z reads" in out
+    assert {"z=01234", "z=1234", f"z={2**53 + 1}"} <= set(Trained.load(model).encoder.names())
+    status, out, err = train(run, data, model, option, "z")
+    assert status == 0 and columns(run, model)["z"] == kind and "read as categories" not in out, err
+
+
+def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
+    lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
+    (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
+    (tmp_path / "b.csv").write_text("on,y\nunknown,1\nYES,1\nn,0\n")
+    status, out, err = train(run, tmp_path / "a.csv", tmp_path / "m", tmp_path / "b.csv")
+    assert status == 0, err
+    trained = Trained.load(tmp_path / "m")
+    assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
+    assert "true or false" in out and trained.progress.progressive[0].rows == 203
+
+
+QUIETLY = ("--learner", "scinol2", "-q")
+ROWS = 300
+RNG = np.random.default_rng(0)
+PRICES = np.round(RNG.lognormal(8.0, 1.5, ROWS), 2)
+RICH = np.where(RNG.random(ROWS) < 1 / (1 + np.exp(-(PRICES - 3000) / 1000)), "yes", "no")
+
+
+def predicted_columns(run, model, data, *more):
+    status, out, err = run("predict", model, data, *more)
+    assert status == 0, err
+    return csv.read_csv(io.BytesIO(out.encode())).to_pydict()
+
+
+def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
+    lines = ["zip,amount,when,code,y"]
+    for k in range(ROWS):
+        amount = "gone" if k % 50 == 3 else f'"{k % 7},125"'
+        lines.append(f"{k % 4 + 1000:05},{amount},2024{k % 12 + 1:02}{k % 28 + 1:02},{k % 3},{RICH[k]}")
+    data = tmp_path / "d.csv"
+    data.write_text("\n".join(lines) + "\n")
+    said = ("--categorical", "zip", "--categorical", "code", "--decimal", ",", "--na-values", "gone")
+    dates = ("--date", "when=%Y%m%d")
+    out, err = done("train", data, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", *said, *dates)
+    assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out
+    found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
+    features = {own["feature"] for own in found["features"]}
+    assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
+    assert {own["name"]: own["why"] for own in found["columns"]}["zip"] == "named by categorical"
+    status, out, err = run("inspect", tmp_path / "m", "--top", 0)
+    assert status == 0 and "named by date, %Y%m%d" in out, err
+    table = predicted_columns(run, tmp_path / "m", data)
+    first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))
+    parquet.write_table(first, tmp_path / "d.parquet")  # the same values, some of them with types
+    assert predicted_columns(run, tmp_path / "m", tmp_path / "d.parquet") == table
+    for options, *told in (
+        (("--numeric", "amount"), "'gone' is not a number", "--na-values", "row 4"),
+        (("--date", "zip=%d.%m.%Y"), "'zip'"),
+        (("--numeric", "amont"), "did you mean 'amount'"),
+    ):
+        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUIETLY, *options)
+        assert status == 2 and all(words in err for words in told)
+
+
+def test_a_bad_value_does_not_change_the_notation(run, done, tmp_path):
+    data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{RICH[k]}" for k in range(ROWS)]
+    data.write_text("\n".join(["age,y", *rows]) + "\n")
+    done("train", data, "-t", "y", "-o", model, *QUIETLY)
+    data.write_text("\n".join(["age,y", "old,no", *rows]) + "\n")
+    status, _, err = run("predict", model, data, "--on-bad-row", "skip")
+    assert status == 0 and err.startswith("1 row skipped, the first:") and "are read as" not in err, err

@@ -1,7 +1,5 @@
 """The wheel: it has all files of the package, and works in an empty environment."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

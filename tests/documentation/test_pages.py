@@ -1,21 +1,16 @@
-"""The documentation: links lead somewhere, the everyday things are one click away, and every block of code runs."""
+"""The documentation: links lead somewhere, what it names exists, and every block of code runs."""
 
-from __future__ import annotations
-
-import csv
 import os
 import re
 import subprocess
 import sys
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from documentation.execution import PageError, census_files, executed
 from pyarrow import parquet
 
-from documentation import claims
 from tunefree.cli.app import COMMANDS, options_of
 from tunefree.core.parameters import OTHER_OPTIONS
 
@@ -23,11 +18,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MOST_WORDS = 22_000  # of all documents; a page that grows takes its words from another one
 MOST_OF_THE_ARCHITECTURE = 1_040
-FIRST = (  # what people look for first
-    *(f"guide/{name}.md" for name in ("intervals", "evaluation", "operation", "cluster", "counts", "sql")),
-    *(f"migration/{name}.md" for name in ("scikit-learn", "boosting", "catboost", "vowpal-wabbit", "river")),
-    *("start.md", "papers/index.md", "results.md", "reference/commands.md"),
-)
 GENERATED = ("reference/python.md", "reference/commands.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 EXECUTED = (
@@ -67,10 +57,13 @@ def test_links_lead_somewhere(path):
         assert is_generated or not anchor or anchor in anchors(target), link
 
 
-def test_twenty_things_are_one_click_from_the_front_page():
-    links = LINK.findall((ROOT / "README.md").read_text())
-    assert len(set(links)) >= 20
-    assert all(f"docs/{page}" in {link.partition("#")[0] for link in links} for page in FIRST)
+def test_functions_that_documents_name_exist():
+    theorems, architecture = ((DOCS / name).read_text() for name in ("papers/theorems.csv", "architecture.md"))
+    bold = re.findall(r"^\*\*(?:\d+\. )?`([\w.]+)`\*\* \(`([\w/.]+)\.py`\)", architecture, re.M)
+    named = {*re.findall(r"papers\.[\w.]+", theorems), *(f"{file.replace('/', '.')}.{name}" for name, file in bold)}
+    assert len(bold) >= 6 and len(named) >= 26
+    for name in named:
+        assert resolve_name(f"tunefree.{name}"), name
 
 
 def test_documents_stay_within_their_words():
@@ -80,16 +73,11 @@ def test_documents_stay_within_their_words():
     assert words["docs/architecture.md"] <= MOST_OF_THE_ARCHITECTURE
 
 
-def test_decisions_are_short_records_outside_the_site():
-    records = re.findall(r"^- (.*?)(?=^- |^#|\Z)", (DOCS / "decisions.md").read_text(), re.M | re.S)
-    assert len(records) >= 10
-    assert max(len(record.split()) for record in records) <= 60
-    assert all(re.search(r"\d+ November 2026", record) for record in records)
-    assert "decisions.md" not in (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
-
-
-def test_words_of_ours_are_few():
+def test_words_of_ours_are_few_and_decisions_are_short_and_dated():
     assert len(re.findall(r"^\| \*\*", (DOCS / "glossary.md").read_text(), re.M)) <= 20
+    records = re.findall(r"^- (.*?)(?=^- |^#|\Z)", (DOCS / "decisions.md").read_text(), re.M | re.S)
+    assert len(records) >= 10 and all(re.search(r"\d+ November 2026", record) for record in records)
+    assert max(len(record.split()) for record in records) <= 60
 
 
 def test_options_that_pages_name_exist():
@@ -106,15 +94,6 @@ def test_options_that_pages_name_exist():
             name for call in re.findall(r"tunefree \w+ [^`\n]*", text) for name in re.findall(r" --([a-z-]+)", call)
         }
         assert named <= known, (path, named - known)
-
-
-def test_functions_of_theorems_exist():
-    with open(DOCS / "papers" / "theorems.csv") as file:
-        named = [name for row in csv.DictReader(file) for name in re.findall(r"papers\.[\w.]+", row["function"])]
-    assert len(named) >= 20
-    for name in named:
-        module, _, function = f"tunefree.{name}".rpartition(".")
-        assert hasattr(import_module(module), function) or import_module(f"tunefree.{name}"), name
 
 
 def test_every_page_is_in_the_navigation():
@@ -134,28 +113,6 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     reference = tmp_path / "site" / "reference"
     assert 'id="tunefree-serve"' in (reference / "commands.html").read_text()
     assert 'id="tunefreeclassifier"' in (reference / "python.html").read_text()
-
-
-def test_the_functions_of_the_architecture_exist():
-    text = (DOCS / "architecture.md").read_text()
-    named = re.findall(r"^\*\*(?:\d+\. )?`([\w.]+)`\*\* \(`([\w/.]+)`\)", text, re.M)
-    assert len(named) >= 6
-    for function, file in named:
-        module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
-        assert callable(attrgetter(function)(module)), function
-
-
-def test_claims_of_a_figure_take_the_place_of_its_earlier_ones(tmp_path):
-    for name in ("claims.csv", "runs.csv"):
-        (tmp_path / name).write_text("figure,a,b,c\nfig-1,old,yes,1\nfig-2,kept,no,2\n")
-    (tmp_path / "fig-1.md").write_text(
-        "# fig-1\n\nA title.\n\n**Claims of the paper.**\n\n- It falls. Not so here: 0.1 to 0.2.\n\n"
-        "**Differences.** Another seed. Fewer rows.\n\nSize: full (rows 10). Numbers: `fig-1.csv`.\n"
-    )
-    claims.main(tmp_path, tmp_path)
-    assert (tmp_path / "claims.csv").read_text() == "figure,a,b,c\nfig-1,It falls,no,0.1 to 0.2\nfig-2,kept,no,2\n"
-    [_, run, _] = (tmp_path / "runs.csv").read_text().splitlines()
-    assert run == "fig-1,A title,full (rows 10),Another seed. Fewer rows."
 
 
 def test_a_block_that_does_not_run_is_named(tmp_path):
@@ -188,3 +145,43 @@ def test_every_block_of_the_page_on_clusters_runs(tmp_path):
     page = page.replace("--workers 8", "--workers 2")
     executed(page, tmp_path, names=names, skipped=("pip ", "tunefree train 'data/"))
     assert (tmp_path / "people.model").exists()
+
+
+RETRAINING = (DOCS / "guide" / "retraining.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_model_is_logged_and_loaded_by_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path / 'runs'}")
+    section = re.search(r"^## MLflow\n.*?(?=^## )", RETRAINING, re.M | re.S)
+    served, logging = re.findall(r"^<!-- not executed[^\n]*\n```python\n(.*?)^```$", section[0], re.M | re.S)
+    (tmp_path / "served.py").write_text(served)
+    checked = "bool((probabilities == model.predict_proba(X_test)).all())"
+    page = executed(f"```python\n{logging}{checked}\n```\n", tmp_path, names=census_files(tmp_path, 300, 100))
+    assert page.rpartition("```text")[2].startswith("\nTrue")
+    [run] = mlflow.MlflowClient().search_runs(["0"])
+    assert 0.0 < run.data.metrics["test loss"] < 1.0
+    mlflow.sklearn.autolog()
+    try:
+        from tunefree import TuneFreeClassifier
+
+        TuneFreeClassifier().fit([[0.0], [1.0]] * 20, ["no", "yes"] * 20)
+        assert len(mlflow.MlflowClient().search_runs(["0"])) == 1  # autologging logs nothing
+    finally:
+        mlflow.sklearn.autolog(disable=True)
+
+
+@pytest.mark.slow
+def test_stages_of_dvc_run_in_order(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    census_files(tmp_path, 300, 100)
+    stages = yaml.safe_load(re.search(r"```yaml\n(.*?)```", RETRAINING, re.S)[1])["stages"]
+    for stage in stages.values():
+        command, _, output = stage["cmd"].partition(" > ")
+        assert all((tmp_path / name).exists() for name in stage["deps"])
+        shown = executed(f"```console\n$ {command}\n```\n", tmp_path)
+        if output:
+            (tmp_path / output).write_text(shown.partition("```text\n")[2].rpartition("```")[0])
+        assert all((tmp_path / name).exists() for name in [*stage.get("outs", []), *stage.get("metrics", [])])

@@ -1,7 +1,5 @@
 """The site as it is built: no warning, no network, valid, and as a person sees it on wide and narrow screens."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -13,7 +11,6 @@ from tests.browsing import browser, invalid, said, show, violations  # noqa: F40
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-REPORT = re.compile(r"-\w+\.html$")  # written by the commands of a page; those have tests of their own
 BLANK = """
 return [...document.querySelectorAll('img')].filter(image => image.getAttribute('src') && image.naturalWidth < 2)
   .map(image => image.getAttribute('src'));

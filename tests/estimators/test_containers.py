@@ -1,11 +1,15 @@
-"""Rows and labels in the containers that users have: what peers take is taken, the rest is one clear error."""
+"""Rows and labels in the containers that users have, gaps in them, and classes that are named."""
+
+import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import tunefree
-from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor, river
+from tunefree.core.errors import DataWarning
 
 rng = np.random.default_rng(0)
 N = 200
@@ -42,17 +46,6 @@ def test_sparse_columns_alone_that_leave_out_gaps_are_a_table(cls):
     assert cls().fit(dummies, Y).score(dummies, Y) > 0.6
 
 
-@both
-@pytest.mark.parametrize("late", [WORDS, SECOND])
-def test_columns_without_values_become_columns_with_the_first_one(cls, late):
-    first, frame = FRAME.assign(k=[None] * N)[:50], FRAME.assign(k=late)
-    model = cls().partial_fit(first, Y[:50])
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    assert model.partial_fit(frame, Y).feature_names_in_.tolist() == ["a", "b", "k"]
-    assert model.score(frame, Y) > 0.7
-    assert cls().fit(first, Y[:50]).predict(frame).shape == (N,)
-
-
 @pytest.mark.parametrize("cls", [*MODELS, KernelPiSTOLClassifier, TuneFreeRegressor])
 @pytest.mark.parametrize("begin", ["partial_fit", "fit"])
 def test_columns_that_come_later_are_learned(cls, begin, tmp_path):
@@ -81,3 +74,125 @@ def test_labels_of_types_of_pandas_keep_their_type(dtype):
     model = TuneFreeClassifier().fit(np.arange(40.0)[:, None], pd.Series(labels, dtype=dtype))
     assert model.classes_.tolist() == np.unique(labels).tolist()
     assert type(model.classes_.tolist()[0]) is type(labels.tolist()[0])
+
+
+ROWS = 120
+
+
+def numbers():
+    """An array with gaps, its classes and its numbers."""
+    random = np.random.RandomState(0)
+    X = random.randn(ROWS, 3)
+    y = X[:, 0] + X[:, 1]
+    X[random.rand(ROWS, 3) < 0.1] = np.nan
+    return X, np.where(y > 0, "yes", "no"), y
+
+
+def written(X, gap):
+    """The array as objects, with ``gap`` where numbers are missing."""
+    objects = X.astype(object)
+    objects[np.isnan(X)] = gap
+    return objects
+
+
+FORMS = {
+    "float32": lambda X: X.astype(np.float32),
+    "None": lambda X: written(X, None),
+    "pandas.NA": lambda X: written(X, pd.NA),
+    "lists": lambda X: written(X, None).tolist(),
+    "a table": lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"]),
+}
+
+
+def scores(model, X):
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+@pytest.mark.parametrize("estimator", [tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor])
+def test_gaps_mean_the_same_however_they_are_written(estimator):
+    X, labels, y = numbers()
+    X = X.astype(np.float32).astype(np.float64)
+    target = labels if estimator is tunefree.TuneFreeClassifier else y
+    for fit in (
+        lambda model, form: model.fit(form(X), target),
+        lambda model, form: model.partial_fit(form(X[:50]), target[:50]).partial_fit(form(X[50:]), target[50:]),
+        lambda model, form: model.fit(form(np.nan_to_num(X[:50])), target[:50]).partial_fit(form(X[50:]), target[50:]),
+    ):
+        model = fit(estimator(), np.copy)
+        for name, form in FORMS.items():
+            other = fit(estimator(), form)
+            for rows in (X, np.nan_to_num(X)):
+                expected = scores(model, rows)
+                np.testing.assert_array_equal(scores(other, form(rows)), expected, err_msg=name)
+                np.testing.assert_array_equal(scores(model, form(rows)), expected, err_msg=name)
+
+
+def test_a_gap_where_none_was_learned_is_told():
+    X, labels, _ = numbers()
+    whole = np.where(np.isnan(X), 0.5, X)
+    whole[:, 2] = X[:, 2]  # in this column some were missing
+    model = tunefree.TuneFreeClassifier().fit(whole, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(whole)
+    rows = whole[:6].copy()
+    rows[:2, 0] = np.nan
+    rows[:3, 2] = np.nan
+    with pytest.warns(
+        DataWarning, match=r"missing in 'x0' .2 rows., and none was in the rows that were learned"
+    ) as told:
+        model.predict_proba(rows)
+    assert len(told) == 1 and "x2" not in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(rows, labels[:6]).predict(rows)  # now there is one that was learned
+    table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    with pytest.warns(DataWarning, match="'age'"):
+        tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
+
+
+def test_gaps_in_river():
+    rows = [{"x": float(i % 5), "job": "cook" if i % 3 else None, "y": gap} for i, gap in enumerate([None, 1.0] * 20)]
+    predictions = []
+    for gap in (None, float("nan"), pd.NA, np.float64("nan")):
+        model = river.ScInOLClassifier()
+        for i, row in enumerate(rows):
+            model.learn_one({name: gap if value is None else value for name, value in row.items()}, i % 2)
+        predictions.append(model.predict_proba_one({"x": 1.0, "job": gap, "y": gap}))
+    assert predictions[0] == predictions[1] == predictions[2] == predictions[3]
+
+
+def noisy(n=1200, odd=(700,)):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, "yes", "no").astype("U3")
+    y[list(odd)] = "goo"
+    return X, y
+
+
+def test_another_label_is_an_error_of_fit():
+    X, y = noisy()
+    model = TuneFreeClassifier(random_state=0)
+    with pytest.raises(ValueError, match=r"y\[700\] is 'goo', which is not among the classes \['no', 'yes'\]"):
+        model.fit(X, y, classes=["yes", "no"])
+    kept = y != "goo"
+    model.fit(X[kept], y[kept], classes=["yes", "no", "may"])
+    assert model.classes_.tolist() == ["may", "no", "yes"]
+    assert model.predict_proba(X)[:, 0].max() < 0.1
+
+
+@pytest.mark.parametrize("make", [ScInOLClassifier, TuneFreeClassifier])
+def test_another_label_is_an_error_of_partial_fit(make):
+    X, y = noisy()
+    model = make().partial_fit(X[:600], y[:600], classes=["no", "yes"])
+    for copy in (model, pickle.loads(pickle.dumps(model))):
+        for part in (slice(690, 710), slice(700, 701)):
+            with pytest.raises(ValueError, match="'goo', which is not among the classes"):
+                copy.partial_fit(X[part], y[part])
+    model.partial_fit(X[690:710], y[690:710], sample_weight=(y[690:710] != "goo").astype(float))
+    assert model.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match=r"y\[10\] is 'goo'"):
+        model.partial_fit(X[690:710], y[690:710], sample_weight=np.arange(20.0))  # the first row is not learned
+    model.partial_fit(X[700:701], y[700:701], classes=["goo"])
+    assert model.classes_.tolist() == ["goo", "no", "yes"]
+    model.partial_fit(X[:5], y[:5])  # those of before are still classes

@@ -39,7 +39,7 @@ def test_rates_times_exposures_are_predicted(fitted):
 
 
 def test_an_exposure_is_the_offset_for_all_losses():
-    X, y, exposure, _ = counts(600)
+    X, y, exposure, _ = counts(300)
     for loss, power in (("poisson", 1.0), ("tweedie:1.5", 1.5), ("gamma", 2.0)):
         y_of_loss = y + 0.5 if loss == "gamma" else y
         one = TuneFreeRegressor(loss=loss).fit(X, y_of_loss, exposure=exposure)
@@ -93,7 +93,7 @@ def test_a_stream_of_zeros_has_a_rate_near_zero_in_the_unit_of_the_exposure(esti
     "loss", ["poisson", *(pytest.param(loss, marks=pytest.mark.slow) for loss in ("tweedie:1.5", "gamma"))]
 )
 def test_predictions_are_as_large_in_total_as_the_targets(loss):
-    X, y, exposure, _ = counts()
+    X, y, exposure, _ = counts(1000)
     y = y + 0.5 if loss == "gamma" else y
     model = TuneFreeRegressor(loss=loss).fit(X, y)
     assert model.predict(X).sum() == pytest.approx(y.sum(), rel=1e-3)

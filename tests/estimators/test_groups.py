@@ -1,14 +1,19 @@
-"""Groups of rows that belong together: in which order they are learned, and what is evidence."""
+"""Groups of rows that belong together, and threads: in which order rows are learned, and what makes no difference."""
+
+import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import sklearn
+from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.core import threads
 from tunefree.pool.groups import digests
 from tunefree.pool.model import Model
 
@@ -77,3 +82,47 @@ def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned)
         cross_validate(pipeline, X, Y, params={"groups": PEOPLE}, cv=GroupKFold(3), error_score="raise")
     of_folds = [set(groups.tolist()) for groups in learned]
     assert len(of_folds) == 3 and all(len(known) == 10 for known in of_folds)
+
+
+ROWS, LABELS = make_classification(600, 6, random_state=0)
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """The names of the threads in which functions are called for members."""
+    names, each = set(), threads.each
+
+    def noted(function, arguments, rows):
+        def call(*own):
+            names.add(threading.current_thread().name)
+            return function(*own)
+
+        each(call, arguments, rows)
+
+    monkeypatch.setattr(threads, "each", noted)
+    return names
+
+
+def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(workers, tmp_path):
+    here, written = {threading.current_thread().name}, set()
+    for n_jobs in (None, 1, 2, -1):
+        workers.clear()
+        model = TuneFreeClassifier(n_jobs=n_jobs).fit(ROWS, LABELS)
+        alone = workers == here
+        assert alone if n_jobs in (None, 1) else len(workers - here) <= (2 if n_jobs == 2 else threads.count())
+        model.set_params(n_jobs=-1).save(tmp_path / "m")  # a file has the parameters
+        written.add(((tmp_path / "m").read_bytes(), model.predict_proba(ROWS).tobytes()))
+    assert len(written) == 1
+
+
+def test_a_failure_in_a_thread_is_raised_and_every_member_is_called_once():
+    def call(k, failing):
+        seen.append(k)
+        if k in failing:
+            raise IndexError(k)
+
+    for failing in ((), (3,)):
+        seen = []
+        with threads.at_most(4), pytest.raises(IndexError) if failing else nullcontext():
+            threads.each(call, [(k, failing) for k in range(20)], 10**6)
+        assert len(seen) == len(set(seen)) and (failing or len(seen) == 20)

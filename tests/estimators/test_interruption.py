@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -87,20 +88,27 @@ def test_after_an_error_anywhere_it_goes_on_or_must_be_fitted_anew(name):
     assert "fit it anew" in said
 
 
-@pytest.mark.parametrize("name", ["pool", "numbers", "kernel"])
-def test_a_signal_waits_until_the_rows_are_learned(monkeypatch, name):
-    model, rows, targets = begun(name)
-    whole = copy.deepcopy(model).partial_fit(rows[100:], targets[100:])
-    learn = type(model._learned.model).learn
+@contextmanager
+def interrupted(owner, name):
+    """Ctrl-C comes as a function is called; what is learned here ends by it."""
+    function = getattr(owner, name)
 
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
-        return learn(*arguments, **options)
+        return function(*arguments, **options)
 
-    monkeypatch.setattr(type(model._learned.model), "learn", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+@pytest.mark.parametrize("name", ["pool", "numbers", "kernel"])
+def test_a_signal_waits_until_the_rows_are_learned(name):
+    model, rows, targets = begun(name)
+    whole = copy.deepcopy(model).partial_fit(rows[100:], targets[100:])
+    with interrupted(type(model._learned.model), "learn"):
         model.partial_fit(rows[100:], targets[100:])
-    monkeypatch.undo()
     assert model.t_ == whole.t_
     assert bytes_of(model._learned.model) == bytes_of(whole._learned.model)
 
@@ -110,37 +118,20 @@ def test_a_pass_that_ends_early_knows_the_classes_and_rows_that_it_met(monkeypat
 
     monkeypatch.setattr(validation, "BLOCK", 50)
     model = tunefree.ScInOLClassifier().partial_fit(X[:50], y[:50])
-    learn = type(model._learned.model).learn
-
-    def interrupted(*arguments, **options):
-        signal.raise_signal(signal.SIGINT)
-        return learn(*arguments, **options)
-
-    monkeypatch.setattr(type(model._learned.model), "learn", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(type(model._learned.model), "learn"):
         model.partial_fit(X[50:200], np.array([0] * 60 + [7] * 90))
-    monkeypatch.undo()
     assert model.t_ == 100
     assert model.classes_.tolist() == [0, 1]
     assert model.partial_fit(X[100:120], np.full(20, 7)).predict_proba(X[:2]).shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", ["pool", "kernel"])
-def test_an_interrupted_fit_can_be_saved_and_fitted_again(monkeypatch, name, tmp_path):
-    model, rows, targets = MODELS[name]
-    model, finish = copy.deepcopy(model), Growth.finish
-
-    def interrupted(growth, rows):
-        signal.raise_signal(signal.SIGINT)
-        finish(growth, rows)
-
-    monkeypatch.setattr(Growth, "finish", interrupted)
-    if name == "pool":
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(rows[:150], targets[:150])
-        model.save(tmp_path / "model")
-        assert (tunefree.load(tmp_path / "model").predict(rows) == model.predict(rows)).all()
-    monkeypatch.undo()
+def test_an_interrupted_fit_can_be_saved_and_fitted_again(tmp_path):
+    model, rows, targets = MODELS["pool"]
+    model = copy.deepcopy(model)
+    with interrupted(Growth, "finish"):
+        model.fit(rows[:150], targets[:150])
+    model.save(tmp_path / "model")
+    assert (tunefree.load(tmp_path / "model").predict(rows) == model.predict(rows)).all()
     model.fit(rows[:150], targets[:150]).predict(rows)
 
 

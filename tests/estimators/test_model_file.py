@@ -155,12 +155,8 @@ def test_trainings_become_the_estimators_of_their_plans(tmp_path):
     options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "random_state": 3}
     pool = tunefree.train(table, **options)
     assert type(pool) is tunefree.TuneFreeClassifier
-    assert (
-        pool.get_params()
-        == tunefree.TuneFreeClassifier(
-            categorical=["zip"], class_weight={"no": 1.0, "yes": 2.0}, random_state=3
-        ).get_params()
-    )
+    parameters = {"categorical": ["zip"], "class_weight": {"no": 1.0, "yes": 2.0}, "random_state": 3}
+    assert pool.get_params() == tunefree.TuneFreeClassifier(**parameters).get_params()
     single = tunefree.train(table, learner="nag", settings={"eta": 0.5}, view="steady", passes=2, **options)
     assert type(single) is tunefree.OnlineClassifier and single.n_iter_ == 2
     assert (single.learner, single.settings, single.view, single.passes) == ("nag", {"eta": 0.5}, "steady", 2)

@@ -1,33 +1,11 @@
-"""Every learner as an estimator, by its name."""
+"""Every learner as an estimator, by its name, and learners in the space of a kernel."""
 
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_breast_cancer, make_circles
 
-from tests import naive
-from tunefree import OnlineClassifier, OnlineRegressor
+from tunefree import KernelPiSTOLClassifier, OnlineClassifier, OnlineRegressor
 from tunefree.core.errors import ModelError
-
-SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
-EVERY = sorted(naive.ALL)
-
-
-@pytest.mark.parametrize("learner", EVERY)
-def test_every_learner_classifies(learner):
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner), passes=10).fit(X[:400], y[:400])
-    assert model.score(X[400:], y[400:]) > 0.9
-    assert model.predict_proba(X[400:]).shape == (169, 2)
-
-
-@pytest.mark.parametrize("learner", EVERY)
-def test_every_learner_regresses(learner):
-    X, y = load_diabetes(return_X_y=True)
-    settings = {"adam": {"eta": 0.05}, "kotlowski": {}}.get(learner)
-    model = OnlineRegressor(learner, settings=settings, passes=50).fit(20 * X[:300], y[:300])
-    assert model.score(20 * X[300:], y[300:]) > 0.3
 
 
 def test_choices_that_make_no_sense(for_classes_only):
@@ -44,3 +22,23 @@ def test_choices_that_make_no_sense(for_classes_only):
     ):
         with pytest.raises((ValueError, ModelError), match=message):
             clone(wrong).fit(X, y)
+
+
+ONE_PASS = {"passes": 1, "shuffle": False}
+OF_KERNELS = {
+    "pistol": lambda: KernelPiSTOLClassifier(preset="theory", **ONE_PASS),  # in practice `fit` knows the rounds
+    "pistol raw": lambda: KernelPiSTOLClassifier(a=0.25, b=1.0, view="raw", **ONE_PASS),
+    "online": lambda: OnlineClassifier("kernel-pistol", view="steady", **ONE_PASS),
+}
+
+
+@pytest.mark.parametrize("make", OF_KERNELS.values(), ids=OF_KERNELS)
+def test_partial_fit_of_any_batches_is_fit_while_rows_wait_and_after(make):
+    """Views keep 256 rows back, and widths 1024: rows that were learned while others waited counted twice."""
+    X, y = make_circles(1100, noise=0.15, factor=0.5, random_state=0)
+    X, whole = X * [1.0, 100.0], make().fit(X * [1.0, 100.0], y)
+    for cuts in [(512,), (600,), (1023,), (1024,), (255, 513, 700, 1030), tuple(range(37, 1100, 97))]:
+        parts = make()
+        for start, stop in zip((0, *cuts), (*cuts, 1100), strict=True):
+            parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
+        assert parts.decision_function(X).tobytes() == whole.decision_function(X).tobytes(), cuts

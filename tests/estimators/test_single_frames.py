@@ -24,21 +24,28 @@ def frame_of(n: int, seed: int) -> pd.DataFrame:
     return frame.astype({"width": np.float32})
 
 
-def of_general_way(monkeypatch: pytest.MonkeyPatch, model: Any, X: Any) -> tuple[str, Any]:
+def predicted(model: Any, X: Any) -> str:
+    return (model.predict_proba if hasattr(model, "predict_proba") else model.predict)(X).tobytes().hex()
+
+
+def learned(model: Any, X: Any) -> str:
+    return str(model.partial_fit(X, [True]).t_)
+
+
+def of_general_way(monkeypatch: pytest.MonkeyPatch, model: Any, X: Any, use: Any = predicted) -> tuple[str, Any]:
     with monkeypatch.context() as patch:
         patch.setattr(tables, "one_row_block", lambda *arguments, **options: None)
-        return outcome(model, X)
+        return outcome(model, X, use)
 
 
-def outcome(model: Any, X: Any) -> tuple[str, Any]:
-    """The bytes that are predicted and warnings, or the error."""
+def outcome(model: Any, X: Any, use: Any = predicted) -> tuple[str, Any]:
+    """What comes of rows and warnings, or the error."""
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
-            predicted = (model.predict_proba if hasattr(model, "predict_proba") else model.predict)(X)
+            return use(model, X), [str(one.message) for one in raised]
         except Exception as error:
             return type(error).__name__, str(error)
-    return predicted.tobytes().hex(), [str(one.message) for one in raised]
 
 
 def odd_rows(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -58,10 +65,13 @@ def odd_rows(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
     yield row.astype({"count": "Int64", "colour": "category", "is_new": "boolean"})
 
 
+FRAME = frame_of(N, 0)
+Y = (FRAME["width"] + (FRAME["colour"] == "red") > 0.3).to_numpy()
+
+
 @pytest.mark.parametrize("make", [TuneFreeClassifier, TuneFreeRegressor, ScInOLClassifier])
 def test_rows_alone_have_the_bits_of_rows_together(make: Any) -> None:
-    frame, new = frame_of(N, 0), frame_of(60, 1)
-    y = (frame["width"] + (frame["colour"] == "red") > 0.3).to_numpy()
+    frame, y, new = FRAME, Y, frame_of(60, 1)
     model = make().fit(frame, y)
     before, pickled = dict(vars(model)), pickle.dumps(model)
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
@@ -72,18 +82,15 @@ def test_rows_alone_have_the_bits_of_rows_together(make: Any) -> None:
 
 
 def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = frame_of(N, 0)
-    y = (frame["width"] + (frame["colour"] == "red") > 0.3).to_numpy()
-    model = ScInOLClassifier().fit(frame, y)
-    model.predict_proba(frame[:1])
-    for row in odd_rows(frame):
+    model = ScInOLClassifier().fit(FRAME, Y)
+    model.predict_proba(FRAME[:1])
+    for row in odd_rows(FRAME):
         assert outcome(model, row) == of_general_way(monkeypatch, copy.deepcopy(model), row)
 
 
 def test_rows_that_are_learned_between() -> None:
     """Categories that come later are known from then on."""
-    frame, model = frame_of(N, 0), TuneFreeClassifier()
-    y = (frame["width"] > 0).to_numpy()
+    frame, y, model = FRAME, Y, TuneFreeClassifier()
     model.partial_fit(frame[:200], y[:200], classes=[False, True])
     for i in range(200, 212):
         row = frame[i : i + 1].assign(colour="orange" if i % 7 == 0 else frame["colour"][i], width=np.float64(i))
@@ -95,8 +102,7 @@ def test_rows_that_are_learned_between() -> None:
 
 
 def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame, way = frame_of(N, 0), tables.one_row_block
-    y, ways = (frame["width"] > 0).to_numpy(), list[bool]()
+    frame, y, way, ways = FRAME, Y, tables.one_row_block, list[bool]()
 
     def noted(*arguments: Any, **options: Any) -> Any:
         row = way(*arguments, **options)
@@ -107,18 +113,7 @@ def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatc
     model, general = (TuneFreeClassifier().partial_fit(frame[:200], y[:200], classes=[False, True]) for _ in range(2))
     rows = [*(frame[i : i + 1] for i in range(200, 240)), *odd_rows(frame)]
     for row in rows:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            refused = []
-            for learner in (model, general):
-                with monkeypatch.context() as patch:
-                    if learner is general:
-                        patch.setattr(tables, "one_row_block", lambda *arguments, **options: None)
-                    try:
-                        learner.partial_fit(row, [True])
-                    except Exception as error:
-                        refused.append(str(error))
-        assert len(refused) in (0, 2) and len(set(refused)) < 2
+        assert outcome(model, row, learned) == of_general_way(monkeypatch, general, row, learned)
     (arrays, header), (expected, other) = (learner._encoder.state() for learner in (model, general))
     assert header == other and arrays.keys() == expected.keys()
     assert all(array.tobytes() == expected[name].tobytes() for name, array in arrays.items())

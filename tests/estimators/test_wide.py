@@ -1,13 +1,16 @@
-"""Wide rows: trees see embeddings and one-hot columns of sparse rows; losses beside those of LightGBM's default."""
+"""Wide rows, rows in several forms, and rows of few values: what trees see of them."""
+
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import OneHotEncoder
 
 import tunefree
-from tunefree import TuneFreeClassifier
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.generations.columns import is_bundle
 
 LIGHTGBM_WIDE = 0.7214  # on rows of wide()
@@ -98,7 +101,78 @@ def test_what_a_bundle_contributes_is_that_of_the_feature_of_a_row(of_bundles):
     assert sizes[of_rows].sum() > 0.7 * sizes.sum()
 
 
-def test_it_is_the_same_with_any_number_of_threads():
-    X, y, X_new, _ = interacting(n=600, of_all=700)
-    models = [TuneFreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
-    assert models[0].predict_proba(X_new).tobytes() == models[1].predict_proba(X_new).tobytes()
+def indicators(rng, n):
+    return np.hstack([rng.integers(0, size, (n, 1)) == np.arange(size) for size in (3, 8)]).astype(float)
+
+
+def counts(rng, n):
+    return rng.poisson(0.7, (n, 6)).astype(float)
+
+
+def mixed(rng, n):
+    return np.hstack([indicators(rng, n), counts(rng, n), rng.normal(size=(n, 3))])
+
+
+def trees_of(model):
+    """What each generation of trees was born as, by its clock, kind and age."""
+    growth = model.trained_.model.pool.members.growth
+    return {
+        named[:3]: (named[3].model, named[3].keys, named[3].inherited.settings)
+        for named in growth.generations()
+        if named[1] != "linear"
+    }
+
+
+@pytest.mark.parametrize("columns", [indicators, counts, mixed])
+def test_trees_of_dense_sparse_and_table_rows_have_the_same_bits(columns):
+    rng = np.random.default_rng(0)
+    X = columns(rng, 1200)
+    y = (X[:, 0] + X[:, 4] * X[:, 1] - X[:, 5] + 0.3 * rng.logistic(size=len(X)) > 0.3) * 1
+    fitted, new = slice(1000), slice(1000, None)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    forms = X, sparse.csr_matrix(X), frame
+    models = [TuneFreeClassifier(random_state=0).fit(rows[fitted], y[fitted]) for rows in forms]
+    dense, *others = map(trees_of, models)
+    assert {kind for _, kind, _ in dense} == {"boosted", "randomised"}
+    for trees in others:
+        assert trees.keys() == dense.keys()
+        for key, (model, keys, settings) in dense.items():
+            other, other_keys, other_settings = trees[key]
+            assert settings == other_settings and keys.tolist() == other_keys.tolist()
+            assert model.nodes.tobytes() == other.nodes.tobytes() and model.values.tobytes() == other.values.tobytes()
+    of_dense, of_sparse, of_table = (model.predict_proba(rows[new]) for model, rows in zip(models, forms, strict=True))
+    assert of_table.tobytes() == of_dense.tobytes()
+    # Linear members differ: columns of a dense array have a scale each, the entries of a sparse row one together.
+    losses = [-np.log(p[np.arange(len(p)), y[new]]).mean() for p in (of_dense, of_sparse)]
+    assert abs(losses[0] - losses[1]) < 0.05 * losses[0]
+
+
+def cells(n, seed=0, values=5):
+    """Rows of two categories, the numbers of their cells, and an effect of each cell."""
+    rng = np.random.default_rng(seed)
+    of_rows = rng.integers(0, values, (n, 2))
+    effects = 1.5 * np.random.default_rng(100).normal(size=(values, values))
+    frame = pd.DataFrame({"a": of_rows[:, 0], "b": of_rows[:, 1]}).astype(str)
+    return frame, of_rows @ [values, 1], effects[tuple(of_rows.T)]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_classes_are_predicted_as_well_as_by_the_shares_of_each_cell(shuffle):
+    X, cell, effect = cells(2000)
+    y = np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-effect))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no row is said to be a copy
+        model = TuneFreeClassifier(shuffle=shuffle).fit(X[:1000], y[:1000])
+    ones, rows = (np.bincount(cell[:1000], of_rows, 25) for of_rows in (y[:1000] * 1.0, np.ones(1000)))
+    shares = ((ones + 0.5) / (rows + 1.0))[cell[1000:]]
+    assert log_loss(y[1000:], model.predict_proba(X[1000:])[:, 1]) < 1.02 * log_loss(y[1000:], shares)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_numbers_are_predicted_as_well_as_by_the_means_of_each_cell(shuffle):
+    X, cell, effect = cells(2000)
+    y = effect + np.random.default_rng(1).normal(size=2000)
+    model = TuneFreeRegressor(shuffle=shuffle).fit(X[:1000], y[:1000])
+    means = np.bincount(cell[:1000], y[:1000], 25) / np.bincount(cell[:1000], minlength=25)
+    errors = [np.sqrt(np.mean((y[1000:] - own) ** 2)) for own in (model.predict(X[1000:]), means[cell[1000:]])]
+    assert errors[0] < 1.02 * errors[1]

@@ -1,5 +1,6 @@
-"""Wrong input of estimators: errors name the parameter and the remedy, and warnings the line of the user."""
+"""Wrong input and parameters: errors name the parameter and the remedy; numbers of any size do no harm."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -8,59 +9,47 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import tunefree
-from tunefree import DataWarning, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import DataWarning, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+from tunefree.workflows.evaluation import evaluate
 
 N = 40
 NUMBERS = np.random.default_rng(0).normal(size=N)
 X = pd.DataFrame({"age": NUMBERS, "job": ["cook", "clerk"] * (N // 2)})
 LABELS = ["no", "yes"] * (N // 2)
+CLASSES, NUMERIC = TuneFreeClassifier(), TuneFreeRegressor()
 INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
 
 
 @pytest.mark.parametrize(
-    ("kind", "y", "options", "message"),
+    ("call", "message"),
     [
-        (
-            TuneFreeRegressor,
-            LABELS,
-            {},
-            "y: could not convert string to float: 'no'; pass numbers, or use a classifier",
-        ),
-        (
-            TuneFreeRegressor,
-            INFINITE,
-            {},
-            r"Input y contains infinity: y\[4\] is inf; correct it, or leave the row out",
-        ),
-        (TuneFreeRegressor, NUMBERS[1:], {}, "X has 40 rows, and y has 39; give one target for each row"),
-        (TuneFreeClassifier, "job", {}, r"not 'job'; pass the column, such as X\['job'\], and X without it"),
-        (TuneFreeClassifier, LABELS, {"classes": "no"}, "classes must be a list of labels, not 'no'"),
-        (TuneFreeClassifier, ["no"] * N, {}, r"got 1 class \('no'\); give rows of another class, too, or name all"),
-        (TuneFreeClassifier, LABELS, {"sample_weight": "age"}, r"sample_weight is 'age'; .* such as X\['age'\]"),
-        (TuneFreeClassifier, LABELS, {"sample_weight": ["a"] * N}, "sample_weight: .*'a'; give a number for each row"),
-        (TuneFreeClassifier, LABELS, {"sample_weight": [0.0] * N}, "sample_weight are zero; leave it out"),
+        (lambda: NUMERIC.fit(X, LABELS), "y: could not convert string to float: 'no'; pass numbers, or use a class"),
+        (lambda: NUMERIC.fit(X, INFINITE), r"Input y contains infinity: y\[4\] is inf; correct it, or leave the row"),
+        (lambda: NUMERIC.fit(X, NUMBERS[1:]), "X has 40 rows, and y has 39; give one target for each row"),
+        (lambda: CLASSES.fit(X, "job"), r"not 'job'; pass the column, such as X\['job'\], and X without it"),
+        (lambda: CLASSES.fit(X, LABELS, classes="no"), "classes must be a list of labels, not 'no'"),
+        (lambda: CLASSES.fit(X, ["no"] * N), r"got 1 class \('no'\); give rows of another class, too, or name all"),
+        (lambda: CLASSES.fit(X, LABELS, sample_weight="age"), r"sample_weight is 'age'; .* such as X\['age'\]"),
+        (lambda: CLASSES.fit(X, LABELS, sample_weight=["a"] * N), "sample_weight: .*'a'; give a number for each row"),
+        (lambda: CLASSES.fit(X, LABELS, sample_weight=[0.0] * N), "sample_weight are zero; leave it out"),
+        (lambda: CLASSES.fit(None, LABELS), "X: None is no table; pass a table or an array; tunefree.train"),
+        (lambda: CLASSES.fit("a.csv", LABELS), "X: 'a.csv' is no table; pass a table or an array; tunefree.train"),
+        (lambda: TuneFreeClassifier(n_jobs=0).fit(X, LABELS), "`n_jobs` must be"),
+        (lambda: TuneFreeClassifier(random_state="a").fit(X, LABELS), "`random_state` must be"),
+        (lambda: CLASSES.fit(X, LABELS).score(X, LABELS[1:]), "X has 40 rows, and y has 39; give one target"),
+        (lambda: NUMERIC.fit(X, NUMBERS).score(X, NUMBERS, [1.0]), "and sample_weight has 1; give one weight for each"),
+        (lambda: CLASSES.fit(X, LABELS).partial_fit(X, [1, 0] * 20), "the label 0 is of another type; convert y"),
+        (lambda: tunefree.train(X, target="job", weight="age"), "no parameter 'weight'; did you mean 'sample_weight'"),
+        (lambda: tunefree.train(X, pd.Series(LABELS)), "pass one table, and name its column to predict by `target`"),
     ],
 )
-def test_an_error_names_the_parameter_and_the_remedy(kind, y, options, message):
+def test_an_error_names_the_parameter_and_the_remedy(call, message):
     with pytest.raises(ValueError, match=message):
-        kind().fit(X, y, **options)
-
-
-@pytest.mark.parametrize("table", [None, "people.csv"])
-def test_what_is_no_table_is_shown(table):
-    with pytest.raises(ValueError, match=f"X: {table!r} is no table; pass a table or an array; tunefree.train"):
-        TuneFreeClassifier().fit(table, LABELS)
-
-
-def test_a_parameter_is_found_by_the_name_of_its_option():
-    with pytest.raises(ValueError, match="there is no parameter 'weight'; did you mean 'sample_weight'"):
-        tunefree.train(X, target="job", weight="age")
-
-
-def test_labels_of_another_type_are_shown_plainly():
-    model = TuneFreeClassifier().partial_fit(X, [0, 1] * (N // 2))
-    with pytest.raises(ValueError, match="the label 'no' is of another type; convert y"):
-        model.partial_fit(X, np.array(LABELS))
+        call()
 
 
 @pytest.mark.parametrize("kind", [TuneFreeClassifier, TuneFreeRegressor])
@@ -82,28 +71,11 @@ def test_a_warning_is_of_the_line_of_the_user(call):
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_a_table_and_its_target_as_two_tables_are_refused():
-    with pytest.raises(ValueError, match="pass one table, and name its column to predict by `target`"):
-        tunefree.train(X, pd.Series(LABELS))
-
-
 def test_a_memory_limit_that_is_far_off_is_not_told_of():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tunefree.train({"job": ["cook", "clerk", "clerk", "cook"] * 10, "y": LABELS}, target="y", memory_limit="150M")
     assert not [warning for warning in caught if "memory_limit" in str(warning.message)]
-
-
-def test_parameters_and_scores_are_refused_in_words_that_name_them():
-    for options, problem in (({"n_jobs": 0}, "`n_jobs` must be"), ({"random_state": "a"}, "`random_state` must be")):
-        with pytest.raises(ValueError, match=problem):
-            TuneFreeClassifier(**options).fit(X, LABELS)
-    for model, y in ((TuneFreeClassifier(), np.array(LABELS)), (TuneFreeRegressor(), NUMBERS)):
-        model.fit(X, y)
-        with pytest.raises(ValueError, match="X has 40 rows, and y has 39; give one target for each row"):
-            model.score(X, y[1:])
-        with pytest.raises(ValueError, match="and sample_weight has 2; give one weight for each row"):
-            model.score(X, y, sample_weight=[1.0, 2.0])
 
 
 def test_a_column_that_gives_the_target_away_and_one_that_is_not_known_are_told():
@@ -116,6 +88,75 @@ def test_a_column_that_gives_the_target_away_and_one_that_is_not_known_are_told(
         model.predict(table.assign(height=1.0, bought=y))
 
 
-def test_docstrings_name_no_attribute_that_an_estimator_never_has():
-    assert "coef_" not in TuneFreeClassifier.__doc__ and "coef_" not in TuneFreeRegressor.__doc__
-    assert "coef_" in tunefree.OnlineClassifier.__doc__ and "intercept_" in tunefree.OnlineRegressor.__doc__
+KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.PUBLIC.search()) if hasattr(kind, "get_params")]
+ROWS = np.random.default_rng(0).normal(size=(60, 3))
+CODES = (ROWS[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_a_parameter_cannot_be_is_an_error_that_names_it(kind):
+    """Objects of no type that a parameter takes, where its record says which it takes."""
+    with pytest.raises(TypeError, match="random_sate"):
+        kind(random_sate=7)
+    unchecked = {"random_state", "class_weight", "categorical", "text", "transformer", "kernel"}
+    for name in set(inspect.signature(kind).parameters) - unchecked:
+        with pytest.raises(ValueError, match=f"`{name}` must be "):
+            kind(**{name: object()}).fit(ROWS, CODES)
+
+
+def test_an_estimator_shows_what_it_learned():
+    estimator = tunefree.OnlineClassifier("scinol2")
+    assert "What was learned" not in estimator._repr_html_()
+    estimator.fit(ROWS, CODES)
+    for shown in (estimator._repr_html_(), estimator._repr_mimebundle_()["text/html"]):
+        assert "OnlineClassifier" in shown and f"{estimator.progressive_loss_:.6g}" in shown
+
+
+def test_numbers_and_switches_of_numpy_are_taken():
+    wanted = tunefree.ScInOLClassifier(average=True, passes=1, variant=1, epsilon=0.5).fit(ROWS, CODES)
+    of_numpy = {"average": np.bool_(True), "passes": np.int64(1), "variant": np.int32(1), "epsilon": np.float32(0.5)}
+    assert (tunefree.ScInOLClassifier(**of_numpy).fit(ROWS, CODES).coef_ == wanted.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        (TuneFreeRegressor(), {"loss": "absolute"}),
+        (TuneFreeRegressor(monotone={"x": 1}), {"monotone": {"x": -1}}),
+        (OnlineRegressor("nag"), {"learner": "scinol2"}),
+        (OnlineRegressor("nag"), {"average": True}),
+    ],
+)
+def test_a_parameter_that_the_present_model_did_not_begin_with_is_refused(model, parameters):
+    ROWS, y = pd.DataFrame({"x": [0.0, 1.0, 2.0]}), [0.5, 1.0, 2.0]
+    model.partial_fit(ROWS, y)
+    [name] = parameters
+    before = {name: model.get_params()[name]}
+    with pytest.raises(ValueError, match=f"`{name}` differs from what the present model began with"):
+        model.set_params(**parameters).partial_fit(ROWS, y)
+    assert model.set_params(**before).partial_fit(ROWS, y).t_ == 6
+    assert model.set_params(**parameters).fit(ROWS, y).t_ == 3
+
+
+MOST = np.finfo(np.float64).max
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(size=(300, 3))
+
+
+def test_a_kernel_and_a_median_of_the_largest_numbers():
+    model = OnlineRegressor("kernel-pistol", loss="absolute", view="steady", average=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictions = model.fit(NORMAL, np.where(NORMAL[:, 0] > -0.1, MOST, -MOST)).predict(NORMAL)
+    assert np.isfinite(predictions).all() and np.isfinite(model.progressive_loss_)
+
+
+def test_metrics_of_huge_targets():
+    table = {"x": NORMAL[:, 0], "y": np.where(NORMAL[:, 0] > 0, MOST, -MOST)}
+    trained = train(open_source(table), Plan(target="y", task="regression", learner="scinol2"))
+    table["y"] = -table["y"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(trained, open_source(table), BadRows()).measures
+    assert np.isfinite([number for measure in found.values() for number in measure]).all()
+    assert found["mean_absolute_error"].value > 1e307 and found["root_mean_squared_error"].value > 1e307

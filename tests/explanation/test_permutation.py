@@ -1,4 +1,4 @@
-"""Importance by permutation: computed by parts as by whole predictions, also of columns that come late."""
+"""Importance: by permutation as by whole predictions; noise looks like noise, and what matters is seen."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.explanation.importance import NewRows
-from tunefree.generations import trees
 
 
 def rows(n, seed=0):
@@ -41,16 +40,6 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
         expected.append(risen)
     found = [mean for mean, _ in new.rises([np.array([place]) for place in range(4)])]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_rows_are_coded_once_for_all_columns(monkeypatch):
-    """Coding 700 columns anew for each of them took nine tenths of the time."""
-    X, y = rows(600)
-    new = NewRows.of(TuneFreeRegressor().fit(X, y).trained_.model.pool)
-    coded, codes_of = [], trees.codes_of
-    monkeypatch.setattr(trees, "codes_of", lambda bins, columns: coded.append(0) or codes_of(bins, columns))
-    assert len(list(new.rises([np.array([place]) for place in range(4)]))) == 4
-    assert len(coded) == sum(kind != "linear" for part in new.parts for _, kind, _, _ in part.generations)
 
 
 def test_a_column_that_comes_late_has_an_importance():

@@ -41,7 +41,7 @@ def strange(n):
     return rows
 
 
-X, NEW = frame(600, 0), strange(120)
+X, NEW = frame(400, 0), strange(60)
 SCORE = np.nan_to_num(X["x"]) + 1.5 * (X["letter"] == "a") - (X["z"] > 25) + X["town"].str.len() / 4
 NOISY = (SCORE + np.random.default_rng(2).logistic(size=len(X))).to_numpy()
 YES, THREE = np.where(NOISY > 0.5, "yes", "no"), np.digitize(-NOISY, [-1, 0])
@@ -56,7 +56,7 @@ MODELS = {
     "weights": lambda: TuneFreeClassifier(class_weight="balanced").fit(X, YES, sample_weight=EXPOSURE),
     "nothing missing": lambda: TuneFreeClassifier().fit(X.assign(x=X["x"].fillna(0.0) + 5.0, letter="a"), YES),
     "few rows": lambda: TuneFreeClassifier().fit(X[:50], YES[:50]),
-    "goes on": lambda: TuneFreeClassifier().fit(X[:400], YES[:400]).partial_fit(X[400:], YES[400:]),
+    "goes on": lambda: TuneFreeClassifier().fit(X[:300], YES[:300]).partial_fit(X[300:], YES[300:]),
     "numbers go on": lambda: TuneFreeRegressor().partial_fit(X, 1e3 * NOISY + 1e6),
     "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
     "monotone numbers": lambda: TuneFreeRegressor(monotone={"x": 1}).fit(X, NOISY),

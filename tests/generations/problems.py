@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, Part, argument, child, declared_arrays
 from tunefree.core.schema import check_arrays
 from tunefree.generations import kinds
@@ -69,10 +68,7 @@ def arrays_in_file(model):
 def from_file(kind, arrays, n_columns):
     """Trees, or linear models, of a file, which is checked."""
     holder, arrays = holder_of(kind, n_columns), {f"model.{name}": array for name, array in arrays.items()}
-    declared = declared_arrays(type(holder), {"model": {}})
-    if declared.keys() != arrays.keys():
-        raise ModelError("arrays are missing")
-    check_arrays(arrays, declared, {})
+    check_arrays(arrays, declared_arrays(type(holder), {"model": {}}), {})
     holder.take_over(arrays, {"model": {}})
     return holder.model
 

@@ -10,7 +10,6 @@ from tunefree.compiled.exporting import jitted
 from tunefree.generations import gradient_trees
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.bundles import exclusive_of
-from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile
 from tunefree.losses.regression import epsilon_insensitive, power_loss
@@ -182,24 +181,3 @@ def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
             assert (predict(y * unit) == predictions * unit).all()
     for unit in (1e300, 1e-300):
         assert np.isfinite(predict(y * unit)).all()
-
-
-# What LightGBM 4.7 has with its defaults on the same rows: root mean squared errors, and of classes the log-loss.
-LIGHTGBM = {"20 slopes": 0.5449, "50 slopes": 0.5157, "pairs": 0.6788, "classes": 0.1571, "ratio": 0.0432}
-
-
-def error_of(X, y, n):
-    """The error on the rows from n on of trees grown on those before; the first column has categories."""
-    is_categorical = np.arange(X.shape[1]) == 0
-    model = grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
-    return math.sqrt(np.mean((model.apply(X[n:])[1][0][:, 0] - y[n:]) ** 2))
-
-
-@pytest.mark.all_trees
-@pytest.mark.parametrize(("levels", "n"), [(20, 3000), (50, 20_000)])
-def test_categories_that_change_the_slope_of_a_number(levels, n):
-    random = np.random.default_rng(0)
-    categories, z = random.integers(0, levels, n + 4000), random.normal(size=n + 4000)
-    slopes = 2.0 * random.normal(size=levels)
-    y = slopes[categories] * z + 0.5 * random.normal(size=n + 4000)
-    assert error_of(np.column_stack([categories, z]), y, n) < 1.03 * LIGHTGBM[f"{levels} slopes"]

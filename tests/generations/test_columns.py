@@ -1,12 +1,17 @@
-"""Columns that trees see, bundles of features, and the rows that are kept of them."""
+"""Columns that trees see, their codes, bundles of features, and the rows that are kept of them."""
 
 import numpy as np
 import pytest
 
 from tunefree.core.rows import part, sparse, table
-from tunefree.generations.bundles import Bundles
+from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of
+from tunefree.generations.boosted import grow_boosted
+from tunefree.generations.bundles import MOST_MEMBERS, Bundles, exclusive_of
 from tunefree.generations.columns import MOST_TOGETHER, Columns, is_bundle
-from tunefree.generations.reservoir import Reservoir
+from tunefree.generations.problem import Problem, prepared
+from tunefree.generations.reservoir import MOST_ROWS, Reservoir
+from tunefree.generations.seen import PLACES, Seen
+from tunefree.losses import Square
 
 
 def one_hot(categories, sizes, numbers):
@@ -107,3 +112,179 @@ def test_rows_that_become_wider_are_kept_as_if_all_had_been_so_wide(latest):
         filled(reservoir, np.zeros((n - 900, 4 * few)), 4 * few, 900)
         assert reservoir.capacity == 250 and len(reservoir.kept()["targets"]) == 250
     assert np.array_equal(changed.kept(250 * (latest > 0))["targets"], wide.kept(250 * (latest > 0))["targets"])
+
+
+NUMBER, CATEGORY = np.array([False]), np.array([True])
+
+
+def codes(column, is_categorical=NUMBER, scores=None, new=None):
+    X = np.asarray(column, float)[:, None]
+    bins = bins_of(X, is_categorical, np.zeros(len(X)) if scores is None else np.asarray(scores, float))
+    return codes_of(bins, X if new is None else np.asarray(new, float)[:, None])[:, 0]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [3.0, 1.0, 2.0, 1.0],
+        [-1.7e308, 0.0, 1.7e308],
+        [0.0, 5e-324, 1e-323, -5e-324],
+        [1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)],
+        [-0.0, 0.0, 1.0],
+    ],
+)
+def test_few_numbers_have_a_code_each_in_their_order(column):
+    ranks = np.unique(column, return_inverse=True)[1]
+    assert (codes(column) == ranks).all()
+
+
+def test_many_numbers_share_codes_about_evenly():
+    column = np.random.default_rng(0).normal(size=20_000)
+    counts = np.bincount(codes(column))
+    assert len(counts) == MOST_CODES
+    assert counts.min() > 30 and counts.max() < 160
+
+
+def test_frequent_numbers_have_codes_of_their_own():
+    random = np.random.default_rng(0)
+    column = np.where(random.random(5000) < 0.6, 0.0, random.normal(size=5000))
+    column[:300] = 0.25
+    of_rows = codes(column)
+    for value in (0.0, 0.25):  # or share it with less than half of the rows that others have
+        with_it = column[of_rows == of_rows[column == value][0]]
+        assert (with_it == value).mean() > 0.97
+    assert of_rows.max() > 100
+
+
+def test_what_is_missing_or_unknown_has_a_code_of_its_own():
+    assert codes([1.0, np.nan, 2.0]).tolist() == [0, MISSING, 1]
+    assert codes([7.0, np.nan, 2.0**31], CATEGORY, new=[2.0**31, 8.0, np.nan]).tolist()[1:] == [MISSING, MISSING]
+    assert (codes([np.nan, np.nan]) == MISSING).all()
+
+
+def test_categories_are_ordered_by_their_mean_score():
+    column, scores = np.repeat([5.0, 1.0, 9.0], 50), np.repeat([2.0, 3.0, 1.0], 50)
+    assert codes(column, CATEGORY, scores, new=[9.0, 5.0, 1.0]).tolist() == [0, 1, 2]
+
+
+def indicators(n=600, n_levels=7, seed=0):
+    """A number, indicators of a category, two that conflict, one with missing values."""
+    random = np.random.default_rng(seed)
+    level = random.integers(0, n_levels, n)
+    X = np.column_stack(
+        [random.normal(size=n), level[:, None] == np.arange(n_levels), level != 3, random.random(n) < 0.5]
+    )
+    late = np.where(random.random(n) < 0.1, np.nan, X[:, -1])
+    return np.column_stack([X, late]), level
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_trees_have_the_same_bits_with_and_without_bundles(n_classes):
+    X, level = indicators()
+    y = X[:, 0] + level % 3
+    y = np.digitize(y, [0.5, 1.5][: n_classes - 1]).astype(float) if n_classes else y
+    problem = prepared(
+        Problem(X, np.zeros(X.shape[1], bool), y, np.ones(len(y)), n_classes, None if n_classes else Square())
+    )
+    binned = problem.binned
+    assert binned.exclusive.bundles[1:9].tolist() == [0] * 7 + [-1] and binned.exclusive.n_filled == 5
+    none = exclusive_of(binned.codes, np.full(len(binned.codes), 3), binned.bins.is_categorical)
+    assert none.n_filled == len(binned.codes)
+    bundled, single = (
+        grow_boosted(problem._replace(binned=part), 3) for part in (binned, binned._replace(exclusive=none))
+    )
+    assert len(bundled.nodes) > 100
+    assert bundled.nodes.tobytes() == single.nodes.tobytes() and bundled.values.tobytes() == single.values.tobytes()
+
+
+def test_rows_have_one_column_of_a_bundle_at_most():
+    level = np.random.default_rng(1).integers(0, 300, 900)
+    codes = (level == np.arange(300)[:, None]).astype(np.uint8)
+    codes[280, :] |= codes[283]  # a conflict
+    n_codes, is_categorical = np.full(300, 2), np.zeros(300, bool)
+    n_codes[290], is_categorical[291] = 3, True
+    exclusive = exclusive_of(codes, n_codes, is_categorical)
+    assert np.bincount(exclusive.bundles + 1).tolist() == [2, MOST_MEMBERS, 28, 7, 8]
+    for b, of_rows in enumerate(exclusive.codes):
+        members = np.flatnonzero(exclusive.bundles == b)
+        assert codes[members].sum(axis=0).max() == 1
+        assert np.array_equal(of_rows, (codes[members] * exclusive.members[members][:, None]).sum(axis=0))
+
+
+def added(reservoir, start, stop, width=1, block=1000):
+    for first in range(start, stop, block):
+        numbers = np.arange(first, min(first + block, stop))
+        columns = np.tile(numbers[:, None].astype(np.float64), (1, width))
+        arrays = columns, numbers.astype(np.float64), np.ones(len(numbers)), numbers.astype(np.uint64)
+        reservoir.add(*arrays, [np.nan] * width)
+    return reservoir
+
+
+def test_half_of_a_sample_is_a_sample_of_all_rows_and_goes_on_as_one():
+    reservoir = added(Reservoir(most=4000), 0, 20_000)
+    before = set(reservoir.kept()["targets"].tolist())
+    reservoir.keep(2000)
+    half = reservoir.kept()
+    assert len(half["targets"]) == reservoir.n_kept == 2000 and set(half["targets"].tolist()) < before
+    np.testing.assert_array_equal(half["columns"][:, 0], half["targets"])
+    added(reservoir, 20_000, 40_000)
+    numbers = reservoir.kept()["targets"]
+    assert len(set(numbers.tolist())) == 2000
+    counts = np.histogram(numbers, 8, (0, 40_000))[0]  # about 250 each, with a standard deviation of 15
+    assert (np.abs(counts - 250) < 60).all()
+
+
+@pytest.mark.parametrize("width", [1, 65, 1000, 9000])
+def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
+    reservoir = added(Reservoir(), 0, 70, width)
+    reservoir.keep(reservoir.n_kept)
+    assert reservoir.capacity == 70 and reservoir.most <= MOST_ROWS
+    reservoir.keep(35)
+    assert reservoir.capacity == len(reservoir.kept()["targets"]) == 35
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [([1.5, np.nan, -np.inf], "f4"), ([0.1, 2.0, 3.0], "f8"), ([1e300] * 3, "f8")]
+)
+def test_columns_are_in_single_precision_where_it_has_all_digits(values, kind):
+    reservoir, other = Reservoir(), Reservoir()
+    reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
+    arrays, header = reservoir.save_state()
+    assert arrays["columns"].dtype == kind
+    other.take_over(arrays, header)
+    np.testing.assert_array_equal(other.columns, [values])
+    assert (other.columns.dtype, other.kept()["columns"].dtype) == (kind, "f8")
+    other.add(np.array([[0.1, 1.0, 2.0]]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
+    np.testing.assert_array_equal(other.kept()["columns"], [values, [0.1, 1.0, 2.0]])
+
+
+def test_it_does_not_depend_on_how_rows_come_in_blocks():
+    one, other = (added(Reservoir(most=500), 0, 3000, block=block).kept() for block in (7, 1000))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+
+
+@pytest.mark.parametrize("target", [1.0, 0.1])
+def test_numbers_are_in_single_precision_while_it_has_all_digits(target):
+    reservoir = Reservoir()
+    for number in (2.0, target):
+        reservoir.add(np.zeros((1, 1)), np.array([number]), np.ones(1), np.ones(1, np.uint64), [np.nan])
+    assert reservoir.weights.dtype == np.float32
+    assert reservoir.targets.dtype == (np.float32 if target == 1.0 else np.float64)
+    assert reservoir.kept()["targets"].tolist() == [2.0, target]
+
+
+def test_a_table_that_grows_knows_the_same_observations():
+    random, seen, latest = np.random.default_rng(0), Seen(), {}
+    for n in (1, 1, 64, 500, 3000):
+        digests = random.integers(1, 2**62, n).astype(np.uint64)
+        digests[1::5] &= np.uint64(PLACES * 8 - 1)
+        digests[2::5] = digests[1::5][: len(digests[2::5])] + np.uint64(PLACES)  # of the same place
+        expected = []
+        for digest in digests.tolist():
+            expected.append(latest.get(digest % PLACES) == digest)
+            latest[digest % PLACES] = digest
+        assert seen.add(digests, np.ones(n)).tolist() == expected
+        assert seen.digests.tolist() == [latest[place] for place in sorted(latest)]
+        assert 2 * len(latest) <= len(seen.table) < PLACES
+        assert seen.copied().knows(digests[-1:]).all()

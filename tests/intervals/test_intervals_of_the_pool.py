@@ -1,7 +1,6 @@
 """Intervals and sets of estimators hold what they say, and do not depend on what must not matter."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 import tunefree
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.intervals.conformal_record import FIRST
-from tunefree.pool.quantiles import quantile
 
 LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
 N, N_NEW = 1500, 3000
@@ -91,38 +89,13 @@ def test_sets_cover_each_class_where_that_is_asked_for(classifier):
         assert sets[y == label, code].mean() == pytest.approx(0.9, abs=0.05)
 
 
-def in_pieces(model, X, y, size, **options):
-    for start in range(0, len(y), size):
-        rows = slice(start, start + size)
-        model.partial_fit(X[rows], y[rows], **{name: array[rows] for name, array in options.items()})
-    return model
-
-
-def test_how_rows_come_in_calls_does_not_matter_nor_do_rows_of_weight_0():
-    X, y = numbers(700)
-    expected = TuneFreeRegressor().partial_fit(X, y).predict_interval(X[:50], LEVELS)
-    for size in (1, 300):
-        bounds = in_pieces(TuneFreeRegressor(), X, y, size).predict_interval(X[:50], LEVELS)
-        np.testing.assert_array_equal(bounds, expected)
-    others = np.insert(X, np.arange(0, 700, 3), 5.0, axis=0), np.insert(y, np.arange(0, 700, 3), 1e3)
-    weight = (others[1] != 1e3).astype(float)
-    of_weights = in_pieces(TuneFreeRegressor(), *others, 100, sample_weight=weight)
-    np.testing.assert_array_equal(of_weights.predict_interval(X[:50], LEVELS), expected)
-
-
 def test_one_row_of_a_group_counts_and_copies_count_once():
     X, y = numbers(600)
     groups = np.repeat(np.arange(120), 5)
     record = TuneFreeRegressor().fit(X, y, groups=groups).trained_.model.pool.contexts[0].conformal
     assert record.scores.rows <= 150  # runs are cut where generations are born
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        copies = (
-            in_pieces(TuneFreeRegressor(), np.tile(X, (3, 1)), np.tile(y, 3), 300)
-            .trained_.model.pool.contexts[0]
-            .conformal
-        )
-    assert copies.scores.rows == 600 - FIRST
+    model = TuneFreeRegressor().partial_fit(np.tile(X, (3, 1)), np.tile(y, 3))
+    assert model.trained_.model.pool.contexts[0].conformal.scores.rows == 600 - FIRST
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
@@ -157,16 +130,6 @@ def test_a_stream_is_covered_while_it_changes():
     assert np.mean(is_covered) == pytest.approx(0.9, abs=0.02)
     part, at_least = model.trained_.model.pool.contexts[0].conformal.followed()[0.9]
     assert part == pytest.approx(0.9, abs=0.01) and at_least <= part
-
-
-def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
-    rng, n = np.random.default_rng(7), 6000
-    X, time = rng.normal(size=(n, 3)), np.arange(n) / n
-    y = X[:, 0] * np.cos(6.0 * time) + X[:, 1] * np.sin(6.0 * time) + 0.3 * rng.normal(size=n)
-    model = TuneFreeRegressor(shuffle=False).fit(X[:4000], y[:4000])
-    record = model.trained_.model.pool.contexts[0].conformal
-    as_of_the_next_row = record.quantile(0.95, True, "")
-    assert quantile(model.trained_.model.pool, 0.95, "") > 1.2 * as_of_the_next_row
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])

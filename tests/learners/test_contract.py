@@ -10,11 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.contracts import run, uncompile, weights
-from tests.extending import run_page
+from tests.contracts import naive_curvature, naive_slope, run, uncompile, weights
+from tests.extending import as_before, run_page
 from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
 from tunefree import learners, losses
 from tunefree.core import rows
+from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
 from tunefree.learners.contract import Scale
 from tunefree.learners.weights import Averaged, averaged
@@ -31,23 +32,8 @@ TRAITS = {name: ALL[name].traits for name in LEARNERS}
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
+LOGISTIC = Objective("classification", losses.Logistic())
 IN_PYTHON = {"kt"}  # averages of these run as plain Python: the average of each learner of the package is compiled
-
-
-def naive_slope(stream):
-    """The slope function of a stream's objective, with sample weights, in NumPy."""
-
-    def of_round(t, margins):
-        y = stream.y[t]
-        if stream.objective.is_softmax:
-            odds = np.exp(margins - margins.max())
-            return stream.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == y))
-        labels = [y] if stream.n_outputs == 1 else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
-        pairs = zip(labels, margins, strict=True)
-        loss = stream.objective.loss
-        return stream.weight[t] * np.array([loss.slope(*pair) for pair in pairs]) / loss.lipschitz
-
-    return of_round
 
 
 def known_dimension(name, d):
@@ -70,20 +56,17 @@ def iterate_of(state):
     return iterate
 
 
-def naive_curvature(stream):
-    """The second derivatives of a stream's objective in the margins, with sample weights, in NumPy."""
+def predicted(name, stream, X, **changed):
+    """What a new learner predicts of a stream on the way, of rows as a block."""
+    stream = stream._replace(**changed)
+    learner = ALL[name](stream.X.shape[1] + 1, stream.n_outputs)
+    return run(learner, stream.objective, X, stream.y, stream.weight, stream.n_outputs)[2]
 
-    def of_round(t, margins):
-        y = stream.y[t]
-        if stream.objective.is_softmax:
-            odds = np.exp(margins - margins.max()) / np.exp(margins - margins.max()).sum()
-            return stream.weight[t] * odds * (1 - odds)
-        labels = [y] if stream.n_outputs == 1 else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
-        pairs = zip(labels, margins, strict=True)
-        loss = stream.objective.loss
-        return stream.weight[t] * np.array([loss.curvature(*pair) for pair in pairs]) / loss.lipschitz
 
-    return of_round
+def drawn(seed, n, d):
+    """A stream of labels of two classes."""
+    rng = np.random.default_rng(seed)
+    return Stream(rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n), np.ones(n), 1, LOGISTIC)
 
 
 @by_learner
@@ -115,27 +98,22 @@ def test_settings_are_those_of_the_paper(name):
         for key, setting in inspect.signature(TWINS[name]).parameters.items()
         if isinstance(setting.default, float)
     }
-    rng = np.random.default_rng(0)
-    X, y, weight = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], 40), np.ones(40)
-    stream = Stream(X, y, weight, 1, Objective("classification", losses.Logistic()))
+    stream = drawn(0, 40, 3)
     second = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
-    expected, _ = TWINS[name](X, naive_slope(stream), 1, weight, **second, **settings)
+    expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight, **second, **settings)
     state = ALL[name](4, 1, **known_dimension(name, 3), **settings)
-    margins = run(state, stream.objective, as_dense(X), y, weight, 1)[2]
+    margins = run(state, LOGISTIC, as_dense(stream.X), stream.y, stream.weight, 1)[2]
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].dimension])
 def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name):
     """Without it d counts those seen so far, which is not the paper's: early margins are then larger."""
-    rng = np.random.default_rng(0)
-    X, y, weight = rng.normal(size=(40, 4)), rng.choice([-1.0, 1.0], 40), np.ones(40)
-    X[:30, 1:] = 0.0
-    objective = Objective("classification", losses.Logistic())
-    stream = Stream(X, y, weight, 1, objective)
-    expected, _ = TWINS[name](X, naive_slope(stream), 1, weight)
+    stream = drawn(0, 40, 4)
+    stream.X[:30, 1:] = 0.0
+    expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight)
     known, counted = (
-        run(ALL[name](5, 1, **settings), objective, as_dense(X), y, weight, 1)[2]
+        run(ALL[name](5, 1, **settings), LOGISTIC, as_dense(stream.X), stream.y, stream.weight, 1)[2]
         for settings in (known_dimension(name, 4), {})
     )
     np.testing.assert_allclose(known, expected, rtol=1e-7, atol=1e-9)
@@ -179,11 +157,7 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
 @by_learner
 @given(stream=streams(kinds=("logistic", "multinomial")))
 def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
-    results = {}
-    for kind in ("dense", "sparse", "table"):
-        state = ALL[name](stream.X.shape[1] + 1, stream.n_outputs)
-        block = KINDS[kind](stream.X)
-        results[kind] = run(state, stream.objective, block, stream.y, stream.weight, stream.n_outputs)[2]
+    results = {kind: predicted(name, stream, block(stream.X)) for kind, block in KINDS.items()}
     np.testing.assert_array_equal(results["dense"], results["sparse"])
     np.testing.assert_array_equal(results["dense"], results["table"])
 
@@ -197,32 +171,21 @@ def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
     X = np.zeros((200, 12))
     for i, j in zip(*np.nonzero(features), strict=True):
         X[i, features[i, j] - 1] = 1.0
-    y, weight = rng.choice([-1.0, 1.0], 200), np.ones(200)
-    objective = Objective("classification", losses.Logistic())
-    table = rows.table(np.zeros((200, 0)), [], features)
-    one = run(ALL[name](13), objective, table, y, weight, 1)[2]
-    other = run(ALL[name](13), objective, rows.dense(X), y, weight, 1)[2]
+    stream = Stream(X, rng.choice([-1.0, 1.0], 200), np.ones(200), 1, LOGISTIC)
+    one = predicted(name, stream, rows.table(np.zeros((200, 0)), [], features))
+    other = predicted(name, stream, rows.dense(X))
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
 
 
 @by_learner
 @given(stream=streams(kinds=("logistic", "multinomial")), cut=st.integers(0, 40))
 def test_batch_cuts_do_not_matter(name, stream, cut):
-    blocks = as_sparse(stream.X)
+    d, of_stream = stream.X.shape[1], (as_sparse(stream.X), *stream[1:4])
     whole, parts = (
-        run(
-            averaged_if_possible(name, stream.X.shape[1] + 1, stream.n_outputs),
-            stream.objective,
-            blocks,
-            stream.y,
-            stream.weight,
-            stream.n_outputs,
-            cuts,
-        )
+        run(averaged_if_possible(name, d + 1, stream.n_outputs), stream.objective, *of_stream, cuts)
         for cuts in ((), (min(cut, len(stream.X)),))
     )
     np.testing.assert_array_equal(whole[2], parts[2])
-    d = stream.X.shape[1]
     for left, right in zip(weights(whole[0], d), weights(parts[0], d), strict=True):
         np.testing.assert_array_equal(left, right)
 
@@ -235,29 +198,15 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
         exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
     else:
         exponents = np.full(d, data.draw(st.integers(-300, 300)))
-    both = [
-        run(
-            ALL[name](d + 1, stream.n_outputs), stream.objective, as_dense(X), stream.y, stream.weight, stream.n_outputs
-        )[2]
-        for X in (stream.X, np.ldexp(stream.X, exponents))
-    ]
+    both = [predicted(name, stream, as_dense(X)) for X in (stream.X, np.ldexp(stream.X, exponents))]
     np.testing.assert_array_equal(*both)
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_slopes])
 @given(stream=streams(scales=0), exponent=st.integers(-60, 60))
 def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, exponent):
-    both = [
-        run(
-            ALL[name](stream.X.shape[1] + 1, stream.n_outputs),
-            stream.objective,
-            as_dense(stream.X),
-            stream.y,
-            weight,
-            stream.n_outputs,
-        )[2]
-        for weight in (stream.weight, np.ldexp(stream.weight, exponent))
-    ]
+    scaled = np.ldexp(stream.weight, exponent)
+    both = [predicted(name, stream, as_dense(stream.X), weight=weight) for weight in (stream.weight, scaled)]
     np.testing.assert_array_equal(*both)
 
 
@@ -309,35 +258,27 @@ def check_average(name, stream):
 
 @by_learner
 def test_growing_changes_nothing(name):
-    rng = np.random.default_rng(1)
-    X, y, weight = rng.normal(size=(60, 4)), rng.choice([-1.0, 1.0], 60), np.ones(60)
-    objective = Objective("classification", losses.Logistic())
+    X, *of_rows = drawn(1, 60, 4)[:4]
     small, wide = as_sparse(np.c_[X[:, :2], np.zeros((60, 2))]), as_sparse(X)
-    start, *_ = run(ALL[name](3), objective, small, y, weight, 1)
-    reference, *_ = run(ALL[name](5), objective, small, y, weight, 1)
-    grown = run(start.grown(5, 1), objective, wide, y, weight, 1)[2]
-    np.testing.assert_array_equal(grown, run(reference, objective, wide, y, weight, 1)[2])
+    start, *_ = run(ALL[name](3), LOGISTIC, small, *of_rows)
+    reference, *_ = run(ALL[name](5), LOGISTIC, small, *of_rows)
+    grown = run(start.grown(5, 1), LOGISTIC, wide, *of_rows)[2]
+    np.testing.assert_array_equal(grown, run(reference, LOGISTIC, wide, *of_rows)[2])
 
 
 @by_learner
 def test_rows_of_weight_zero_are_predicted_not_learned(name):
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], 50)
-    weight = (rng.random(50) < 0.5).astype(float)
-    objective = Objective("classification", losses.Logistic())
-    kept = weight > 0
-    with_zeros = run(ALL[name](4), objective, as_dense(X), y, weight, 1)[2]
-    without = run(ALL[name](4), objective, as_dense(X[kept]), y[kept], weight[kept], 1)[2]
+    stream, kept = drawn(2, 50, 3), np.random.default_rng(2).random(50) < 0.5
+    with_zeros = predicted(name, stream, as_dense(stream.X), weight=kept.astype(float))
+    without = predicted(name, stream, as_dense(stream.X[kept]), y=stream.y[kept], weight=np.ones(kept.sum()))
     np.testing.assert_array_equal(with_zeros[kept], without)
 
 
 @by_learner
 def test_rows_of_weight_zero_are_predicted_as_by_the_weights_read(name):
-    rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], 50)
-    weight = np.repeat([1.0, 0.0], 25)
+    X, y, *_ = drawn(5, 50, 3)
     state = ALL[name](4)
-    predictions = run(state, Objective("classification", losses.Logistic()), as_dense(X), y, weight, 1)[2]
+    predictions = run(state, LOGISTIC, as_dense(X), y, np.repeat([1.0, 0.0], 25), 1)[2]
     # What averages its iterates predicts, on the way, with the iterate.
     values, units = weights(iterate_of(state), 3)
     margins = passes.score(np.vstack([[0.0], values]), np.r_[0.0, units], as_dense(X[25:]))
@@ -381,8 +322,7 @@ def test_uncompiled_gives_the_same_bits(name, n_outputs, monkeypatch):
     X = np.r_[rng.normal(size=(30, 5)), rng.choice(HOSTILE, (30, 5)), rng.normal(size=(10, 5))]
     y = rng.choice([-1.0, 1.0], 70) if n_outputs == 1 else rng.integers(0, 3, 70).astype(float)
     weight = rng.choice([0.0, 0.25, 1.0, 3.0], 70)
-    objective = Objective("classification", losses.Logistic()) if n_outputs == 1 else Objective("classification")
-    results = []
+    objective, results = LOGISTIC if n_outputs == 1 else Objective("classification"), []
     for _ in range(2):
         state = averaged_if_possible(name, 6, n_outputs)
         predictions = run(state, objective, as_dense(X), y, weight, n_outputs)[2]
@@ -390,3 +330,15 @@ def test_uncompiled_gives_the_same_bits(name, n_outputs, monkeypatch):
         uncompile(monkeypatch)
     for compiled, uncompiled in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, uncompiled)
+
+
+def test_every_learner_has_a_twin():
+    assert set(naive.ALL) | {"kernel-pistol"} == set(learners.ALL.search())
+
+
+def test_the_worked_example_runs_as_it_stands():
+    with as_before(learners.ALL):
+        page = run_page("learner.md")
+        assert learners.ALL["kt"] is page["KT"]
+        with pytest.raises(ModelError, match="a learner 'kt' already"):
+            learners.register("kt", ALL["ogd"])

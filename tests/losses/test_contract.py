@@ -5,7 +5,6 @@ Slopes and curvatures are derivatives, constants are bounds, and everything is f
 
 import itertools
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.extending import run_page
 from tunefree import losses
-from tunefree.losses import contract, loss_of
+from tunefree.losses import loss_of
 
 PAGE = run_page("loss.md", until="losses.register")
 PARAMETERS = {  # what is tested instead of the defaults
@@ -146,11 +145,3 @@ def test_losses_in_other_units(loss, y, p, exponent):
     assert factor / unit * scaled.slope(y / unit, p / unit) == pytest.approx(loss.slope(y, p), rel=1e-9, abs=1e-12)
     assert factor / unit * scaled.lipschitz == pytest.approx(loss.lipschitz)
     assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
-
-
-@contract.loss_class
-class Nothing(NamedTuple):
-    """No loss."""
-
-    lipschitz: float
-    smoothness: float

@@ -1,21 +1,24 @@
-"""Objectives as arrays: cases of a switch give the bits of the loss's functions, in compiled code and in Python."""
+"""Objectives as arrays, with the bits of their losses compiled or not; the registry of losses."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.extending import as_before, run_page
 from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
-from tunefree.losses import loss_classes
-from tunefree.losses.functions import Loop, functions_over
-from tunefree.losses.objectives import Objective, measured
+from tunefree.losses import Hinge, Square, loss_classes
+from tunefree.losses.contract import loss_class
+from tunefree.losses.functions import Loop, functions_over, respond
+from tunefree.losses.objectives import Objective, all_compiled, measured
 
 HOSTILE = [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 40.0, -800.0, 1e-308, -1e-308, 5e-324, 3e-310, 1e-300, 1e150, -1e150, 1e160]
 HOSTILE += [-1e308, 1e308, 1.7e308, 700.0, 1024.0 * (1.0 - 2.0**-53), 2.0**-1022, 2.0**-1023]
@@ -34,16 +37,6 @@ OBJECTIVES = {
     "regression huber:1e300": (Objective("regression", losses.huber(1e300)), 1),
 }
 each_objective = pytest.mark.parametrize(("objective", "n_outputs"), OBJECTIVES.values(), ids=OBJECTIVES)
-
-
-@contextmanager
-def names_as_before():
-    """What gets a name is forgotten in the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        for table in ("_places", "_loaded"):
-            patch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
-        patch.setattr(losses, "_USAGES", dict(losses._USAGES))
-        yield
 
 
 @Loop
@@ -80,6 +73,14 @@ def learn(functions):
 def of_both_kinds():
     """The loop as machine code and as Python."""
     return learn, learn.compiled().function
+
+
+@pytest.fixture
+def names_as_before(monkeypatch):
+    """What gets a name in a test is forgotten after it."""
+    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
+    with as_before(losses.LOSSES):
+        yield
 
 
 class Drawn(NamedTuple):
@@ -162,17 +163,108 @@ def test_a_file_and_a_copy_have_all_of_an_objective():
     assert objective.centre == -1.5
 
 
+@pytest.mark.usefixtures("names_as_before")
 def test_a_loss_from_outside_is_one_more_case():
     loss, y, at = PAGE["log_cosh"](2.0), np.array([1.0, -3.0]), np.array([[0.5], [40.0]])
-    with names_as_before():
-        before = loss_classes()
-        with pytest.raises(
-            ModelError, match=r"LogCosh is not among the losses; give it a name with tunefree\.losses\."
-        ):
-            measured(Objective("regression", loss), y, at)
-        losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
-        assert loss_classes() == (*before, type(loss))
-        assert functions_over(loss_classes()) is functions_over(loss_classes())
-        expected = [loss.value(*pair) for pair in zip(y, at[:, 0], strict=True)]
-        assert measured(Objective("regression", loss), y, at).tolist() == expected
-        assert measured(Objective("regression", losses.Square()), y, at).tolist() == [0.25, 1849.0]
+    before, kernel = loss_classes(), all_compiled()[0]
+    with pytest.raises(ModelError, match=r"LogCosh is not among the losses; give it a name with tunefree\.losses\."):
+        measured(Objective("regression", loss), y, at)
+    losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
+    assert loss_classes() == (*before, type(loss)) and all_compiled()[0] is not kernel
+    assert functions_over(loss_classes()) is functions_over(loss_classes())
+    expected = [loss.value(*pair) for pair in zip(y, at[:, 0], strict=True)]
+    assert measured(Objective("regression", loss), y, at).tolist() == expected
+    assert measured(Objective("regression", Square()), y, at).tolist() == [0.25, 1849.0]
+
+
+@Loop
+def scaled_loss_of(factor, functions):
+    loss_at = functions.loss_at
+
+    def scaled_loss(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        margins: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> float:
+        return factor * loss_at(codes, numbers, 1.0, len(margins), margins)
+
+    return scaled_loss
+
+
+def test_a_loop_is_one_kernel_for_all_losses():
+    kernel = all_compiled()[0]
+    for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
+        assert measured(Objective("classification", loss), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
+    assert all_compiled()[0] is kernel and kernel.name == "losses.objectives.measure"
+
+
+def test_parts_that_a_loop_is_made_for_have_kernels_of_their_own():
+    arrays, margins = Objective("classification", Hinge()).arrays, np.zeros(1)
+    one, two = (scaled_loss_of.compiled(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
+    assert (one(*arrays, margins), two(*arrays, margins)) == (1.0, 2.0)
+    assert scaled_loss_of.compiled(2.0) is two
+
+
+@given(centre=st.floats(-1e308, 1e308), margin=st.floats(-1e308, 1e308), exponent=st.integers(-1000, 1000))
+def test_many_margins_become_predictions_as_one_does(centre, margin, exponent):
+    objective = Objective("regression", Square())
+    objective.centre, objective.unit = centre, 2.0**exponent
+    one, many = np.empty(1), objective.predictions_of(np.array([[margin], [0.0]]))
+    with np.errstate(over="ignore"):
+        respond(*objective.arrays, 1, np.array([margin]), one)
+    assert np.isfinite(many).all() and many[0, 0] == np.clip(one[0], -1e308, 1e308)
+
+
+class Bare(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@loss_class
+class Zero(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@pytest.mark.usefixtures("names_as_before")
+def test_a_loss_is_registered_for_its_tasks():
+    losses.register("zero", Zero, "classification", "regression")
+    assert losses.names("classification")[-1] == losses.names("regression")[-1] == "zero"
+    assert losses.loss_of("regression", "zero") == Zero()
+    losses.register("bare", Bare, "regression")
+    with pytest.raises(ModelError, match="put @loss_class of tunefree.losses.contract before the class"):
+        losses.loss_of("regression", "bare")
+    with pytest.raises(ModelError, match="the zero loss has no parameter"):
+        losses.loss_of("regression", "zero:3")
+    for arguments, message in (
+        (("hinge", Zero, "regression"), "a loss 'hinge' already"),
+        (("zero:1", Zero, "regression"), "behind colons"),
+        (("nought", Zero), "classification or regression"),
+        (("nought", Zero, "ranking"), "classification or regression"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            losses.register(*arguments)
+    assert "nought" not in losses.names("regression") and losses.loss_of("classification", "hinge") == losses.Hinge()
+
+
+@pytest.mark.slow  # it compiles all loops with one more loss, as `test_switch.py` does of two of them
+@pytest.mark.usefixtures("names_as_before")
+def test_the_worked_example_runs_as_it_stands():
+    page = run_page("loss.md")
+    assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
+    with pytest.raises(ModelError, match="scale must be"):
+        losses.loss_of("regression", "log-cosh:-1")
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "meant"),
+    [
+        ("regression", "RMSE", "square"),
+        ("regression", "poisson_loss", "poisson"),
+        ("classification", "logloss", "logistic"),
+        ("classification", "mae", "absolute, which is of another `task`"),
+    ],
+)
+def test_names_of_other_packages_lead_to_a_loss(task, name, meant):
+    with pytest.raises(ModelError, match=f"did you mean {meant}[?] choose one of"):
+        losses.loss_of(task, name)

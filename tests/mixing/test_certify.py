@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.mixing.streams import log_softmax
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 from tunefree.theory.mixing import mixing_excess
@@ -61,16 +60,3 @@ def test_numbers_have_a_bound_too():
         predicted = y.mean() + factor * (X @ [1.0, -2.0])
         radius = factor * max(abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max()) / certificate.unit
         assert certificate.lower_bound(radius) <= ((y - predicted)[1:] ** 2).mean()
-
-
-def test_three_classes_are_certified():
-    margins = np.column_stack([SCORES, -SCORES, np.zeros(N)])
-    y = np.argmax(margins + RNG.gumbel(size=(N, 3)), axis=1)
-    model = trained(np.array(["a", "b", "c"])[y])
-    order = [model.model.classes.index(label) for label in "abc"]
-    mixing, certificate = certified(model)["mixing"], model.model.certificate()
-    assert sorted(order) == [0, 1, 2] and mixing["loss"] <= mixing["loss_at_most"]
-    for factor in (0.1, 0.5, 1.0):
-        loss = -log_softmax(factor * margins)[np.arange(N), y].mean()
-        radius = factor * max(abs(X[:, 0]).max(), 2.0 * abs(X[:, 1]).max(), 0.5)
-        assert certificate.lower_bound(radius) <= loss

@@ -1,4 +1,4 @@
-"""What a mixture promises: of sleepers, slots, weights of rows, batches, files, late classes and extreme numbers."""
+"""What a mixture promises: its twin's rule, sleepers, slots, weights, batches, files, late classes, extreme numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.losses.test_contract import PAGE
-from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
-from tunefree import losses
+from tests.mixing.streams import KINDS, N_MEMBERS, late_class, log_softmax, of_kind, stream
+from tests.mixing.twin import run, twin_of
 from tunefree.compiled import functions
-from tunefree.core.errors import ModelError
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -184,17 +182,32 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
         assert results() == compiled
 
 
-def test_a_loss_from_outside_is_learned_once_it_has_a_name(monkeypatch):
-    for table in ("_places", "_loaded"):
-        monkeypatch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
-    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
-    monkeypatch.setattr(functions, "IS_COMPILED", False)  # to compile the kernel with one more loss takes long
-    members, y, weight = stream("square", 100, 12)
-    mixture = Mixture(N_MEMBERS, 0, PAGE["log_cosh"](2.0))
-    with pytest.raises(ModelError, match="LogCosh is not among the losses"):
-        mixture.learn(members, y, weight)
-    losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
-    mixture.learn(members, y, weight)
-    squares, of_mixture = Mixture(N_MEMBERS, 0, losses.Square()), mixture.account
-    squares.learn(members, y, weight)
-    assert 0.0 < of_mixture.losses[1] < squares.account.losses[1] and np.ptp(mixture.base.weights) > 0.01
+@pytest.mark.parametrize(("kind", "growth"), [("three", 0.0), *((kind, 0.02) for kind in KINDS)])
+def test_the_compiled_rule_is_that_of_its_twin(kind, growth):
+    members, y, weight = stream(kind, 300, 1, growth)
+    mixture, twin = Mixture(N_MEMBERS, *of_kind(kind)), twin_of(N_MEMBERS, *of_kind(kind))
+    expected = run(twin, members, y, weight)
+    assert mixture.learn(members, y, weight) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+    for compiled, plain in ((mixture.base, twin.base), (mixture.top, twin.top)):
+        assert compiled.weights == pytest.approx(plain.w, rel=1e-6, abs=1e-12)
+        assert compiled.means == pytest.approx(plain.means, rel=1e-6, abs=1e-12)
+    to_come, bases = [], []
+    for row in members[:20]:
+        to_come.append(np.atleast_1d(twin.step(row, 0.0, 0.0, is_over=True)))
+        bases.append(np.atleast_1d(twin.candidates[0]))
+    assert mixture.predict(members[:20]) == pytest.approx(np.array(to_come), rel=1e-6, abs=1e-7)
+    assert mixture.mean(members[:20]) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
+    least = 0.01 if kind == "gamma" else 0.1
+    assert np.ptp(mixture.top.weights) > least and np.ptp(mixture.base.weights) > 0.01  # they did learn
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 63, 64, 65])
+def test_late_classes_are_those_of_the_twin(n_classes):
+    early, late, y = late_class(n_classes, 80, 3)
+    mixture, twin = Mixture(N_MEMBERS, n_classes), twin_of(N_MEMBERS, n_classes)
+    for rows, labels in ((early, y[:80]), (late, y[80:])):
+        expected = run(twin, rows, labels, np.ones(80))
+        assert mixture.learn(rows, labels, np.ones(80)) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+        if rows is early:
+            mixture.add_class()
+            twin.add_class()

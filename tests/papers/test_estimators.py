@@ -31,13 +31,7 @@ PAIRS = {
         papers.PiSTOL(a=3.0, normalised=True),
         lambda: tunefree.PiSTOLClassifier(coordinate=False, a=3.0, **PLAIN),
     ),
-    "AdaGrad": (papers.AdaGrad(0.5), lambda: tunefree.OnlineClassifier("adagrad", settings={"eta": 0.5}, **PLAIN)),
     "Adam": (papers.Adam(0.01), lambda: tunefree.OnlineClassifier("adam", settings={"eta": 0.01}, **PLAIN)),
-    "NAG": (papers.NAG(0.5), lambda: tunefree.OnlineClassifier("nag", settings={"eta": 0.5}, **PLAIN)),
-    "OGD": (papers.OGD(0.001), lambda: tunefree.OnlineClassifier("ogd", settings={"eta": 0.001}, **PLAIN)),
-    "CoCoB": (papers.CoCoB(), lambda: tunefree.OnlineClassifier("cocob", **PLAIN)),
-    "CoCoBOriginal": (papers.CoCoBOriginal(), lambda: tunefree.OnlineClassifier("cocob-original", **PLAIN)),
-    "Kotlowski": (papers.Kotlowski(), lambda: tunefree.OnlineClassifier("kotlowski", **PLAIN)),
 }
 
 
@@ -76,12 +70,6 @@ def test_an_estimator_has_regret_bound_and_history():
     assert clone(model).fit(X, y).regret(u) == model.regret(u)
 
 
-def rows_of_norm_1(n=200):
-    X, y = data(n, 2)
-    X = X / [1.0, 10.0]
-    return X / np.linalg.norm(X, axis=1)[:, None], y
-
-
 @pytest.mark.parametrize("name", ["ScInOL1", "ScInOL2", "PiSTOL"])
 def test_the_packages_own_estimators_have_the_bound_of_their_theorem(name):
     X, y = data()
@@ -94,15 +82,3 @@ def test_the_packages_own_estimators_have_the_bound_of_their_theorem(name):
     assert again.value is None and "one pass" in str(again)
     with pytest.raises(ValueError, match="coef must have shape"):
         model.bound(u[:2])
-
-
-def test_progressive_losses_of_a_stream_count_the_rows_that_are_kept_back():
-    X, y = rows_of_norm_1(60)
-    model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory")
-    whole = clone(model).fit(X, y).progressive_loss_
-    stream = model.partial_fit(X[:20], y[:20], classes=["no", "yes"])
-    assert 0.0 < stream.progressive_loss_ < 2.0
-    margins = stream.decision_function(X)
-    stream.partial_fit(X[20:], y[20:])
-    assert stream.progressive_loss_ == pytest.approx(whole, rel=1e-12)
-    assert (stream.partial_fit(X, y).progressive_loss_ < whole) and np.isfinite(margins).all()

@@ -13,9 +13,7 @@ from tests.report.test_page import check_page
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import POOL, Plan
 from tunefree.papers.learner_comparison.one_pass import compare
-from tunefree.papers.learner_comparison.report import INCHES, chart_of_losses, document
-from tunefree.plotting import files
-from tunefree.plotting.style import SERIES
+from tunefree.papers.learner_comparison.report import document
 from tunefree.report import page
 from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
@@ -71,16 +69,6 @@ def test_terminal_page_and_json_have_the_same_numbers(comparison):
     check_page(page.html(written))
 
 
-def test_the_picture_is_drawn(comparison, tmp_path):
-    pytest.importorskip("matplotlib")
-    chart = chart_of_losses(comparison[1])
-    files.save(chart.draw, INCHES, tmp_path / "plot.svg")
-    text = (tmp_path / "plot.svg").read_text()
-    best = [one.name for one in comparison[1].ranked if one.name != POOL][: len(SERIES)]
-    for words in (">rows<", "progressive log-loss", POOL, *best):
-        assert words in text, words
-
-
 def test_the_command(run, data, tmp_path):
     pytest.importorskip("matplotlib")
     outputs = ("--plot", tmp_path / "plot.png", "--report", tmp_path / "page.html")
@@ -89,16 +77,3 @@ def test_the_command(run, data, tmp_path):
     assert "regression of 'pay'" in err and (tmp_path / "plot.png").stat().st_size > 10_000
     read = check_page((tmp_path / "page.html").read_text()).text
     assert set(re.findall(r"\w{3,}", out)) <= set(re.findall(r"\w{3,}", read))
-
-
-def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
-    status, out, err = run("learners", data, "-t", "rich", "--plot", tmp_path / "plot.png")
-    assert (status, out) == (2, "")
-    assert "pip install 'tunefree[plot]'" in err
-    assert not (tmp_path / "plot.png").exists()
-
-
-def test_unknown_learners_are_refused(run, data):
-    status, _, err = run("learners", data, "-t", "rich", "--learner", "nobody")
-    assert status == 2 and "unknown learner 'nobody'" in err

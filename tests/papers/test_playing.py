@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tests.papers.test_twins import ALL, KERNEL_ALGORITHMS
 from tunefree import papers
 from tunefree.papers import RegretDisplay, check, play
 
@@ -68,25 +69,10 @@ def test_broken_learners_do_not_pass(broken, complaint):
 @pytest.mark.parametrize(
     "made",
     [
-        papers.ScInOL1(),
-        papers.ScInOL2(),
         papers.PiSTOL(),
-        papers.PiSTOL(kernel="gaussian", gamma=1.0),
-        papers.PiSTOL(normalised=True),
         papers.CoordinatePiSTOL(),
-        papers.AveragedSGD(),
-        papers.Perceptron(),
-        papers.OGD(),
-        papers.FixedRates(),
-        papers.AdaGrad(),
-        papers.Adam(),
-        papers.NAG(),
-        papers.SFMD(),
-        papers.CoCoB(),
-        papers.CoCoBOriginal(),
-        papers.Kotlowski(),
-        papers.RegularizedSGD(),
-        papers.OnlineRegularized(),
+        *(algorithm for algorithm, *_ in ALL.values()),
+        *(make(kernel="gaussian", gamma=1.0) for make, *_ in KERNEL_ALGORITHMS.values()),
     ],
     ids=str,
 )

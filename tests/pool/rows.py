@@ -72,6 +72,8 @@ def _table(rng: np.random.Generator, n: int) -> list[Any]:
     numbers, codes = _numbers(rng, n)[:, :2], 3 + rng.integers(0, 4, (n, 1))
     numbers[rng.random(numbers.shape) < 0.1] = np.nan
     codes[rng.random(n) < 0.1] = 0
+    for array in (numbers, codes):  # rows that come again
+        array[60:70] = array[20:30]
     return [table(numbers, [1, 2], codes, code_columns=[2])]
 
 

@@ -3,21 +3,16 @@
 import pickle
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
-from tests.interruptions import resumed
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
 from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
-from tunefree.stream.source import open_source
-from tunefree.training.training import Plan, train
 
 
 def softmax(log_odds):
@@ -137,18 +132,6 @@ def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, avera
     for other, probabilities in zip(models[1:], said[1:], strict=True):
         assert other.classes == model.classes
         np.testing.assert_array_equal(probabilities, said[0])
-
-
-def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
-    X, y = stream(6000, ("a", "b", "c"))
-    columns = {f"x{j}": X.numbers[:, j] for j in range(4)}
-    parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
-    source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2)
-    train(open_source(source), plan).save(tmp_path / "whole")
-
-    resumed(open_source(source), plan, tmp_path / "checkpoint", 1500, each=2)[0].save(tmp_path / "resumed")
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_rows_that_are_not_judged_calibrate_nothing():

@@ -80,6 +80,11 @@ def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_tog
     whole = learned(X, y, digests)
     for size in (8, 24):
         assert bytes_of(learned(X, y, digests, size)) == bytes_of(whole)
+    other = restored(*whole.save_state())
+    X, y, group = like_rows(8, 30, 8)
+    for model in (whole, other):
+        model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), np.ones(240), groups=groups.digests(group + 10))
+    assert bytes_of(other) == bytes_of(whole)
 
 
 def test_groups_of_rows_too_wide_for_trees():
@@ -93,17 +98,6 @@ def test_groups_of_rows_too_wide_for_trees():
     for number in range(1, 41):  # it is known however often it comes
         model.learn(part(X, 0, 4), Labels.of(["no"] * 4), np.ones(4), groups=groups.digests(group[:4]))
         assert model.pool.known_rows == (4 * number, n + 4 * number)
-
-
-def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
-    X, y, group = like_rows(8, 60, 8)
-    digests = groups.digests(group)
-    model = learned(X[:240], y[:240], digests[:240])
-    other = restored(*model.save_state())
-    for one in (model, other):
-        labels = Labels.of([CLASSES[k] for k in y[240:]])
-        one.learn(dense(X[240:]), labels, np.ones(240), groups=digests[240:])
-    assert bytes_of(model) == bytes_of(other)
 
 
 def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():

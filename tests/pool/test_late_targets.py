@@ -4,7 +4,7 @@ import numpy as np
 
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
-from tunefree.pool.model import Model, restored
+from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 from tunefree.pool.waiting import MOST_ROWS, Waiting
 
@@ -38,18 +38,6 @@ def test_evidence_is_what_was_predicted_then():
     predictions = [pool.members.predict(dense(X), pool.rows) for pool in (late, at_once)]
     place = late.members.names.index(name)
     np.testing.assert_array_equal(predictions[0][:, place], predictions[1][:, place])
-
-
-def test_rows_that_wait_are_saved():
-    X, y = blocks()
-    model = Model("classification")
-    model.learn(dense(X[:200]), Labels.of(y[:200].tolist()), np.ones(200))
-    model.predict(dense(X[200:]))
-    again = restored(*model.save_state())
-    assert len(again.pool.waiting.rows) == N - 200
-    for one in (model, again):
-        one.learn(dense(X[200:]), Labels.of(y[200:].tolist()), np.ones(N - 200))
-    np.testing.assert_array_equal(model.predict(dense(X)), again.predict(dense(X)))
 
 
 def test_the_earliest_are_forgotten():

@@ -18,7 +18,6 @@ from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 
-FEW, MANY = 20, 500
 LARGE = (3, 9, 12, 14)  # of these shapes, pools of many rows, as shape 21 is, which take as long as all others
 
 
@@ -93,22 +92,6 @@ def check_shape(seed, folder, patch):
             more.model.certificate(), more.model.mean_weights()
 
 
-def check_shapes(seeds, folder):
-    for seed in seeds:
-        with pytest.MonkeyPatch.context() as patch:
-            own = folder / str(seed)
-            own.mkdir()
-            try:
-                check_shape(seed, own, patch)
-            except Exception as error:
-                raise AssertionError(f"shape {seed}") from error
-
-
-def test_shapes_of_growth(tmp_path):
-    check_shapes([seed for seed in range(FEW) if seed not in LARGE], tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, MANY, FEW))
-def test_many_shapes_of_growth(first, tmp_path):
-    check_shapes(range(first, first + FEW), tmp_path)
+@pytest.mark.parametrize("seed", [seed for seed in range(20) if seed not in LARGE])
+def test_shapes_of_growth(seed, tmp_path, monkeypatch):
+    check_shape(seed, tmp_path, monkeypatch)

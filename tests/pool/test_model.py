@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from tests import naive
+from tests.pool.rows import differences
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
+from tunefree.losses import loss_of
+from tunefree.losses.objectives import Objective
+from tunefree.pool import views
+from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 
-NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not ALL[name].traits.can_be_averaged))
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
-    [
-        (name, average)
-        for name in ["pool", *naive.ALL]
-        for average in (False, True)
-        if not (average and name in NEVER_AVERAGED)
-    ],
+    [(name, False) for name in ["pool", *naive.ALL]]
+    + [(name, True) for name in naive.ALL if ALL[name].traits.can_be_averaged],
 )
 
 
@@ -35,13 +35,18 @@ def targets(task, y):
     return Labels.of(y) if task == "classification" else (y == "b") * 7.0 + 100.0
 
 
-@each_learner
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, average, task):
-    if task == "regression" and average:
-        pytest.skip("averaged as of classes")
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        *(("classification", {"learner": name, "average": average}) for name, average in each_learner.args[1]),
+        *(("classification", {"learner": "nag", "view": view}) for view in views.ALL),
+        *(("regression", {"learner": name}) for name in ["pool", *naive.ALL]),
+    ],
+    ids=str,
+)
+def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, task, options):
     X, y = data()
-    model = Model(task, learner, average=average, n_features=5)
+    model = Model(task, n_features=5, **options)
     model.learn(part(X, 0, 200), targets(task, y[:200]), np.ones(200))
     storage.save(tmp_path / "model", *model.save_state())
     arrays, header = storage.load(tmp_path / "model")
@@ -49,6 +54,7 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, learner, avera
     results = [each.learn(part(X, 200, 300), targets(task, y[200:]), np.ones(100))[0] for each in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+    assert differences(model, models[1]) == differences(model, models[2]) == []
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "newton"])
@@ -108,3 +114,15 @@ def test_predictions_follow_the_members():
     model.add_class("perhaps")
     margins = model.predict(dense(X))  # the two classes share the margin between them
     np.testing.assert_allclose(margins[:, 1] - margins[:, 0], shown[1][:, 0], rtol=1e-12)
+
+
+def test_a_late_class_knows_that_it_was_absent():
+    """What the constant has learned is what it learns of rows of other classes alone."""
+    (X, y), objective = data(400), Objective("classification", loss_of("classification", None))
+    member = Member.create(Setting("scinol2", {}, "raw"), False, 5, 1, objective)
+    member.learn(X, np.where(y == "b", 1.0, -1.0), np.ones(400), np.empty((400, 1)))
+    member.add_outputs(Objective("classification"), 1, 3)
+    assert member.state.wealth[0, 2] > 1.0 and member.state.gradients[0, 2] < 0.0
+    weights, units = member.weights(5, 3)
+    np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(400), rtol=1e-12)
+    assert not weights[1:, 2].any()

@@ -19,7 +19,7 @@ N = 300
 ROUNDING = 1e-12  # exponentials and logarithms are rounded
 GRID = np.array([-1e300, -9.0, -2.0, -1.0, -0.5, -0.1, 0.0, 1e-300, 0.2, 0.7, 1.3, 2.5, 8.0, 1e300])
 SIGNS = {"up": 1, "down": -1}
-LOSSES = ["square", "absolute", "quantile:0.9", "poisson"]
+LOSSES = ["absolute", "quantile:0.9", "poisson"]
 
 
 def table(n=N, seed=0):

@@ -1,19 +1,26 @@
-"""First meetings: members that learn features at their second meeting predict as those that learn all at once."""
+"""Features learned at their second meeting are predicted with as if learned at once; snapshots of linear groups."""
 
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pool.rows import differences, restored
 from tunefree.compiled import functions
-from tunefree.core.rows import part, reach, sparse, table
+from tunefree.core.rows import dense, part, reach, sparse, table
+from tunefree.losses import Square
+from tunefree.losses.objectives import Objective
 from tunefree.pool import first_pass as record
 from tunefree.pool import linear_group, occurrences
-from tunefree.pool.model import Model, restored
+from tunefree.pool.linear_group import LinearGroup, LinearSnapshot
+from tunefree.pool.linear_members import Setting
+from tunefree.pool.model import Model
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import Labels
 
 FIRST = 6
@@ -37,32 +44,31 @@ def words(rng, zeros=0.1, n=N, d=400):
 
 
 def block(rng, kind):
+    if kind == "dense":
+        return dense(rng.normal(size=(N, 5)) * [1e-3, 1.0, 1e3, 1.0, 0.0])
     if kind == "sparse":
         return words(rng)
     # ScInOL2's weight follows the spread of the targets where a feature is among the entries, whatever its value.
     return table(rng.normal(size=(N, 2)), [1, 2], rng.integers(3, 60, size=(N, 1)), words(rng, zeros=0.0))
 
 
-def learned(X, y, weight, cuts=(), task="classification", learner="nag", replays=True, view="steady"):
-    model = Model(task, learner, view=view, replays=replays)
-    edges, losses = [0, *sorted(cuts), N], []
-    for start, stop in zip(edges, edges[1:], strict=False):
-        own = y[start:stop] if task == "regression" else Labels.of([f"c{c}" for c in y[start:stop]])
-        losses.append(model.learn(part(X, start, stop), own, weight[start:stop])[1])
-    return model, np.concatenate(losses)
+def learned(X, y, weight, cuts=(), learner="nag", replays=True, view="steady"):
+    model = Model("classification", learner, view=view, replays=replays)
+    return model, learn(model, X, y, weight, cuts)
+
+
+def learn(model, X, y, weight, cuts=()):
+    losses = []
+    for start, stop in pairwise([0, *sorted(cuts), N]):
+        labels = Labels.of([f"c{c}" for c in y[start:stop]])
+        losses.append(model.learn(part(X, start, stop), labels, weight[start:stop])[1])
+    return np.concatenate(losses)
 
 
 def streams(seed, n_classes=3, kind="sparse"):
     rng = np.random.default_rng(seed)
     weight = rng.exponential(size=N) * (rng.random(N) > 0.1)  # some rows are predicted and not learned
     return block(rng, kind), rng.integers(0, n_classes, N), weight
-
-
-def same(one, other):
-    (arrays, header), (others, other_header) = one.save_state(), other.save_state()
-    assert header == other_header and arrays.keys() == others.keys()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, others[name], name)
 
 
 @settings(max_examples=15)
@@ -73,10 +79,14 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     once, losses = learned(X, y, weight)
     often, of_parts = learned(X, y, weight, cuts)
     np.testing.assert_array_equal(losses, of_parts)
-    same(once, often)
+    assert differences(once, often) == []
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
     assert FIRST < once.linear.n_slots(once.n_features) < 0.8 * once.n_features
+    again = restored(once)
+    for model in (once, again):
+        learn(model, X, y, weight, cuts)
+    assert differences(once, again) == []
 
 
 @pytest.mark.parametrize("kind", ["sparse", "table"])
@@ -134,33 +144,8 @@ def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_
     found, known = once.certificate(), everything.certificate()
     assert found.n_partial > 0 and found.steepest > 0.0
     for radius in (0.01, 0.1):
-        for nonzeros in (None, 5):
-            assert found.lower_bound(radius, nonzeros) <= known.lower_bound(radius, nonzeros) + 0.05
-    same(once, learned(X, y, weight, cuts, **of_learner)[0])
-
-
-@settings(max_examples=5, deadline=None, phases=[Phase.generate])
-@given(st.integers(0, 2**31), st.sets(st.integers(1, N - 1), max_size=8), st.integers(3, 5))
-def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
-    """Features that occurred more than once get slots before the log forgets; those that did once are forgotten."""
-    X, y, weight = streams(seed)
-    short = [*range(0, N, 8), *cuts]
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (occurrences, linear_group, record):
-            patch.setattr(module, "LOGGED", 12)
-        patch.setattr(occurrences, "FEW", few)
-        (one, losses), (other, of_parts) = (
-            learned(X, y, weight, sorted({*some} - {0})) for some in (short[:20], short)
-        )
-        patch.setattr(occurrences, "FEW", 2)
-        early, of_early = learned(X, y, weight, short[1:20])
-        certificates = one.certificate(), early.certificate()
-    same(one, other)
-    np.testing.assert_array_equal(losses, of_parts)
-    np.testing.assert_allclose(losses, of_early, rtol=1e-12, atol=1e-12)
-    assert early.linear.n_slots(early.n_features) >= one.linear.n_slots(one.n_features)
-    assert len({own.n_partial for own in certificates}) == 1
-    np.testing.assert_allclose(*(own.pulls for own in certificates), rtol=1e-12, atol=1e-12)
+        assert found.lower_bound(radius) <= known.lower_bound(radius) + 0.05
+    assert differences(once, learned(X, y, weight, cuts, **of_learner)[0]) == []
 
 
 @pytest.mark.parametrize("few", [3, 100])
@@ -175,18 +160,8 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
     assert late.record.evidence["gradients"][late.linear.n_slots(late.n_features) :].any() == np.False_
     np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
     np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
-    again = restored(*copy.deepcopy(late.save_state()))
+    again = restored(late)
     np.testing.assert_array_equal(again.predict(X), late.predict(X))
-
-
-def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
-    X, y, weight = streams(9)
-    model, _ = learned(X, y, weight)
-    again = restored(*copy.deepcopy(model.save_state()))
-    same(model, again)
-    for own in (model, again):
-        own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
-    same(model, again)
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():
@@ -218,3 +193,53 @@ def test_features_that_come_after_a_second_pass_began_are_learned():
             model.learn(*rows, again=again)
         predictions.append(model.predict(X))
     np.testing.assert_allclose(*predictions, rtol=1e-12)
+
+
+SETTINGS = [
+    Setting("nag", {"eta": 2.0}, "steady"),
+    Setting("scinol2", {"epsilon": 0.1}, "raw"),
+    Setting("adagrad", {"eta": 0.1}, "steady"),
+    Setting("newton", {}, "steady"),
+]
+REPLAYED = SETTINGS[:3]  # those that can learn first meetings later
+
+
+def group_of(kind, task):
+    objective = Objective("classification") if task == "classes" else Objective("regression", Square())
+    of_group = (SETTINGS, objective, 6) if kind == "dense" else (REPLAYED, objective, 2)
+    known = None if kind == "dense" else occurrences.FirstMeetings()
+    return LinearGroup(*of_group, 3 if task == "classes" else 1, False, known)
+
+
+def teach(group, X, y, start, stop):
+    for first in range(start, stop, 40):
+        last = min(first + 40, stop)
+        rows = part(X, first, last)
+        group.reserve(1000)
+        weight = np.ones(last - first)
+        group.learn(LabelledRows(rows, y[first:last], weight, weight))
+
+
+def frozen_of(group, arrays, header):
+    frozen = LinearSnapshot.bare(group=group)
+    frozen.take_over(arrays, header)
+    return frozen
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "table"])
+def test_it_predicts_what_the_group_did(kind, task):
+    rng = np.random.default_rng(0)
+    X, y = block(rng, kind), rng.integers(0, 3, N).astype(float)
+    group = group_of(kind, task)
+    teach(group, X, y, 0, 100)
+    frozen, expected = group.snapshot(), group.present(X).predict(X)
+    saved = copy.deepcopy(frozen.save_state())
+    np.testing.assert_array_equal(frozen.predict(X), expected)
+    for start in range(100, N, 30):
+        teach(group, X, y, start, start + 30)
+        np.testing.assert_array_equal(frozen.predict(X), expected)
+    assert (group.present(X).predict(X) != expected).any()
+    restored = frozen_of(group, *saved)
+    np.testing.assert_array_equal(restored.predict(X), expected)
+    assert frozen.nbytes == restored.nbytes > 0

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tunefree.compiled import functions
-from tunefree.core import rows, storage
+from tunefree.core import rows
 from tunefree.core.rows import n_rows, part
 from tunefree.pool import views
-from tunefree.pool.model import Model, restored
+from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 from tunefree.pool.views import Centred, Steady, transform_rows
 
@@ -199,20 +199,11 @@ def labelled(n=300):
 
 @by_view
 @pytest.mark.parametrize("learner", sorted(naive.ALL))
-def test_every_learner_learns_through_every_view_and_is_restored_to_the_last_bit(name, learner, tmp_path):
+def test_every_learner_learns_through_every_view(name, learner):
     X, y = labelled()
     model = Model("classification", learner, view=name, n_features=5)
-    model.learn(rows.dense(X[:200]), Labels.of(y[:200]), np.ones(200))
-    storage.save(tmp_path / "model", *model.save_state())
-    arrays, header = storage.load(tmp_path / "model")
-    again = restored(arrays, header)
-    assert_same(state(model.linear.views[name]), again.linear.views[name])
-    rest = rows.dense(X[200:]), Labels.of(y[200:]), np.ones(100)
-    np.testing.assert_array_equal(model.learn(*rest)[0], again.learn(*rest)[0])
-    assert_same(state(model.linear.views[name]), again.linear.views[name])
-    predictions = model.predict(rows.dense(X))
-    np.testing.assert_array_equal(predictions, again.predict(rows.dense(X)))
-    assert model.errors(Labels.of(y), predictions).mean() < 0.2
+    model.learn(rows.dense(X), Labels.of(y), np.ones(300))
+    assert model.errors(Labels.of(y), model.predict(rows.dense(X))).mean() < 0.2
 
 
 @by_view

@@ -79,6 +79,34 @@ def test_weights_change_what_is_predicted_as_copies_of_rows_to_come_would(kind):
     assert losses[1] < 0.95 * losses[0]
 
 
+@pytest.mark.parametrize(
+    ("losses", "squares", "choice"),
+    [
+        ([90.0, 95.0, 100.0], [16.0, 1.0], 0),  # better by a tenth, and by more than two standard errors
+        ([95.0, 90.0, 100.0], [1.0, 16.0], 1),
+        ([90.0, 95.0, 100.0], [36.0, 1.0], FOLLOWING),  # by less than two
+        ([99.0, 99.5, 100.0], [0.01, 0.01], 0),  # by one part of a hundred, but by more than two
+    ],
+)
+def test_the_frozen_mixture_predicts_only_where_it_is_better_for_sure(losses, squares, choice):
+    frozen = FrozenMixture([0, 1], 2, None)
+    frozen.losses, frozen.squares = np.array(losses), np.array(squares)
+    assert frozen.choice == choice
+
+
+def test_relative_weights_are_over_the_mean_so_far():
+    weights = np.array([3.0, 0.0, 1.0, 5.0])
+    whole, pieces = RelativeWeights(), RelativeWeights()
+    np.testing.assert_array_equal(whole.of(weights), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
+    parts = [pieces.of(weights[:1]), pieces.of(np.empty(0))]
+    again = RelativeWeights()
+    again.take_over(*pieces.save_state())
+    parts += [again.of(weights[1:])]
+    np.testing.assert_array_equal(np.concatenate(parts), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
+    assert RelativeWeights().of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+    assert np.isfinite(RelativeWeights().of(np.array([1e-300, 1e300, 1e300]))).all()
+
+
 def noisy(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
@@ -111,31 +139,3 @@ def test_known_rows_judge_members_apart():
         model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
     assert model.pool.rows == 3 * n_rows(dense(X))
     assert int(model.pool.contexts[0].mixture.base.rounds[0]) == len(X)
-
-
-@pytest.mark.parametrize(
-    ("losses", "squares", "choice"),
-    [
-        ([90.0, 95.0, 100.0], [16.0, 1.0], 0),  # better by a tenth, and by more than two standard errors
-        ([95.0, 90.0, 100.0], [1.0, 16.0], 1),
-        ([90.0, 95.0, 100.0], [36.0, 1.0], FOLLOWING),  # by less than two
-        ([99.0, 99.5, 100.0], [0.01, 0.01], 0),  # by one part of a hundred, but by more than two
-    ],
-)
-def test_the_frozen_mixture_predicts_only_where_it_is_better_for_sure(losses, squares, choice):
-    frozen = FrozenMixture([0, 1], 2, None)
-    frozen.losses, frozen.squares = np.array(losses), np.array(squares)
-    assert frozen.choice == choice
-
-
-def test_relative_weights_are_over_the_mean_so_far():
-    weights = np.array([3.0, 0.0, 1.0, 5.0])
-    whole, pieces = RelativeWeights(), RelativeWeights()
-    np.testing.assert_array_equal(whole.of(weights), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
-    parts = [pieces.of(weights[:1]), pieces.of(np.empty(0))]
-    again = RelativeWeights()
-    again.take_over(*pieces.save_state())
-    parts += [again.of(weights[1:])]
-    np.testing.assert_array_equal(np.concatenate(parts), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
-    assert RelativeWeights().of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
-    assert np.isfinite(RelativeWeights().of(np.array([1e-300, 1e300, 1e300]))).all()

@@ -1,12 +1,13 @@
-"""The record of weights over the rows: what is kept, what is dropped, and the same however rows come."""
+"""Records over the rows: weights, losses and where their curve ends, and rows kept to balance predictions."""
 
 import numpy as np
 import pytest
 
-from tunefree.core.rows import dense, part
-from tunefree.pool.model import Model, restored
-from tunefree.pool.targets import Labels
-from tunefree.pool.weights_record import MOST, WeightsRecord
+from tunefree import TuneFreeClassifier
+from tunefree.core.rows import dense
+from tunefree.intervals.learning_curve import rows_learned
+from tunefree.pool import balance
+from tunefree.pool.weights_record import MOST, WeightsRecord, estimate_of_record
 
 
 def filled(points):
@@ -38,27 +39,6 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
 
 
-def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
-    random = np.random.default_rng(1)
-    X, n = dense(random.normal(size=(3000, 3))), 3000
-    y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.numbers[:, 0]))]
-    records = []
-    for size, is_saved in ((n, False), (700, True)):
-        model = Model("classification", classes=["no", "yes"])
-        for start in range(0, n, size):
-            stop = min(start + size, n)
-            model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
-            model = restored(*model.save_state()) if is_saved else model
-        records.append(model.pool.contexts[0].record)
-    whole, cut = records
-    assert whole.rows[:4].tolist() == [16, 23, 32, 45]
-    assert {1024, 2048} < set(whole.rows.tolist())
-    assert whole.losses[:, 1, -1].sum() == whole.rows[-1]
-    np.testing.assert_allclose(whole.weights.sum(axis=1), 1.0)
-    for name, array in whole.save_state()[0].items():
-        np.testing.assert_array_equal(array, cut.save_state()[0][name], err_msg=name)
-
-
 def test_standard_errors_are_those_of_means_of_units():
     random, record = np.random.default_rng(1), WeightsRecord(1)
     losses = np.repeat(random.random(50), 4)[:, None] * np.ones((1, 2))  # four like rows a unit
@@ -74,3 +54,61 @@ def test_standard_errors_are_those_of_means_of_units():
     )
     awake = losses[~asleep][::4, 0]  # who sleeps has no unit
     np.testing.assert_allclose(half.totals()[1][0], awake.std(ddof=1) / np.sqrt(25))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_the_sample_is_the_rows_whose_number_the_step_divides(size, monkeypatch):
+    monkeypatch.setattr(balance, "MOST_ROWS", 8)
+    X, kept = np.arange(1.0, 101.0), balance.Balance()
+    weight = np.where(X == 48.0, 0.0, X)
+    numbers = np.cumsum(weight > 0.0)  # of the rows that were learned
+    for start in range(0, 100, size):
+        rows = slice(start, start + size)
+        kept._sample(dense(X[rows, None]), weight[rows], numbers[rows], 1)
+    sample, weights = kept.sample
+    assert kept.step == 16 and weights.tolist() == sample.numbers[:, 0].tolist() == [16.0, 32.0, 49.0, 65.0, 81.0, 97.0]
+
+
+N = 1500
+
+
+def recorded(rng, factor=1.0, excess=40.0):
+    """A record of rows whose expected loss falls from 1 to 0.2, by points as a pool has them."""
+    record, start = WeightsRecord(1), 0
+    for stop in (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024, N):
+        expected = 0.2 + excess / rows_learned(np.arange(start + 1, stop + 1))
+        losses = factor * rng.exponential(np.minimum(expected, 1.0))
+        record.observe(np.stack([losses, losses], axis=1), np.ones(len(losses)))
+        if stop < N:
+            record.add(stop, np.ones(1))
+        start = stop
+    return record
+
+
+def test_two_thirds_of_estimates_are_within_one_standard_error():
+    for excess in (0.0, 40.0):
+        estimates = [
+            estimate_of_record(recorded(np.random.default_rng(seed), 1.0, excess), N, float(N)) for seed in range(120)
+        ]
+        off = np.array([(one.loss - 0.2 - excess / N) / one.standard_error for one in estimates])
+        assert 0.58 < np.mean(np.abs(off) < 1.0) < 0.78
+        assert abs(off.mean()) < 0.3
+
+
+def test_estimates_have_the_unit_of_the_losses():
+    for factor in (1e-200, 1e100):
+        one = estimate_of_record(recorded(np.random.default_rng(0)), N, float(N))
+        other = estimate_of_record(recorded(np.random.default_rng(0), factor), N, float(N))
+        assert other.loss == pytest.approx(factor * one.loss)
+    assert estimate_of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
+
+
+def test_known_rows_count_by_their_share():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, (2, 900))
+    y = (rng.random(900) < (1.0 + a + b) / 8.0).astype(int)
+    model = TuneFreeClassifier(random_state=0).fit(np.column_stack([a, b]), y)
+    pool = model._learned.model.pool
+    assert pool.known_share > 0.9
+    of_known = estimate_of_record(pool.contexts[1].record, 900, 900.0)
+    assert model.estimated_loss_.loss == pytest.approx(of_known.loss, rel=0.1)

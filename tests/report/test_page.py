@@ -12,11 +12,10 @@ from pyarrow import csv
 
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
-from tunefree.generations.problem import Settings
 from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
-from tunefree.report.formats import FIGURES, THREE, TWO, Format
+from tunefree.report.formats import THREE, Format
 from tunefree.report.page import page_of
 from tunefree.report.performance import format_of
 from tunefree.stream.batch import Tally
@@ -93,13 +92,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def written(folder, run):
+def written(folder, done):
     """A model, and its report with test data as text."""
     model, output = folder / "people.model", folder / "people.html"
     if not output.exists():
-        assert run("train", folder / "people.csv", "-t", "rich", "-o", model, "--hash-bits", "12", "-q")[0] == 0
-        status, _, errors = run("report", model, folder / "new.csv", "-o", output)
-        assert status == 0, errors
+        done("train", folder / "people.csv", "-t", "rich", "-o", model, "--hash-bits", "12", "-q")
+        done("report", model, folder / "new.csv", "-o", output)
     return model, check_page(output.read_text())
 
 
@@ -109,59 +107,29 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
     for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
         measure = Measure(result[name], *result["intervals"][name])
         assert f"{format_of(name)(measure)} {format_of(name).interval(measure)}" in read.text
-    assert f"calibration error {FIGURES(result['calibration_error'])}" in read.text
-    for row in result["confusion"]:
-        counts = row["class"], *(f"{row[f'predicted_{label}']:,.0f}" for label in ("no", "yes"))
-        assert " ".join(counts) in read.text
     known = json.loads(run("inspect", model, "--json", "--top", "20")[1])
-    assert f"progressive log-loss {known['progressive_loss']:.4f}" in read.text
-    assert f"progressive error {100 * known['progressive_error']:.2f} %" in read.text
-    assert f"rows learned {known['rows']:,}" in read.text
+    assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
     figures = Format(THREE.spec_of(max(abs(own["importance"]) for own in known["terms"])))
     for own in known["terms"]:
         assert f"{own['column']} {figures(own['importance'])} {figures(own['standard_error'])}" in read.text
-    for own in known["members"]:
-        loss = f"{FIGURES(own['loss'])} {TWO(own['standard_error'])}"
-        assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
-    assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
-    assert f"earlier ones {known['known_rows']:,} of" in read.text
-    for kind in ("boosted", "randomised"):
-        assert f"{kind} trees {Settings(**known[f'{kind}_trees']).in_words()}" in read.text
-    proved = json.loads(run("certify", model, "--json")[1])
-    for row in proved["lower_bounds"]:
-        assert f"{row['radius']:g} {FIGURES(row['bound'])}" in read.text
-    assert f"theorem of mixing: mean loss at most {FIGURES(proved['mixing']['loss_at_most'])}" in read.text
-    assert f"at most {100 * proved['risk']['error']:.2f} %" in read.text
-    printed = run("certify", model)[1] + run("inspect", model, "--top", "20")[1]
-    missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
-    assert not missing
+    commands = ("certify", model), ("inspect", model, "--top", "20"), ("evaluate", model, folder / "new.csv")
+    printed = {number for command in commands for number in WORDS.findall(run(*command)[1])}
+    assert printed <= set(WORDS.findall(read.text))
 
 
-def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run, monkeypatch):
+def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run, done, monkeypatch, few_peers):
     model, read = written
     assert re.search(
         r"Predicts rich = yes with [\d.]+ % error; constant [\d.]+ %; 95 % interval of the diff", read.text
     )
     assert "Learned from people.csv. Judged on new.csv. Report of " in read.text
-    titles = [
-        ("performance", "How well it predicts"),
-        ("beside", "Beside others"),
-        ("decisions", "What decisions hit, miss and cost"),
-        ("terms", "What matters"),
-        ("unsure", "Where it is unsure"),
-        ("suspicions", "What looks wrong with the data"),
-        ("members", "Who learned"),
-        ("guarantees", "What is guaranteed"),
-        ("learned", "Rows and columns"),
-        ("reproduce", "How to reproduce it"),
-    ]
-    assert [own["id"] for own in read.all("section")] == [name for name, _ in titles]
+    ids = "performance beside decisions terms unsure suspicions members guarantees learned reproduce"
+    assert [own["id"] for own in read.all("section")] == ids.split()
     page = (folder / "people.html").read_text()
     assert re.search(r'id="members-h">Who learned</h2>\s*<details><summary>\d+ members with their weights', page)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     output = folder / "beside.html"
-    status, _, errors = run("report", model, folder / "new.csv", "--train", folder / "people.csv", "-o", output)
-    assert status == 0, errors
+    done("report", model, folder / "new.csv", "--train", folder / "people.csv", "-o", output)
     beside = check_page(output.read_text()).text
     assert re.search(r"error; logistic regression [\d.]+ %", beside) and "Report of 1 January 1970" in beside
     assert run("report", model, "--train", folder / "people.csv", "-o", output)[0] == 2
@@ -208,10 +176,8 @@ def test_what_looks_wrong_is_told():
     assert LEAK_OF_TARGET in [finding.kind for finding in findings(trained) if finding.column == "tax"]
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     note = suspicions.suspicions(sound, {}).blocks[-1]
-    assert note.text.startswith("Looked at: rows skipped; columns of categories that differ in more than half")
-    assert "alone leave 2 % or less of what there is to predict" in note.text and suspicions.NOT_SEEN in note.text
-    assert not re.search("as it should|nothing|no column", note.text)
-    assert "drift between the first and the last rows." in note.text and "Not looked at" not in note.text
+    assert note.text.startswith("Looked at: rows skipped; columns") and suspicions.NOT_SEEN in note.text
+    assert "Not looked at" not in note.text
 
 
 def test_hostile_names_are_text(tmp_path):
@@ -222,7 +188,7 @@ def test_hostile_names_are_text(tmp_path):
     assert "<script>alert(1)</script>" in read.text
 
 
-def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_path):
+def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, done, tmp_path):
     model, _ = written
     status, _, errors = run("report", model, folder / "new.csv", "-o", model)
     assert status == 2 and "report" not in errors.split("tunefree:")[0]
@@ -230,7 +196,7 @@ def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_pat
     bad.write_text("age,job,rich\n1,cook\n2,cook,yes\n")
     output = tmp_path / "bad.html"
     assert run("report", model, bad, "-o", output)[0] == 2 and not output.exists()
-    assert run("report", model, bad, "-o", output, "--on-bad-row", "skip")[0] == 0
+    done("report", model, bad, "-o", output, "--on-bad-row", "skip")
     assert "1 rows were skipped" in check_page(output.read_text()).text
 
 

@@ -7,18 +7,16 @@ import pytest
 from hypothesis import given, target
 from hypothesis import strategies as st
 
-from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softmax, of_kind, stream
+from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, log_softmax, of_kind, stream
 from tests.mixing.twin import twin_of
 from tunefree.losses.classification import Logistic
 from tunefree.losses.deviances import Tweedie
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.mixture import Mixture
-from tunefree.papers.scinol import scinol2_bound
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.mixing import mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
-OF_NUMBERS = [kind for kind in LOSSES if kind not in OF_RATES]
 OF_CLASSES = [kind for kind in KINDS if kind not in LOSSES]
 
 
@@ -135,71 +133,4 @@ def test_no_fixed_weights_on_members_beat_the_theorem_of_corrections(kind, growt
         rounding = 1e-6 * (1.0 + abs(loss))
         assert run.of_candidates[1] <= loss + excess + rounding
         assert run.loss <= loss + excess + run.excess + rounding
-        assert excess <= scinol2_bound(u, *scales_of(run, weight)) + rounding
     assert correction_excess(correction, np.zeros(n_features)) <= n_features
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_a_late_class_has_a_bias_of_its_own_from_then_on(n_classes):
-    early, late, y = late_class(n_classes, 100, 0)
-    mixture, twin = Mixture(N_MEMBERS, n_classes), twin_of(N_MEMBERS, n_classes)
-    n_features, of_first, losses = N_MEMBERS + 2 + n_classes, 0.0, np.zeros(4)
-    fixed = np.random.default_rng(0).normal(size=(4, n_features)) * [[0.0], [0.1], [1.0], [3.0]]
-    for rows, labels in ((early, y[:100]), (late, y[100:])):
-        for row, label in zip(rows, labels.astype(int), strict=True):
-            twin.step(row, label, 1.0)
-            x = np.pad(twin.x, ((0, n_features - len(twin.x)), (0, 0)))
-            of_first -= twin.candidates[1, label]
-            losses -= log_softmax(twin.candidates[0] + fixed @ x)[:, label]
-        mixture.learn(rows, labels, np.ones(100))
-        if rows is early:
-            mixture.add_class()
-            twin.add_class()
-    for u, loss in zip(fixed, losses, strict=True):
-        assert of_first <= loss + correction_excess(mixture.corrections[0], u) + 1e-6 * (1.0 + loss)
-
-
-def scales_of(run, weight):
-    """S, without a learner's rounding, and the first range of each feature that is not 0, times its round's weight."""
-    ranges = np.array([h * np.ptp(x, axis=1) for x, h in zip(run.features, weight, strict=True) if h > 0])
-    n_dense = N_MEMBERS + 1
-    ranges[:, n_dense:] = 0.25 * weight[weight > 0][:, None]
-    correction, n = run.mixture.corrections[0], ranges.shape[1]
-    unit = 1.0 / np.where(correction.inverse[:n] > 0, correction.inverse[:n], 1.0)
-    squares = correction["squares"][:n, 0] * unit**2
-    return np.sqrt(squares + ranges.max(0) ** 2), ranges[(ranges > 0).argmax(0), np.arange(n)]
-
-
-@pytest.mark.parametrize("kind", OF_NUMBERS)
-@pytest.mark.parametrize("growth", [0.0, 0.02, -0.02])
-def test_no_fixed_weights_beat_the_theorem_of_clipped_numbers(kind, growth):
-    members, y, weight = stream(kind, 200, 4, growth)
-    loss, twin, rng = LOSSES[kind], twin_of(N_MEMBERS, *of_kind(kind)), np.random.default_rng(0)
-    mixture = Mixture(N_MEMBERS, *of_kind(kind))
-    mixture.learn(members, y, weight)
-    comparators = [np.zeros(N_MEMBERS + 2), *rng.normal(size=(3, N_MEMBERS + 2))]
-    regrets, costs, clipped, steepest_weight = np.zeros(4), np.zeros(4), 0.0, 1.0
-    for row, target_of_row, h in zip(members, y, weight, strict=True):
-        residual, steepest = twin.residual, twin.steepest[0]
-        lowest, highest, typical = twin.lowest, twin.highest, twin.typical[0]
-        twin.step(row, target_of_row, h)
-        if h > 0 and typical > 0:
-            base, predicted, z = twin.candidates[0], twin.candidates[1], twin.z[0]
-
-            def scaled(at, base=base, residual=residual, typical=typical, y=target_of_row):
-                return loss.value(y, base + residual * at) / (2 * typical)
-
-            steep = loss.slope(target_of_row, base + residual * z) * residual / (2 * typical)
-            s, of_first = np.clip(steep, -steepest, steepest), loss.value(target_of_row, predicted) / (2 * typical)
-            clipped += abs(steep - s)
-            assert of_first <= scaled(z) + 1e-9 * scaled(z) or (
-                not lowest <= target_of_row <= highest and of_first <= scaled(0.0) * (1 + 1e-9)
-            )
-            for i, u in enumerate(comparators):
-                ux = float(u @ twin.x)
-                regrets[i] += h * (of_first - scaled(ux))
-                costs[i] += h * (of_first - scaled(z) + (steep - s) * (z - ux))
-    assert clipped <= twin.steepest[0] - steepest_weight + 1e-9 * twin.steepest[0]
-    for u, regret, cost in zip(comparators, regrets, costs, strict=True):
-        bound = correction_excess(mixture.corrections[0], u) + cost
-        assert regret <= bound + 1e-6 * (1.0 + abs(regret) + abs(cost))

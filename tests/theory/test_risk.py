@@ -1,10 +1,12 @@
-"""The bound on the risk covers as often as it says, wherever one stops, and is not much wider than it must be."""
+"""Bounds on risks, and the test of rising losses: how often they are wrong, and independent of batches."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunefree.core.part import restored
+from tunefree.theory.rises import LATEST, LEVEL, MOST_KEPT, LossRises
 from tunefree.theory.risk import Progressive
 
 
@@ -75,3 +77,84 @@ def test_none_with_weights_or_without_rows():
     assert seen.bound() is None
     seen.add(np.ones(2), np.zeros(2))
     assert seen.bound() is None
+
+
+def place(row):
+    return row + 1, "a.csv", row + 1, None
+
+
+def looked_at(losses, weight=None, scale=1.0, cuts=()):
+    test, start = LossRises(), 0
+    weight = np.ones(len(losses)) if weight is None else weight
+    for stop in (*cuts, len(losses)):
+        rows, begun = slice(start, stop), start
+        scales = np.full(stop - start, scale)
+        test.add(losses[rows], weight[rows], scales, lambda row, begun=begun: place(begun + row))
+        start = stop
+    return test
+
+
+DRAWS = {
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 2,
+    "rare": lambda rng, n: np.where(rng.random(n) < 0.04, 4.0, 0.01) * rng.random(n),
+    "ties": lambda rng, n: rng.integers(3, size=n).astype(float),
+    "falling": lambda rng, n: rng.exponential(size=n) / (1.0 + np.arange(n) / 300.0),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_false_alarms_are_as_rare_as_stated(kind):
+    counts = [looked_at(DRAWS[kind](np.random.default_rng(seed), 1500)).count for seed in range(400)]
+    assert sum(counts) <= 4  # 0.4 are to be expected at most; more than 4 with a probability of 1e-4
+    assert LEVEL == 0.001
+
+
+def test_a_rise_is_seen_where_it_begins_with_the_losses_before_and_after():
+    rng = np.random.default_rng(0)
+    losses_after = []
+    for _ in range(20):
+        (rise,) = looked_at(np.concatenate([0.5 * rng.exponential(size=700), 1.5 * rng.exponential(size=300)])).rises
+        assert abs(rise.row - 701) < 50 and rise.row_in_file == rise.row and rise.file == "a.csv"
+        assert rise.rows_before == rise.row - 1 and rise.row + rise.rows <= 1001
+        assert rise.loss_before == pytest.approx(0.5, abs=0.1)
+        losses_after.append(rise.loss)
+    assert np.mean(losses_after) == pytest.approx(1.5, abs=0.4)
+
+
+def test_ratios_of_tiny_losses_tell_nothing():
+    rng = np.random.default_rng(1)
+    losses = np.concatenate([1e-6 * rng.random(1000), 1e-3 * rng.random(1000), 0.09 * rng.random(1000)])
+    assert looked_at(losses).count == 0
+    assert looked_at(losses, scale=1e-4).count > 0
+
+
+def test_nothing_depends_on_batches_or_on_being_saved():
+    rng = np.random.default_rng(2)
+    losses = rng.exponential(size=4000) * np.repeat([1.0, 4.0, 1.0, 9.0], 1000)
+    losses[rng.integers(4000, size=50)] = np.nan
+    weight = rng.integers(3, size=4000).astype(float)
+    whole = looked_at(losses, weight)
+    assert whole.count == 2
+    for cuts in (range(1, 4000, 7), (999, 1000, 1001, 1010, 3050)):
+        again = looked_at(losses, weight, cuts=cuts)
+        assert repr(again.save_state()) == repr(whole.save_state())
+    begun = looked_at(losses[:3003], weight[:3003])
+    gone_on = restored(LossRises(), "", *begun.save_state())
+    gone_on.add(losses[3003:], weight[3003:], np.ones(997), lambda row: place(3003 + row))
+    assert repr(gone_on.save_state()) == repr(whole.save_state())
+
+
+def test_of_many_rises_the_largest_is_kept_too():
+    heights = np.full(90, 8.0)
+    heights[3] = 100.0
+    losses = np.column_stack([np.ones((90, 200)), np.repeat(heights[:, None], 200, axis=1)]).reshape(-1)
+    losses += np.random.default_rng(3).random(len(losses)) / 10.0
+    test = looked_at(losses)
+    assert len(test.rises) == MOST_KEPT < test.count and abs(test.rises[0].row - 1401) < 5
+    assert test.of_interest() == [test.rises[0], *test.rises[-LATEST:]]
+    for cuts in (range(1, len(losses), 1009), (1405, 1450, 36_000)):
+        assert repr(looked_at(losses, cuts=cuts).save_state()) == repr(test.save_state())
+    begun = restored(LossRises(), "", *looked_at(losses[:30_000]).save_state())
+    begun.add(losses[30_000:], np.ones(6000), np.ones(6000), lambda row: place(30_000 + row))
+    assert repr(begun.save_state()) == repr(test.save_state())

@@ -112,15 +112,7 @@ def test_costs_that_cannot_be_meant(text):
         Costs.parsed(text)
 
 
-def test_what_has_no_decisions():
-    numbers = Scored(np.ones(2), {}, targets=np.ones(2), predictions=np.ones(2))
-    many = scored(np.full((3, 3), 1 / 3), [0, 1, 2], n_classes=3)
-    for of_rows, labels, options, words in (
-        (numbers, [], {}, "predicts numbers"),
-        (many, ["a", "b", "c"], {}, "has 3 classes: name one"),
-        (many, ["a", "b", "c"], {"label": "d"}, "there is no class 'd'"),
-        (scored([0.5], [1]), LABELS, {"threshold": 1.0}, "between 0 and 1"),
-        (scored([0.5], [1], [0.0]), LABELS, {}, "weight of 0"),
-    ):
-        with pytest.raises(ModelError, match=words):
-            decisions(of_rows, labels, **options)
+@pytest.mark.parametrize(("weight", "threshold", "words"), [(1.0, 1.0, "between 0 and 1"), (0.0, None, "weight of 0")])
+def test_what_decides_nothing(weight, threshold, words):
+    with pytest.raises(ModelError, match=words):
+        decisions(scored([0.5], [1], [weight]), LABELS, threshold=threshold)

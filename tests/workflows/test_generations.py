@@ -1,42 +1,19 @@
 """Training of generations: killed and resumed, gone on with, in bounded memory, and files that were made to mislead."""
 
-from functools import partial
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.interruptions import resumed
-from tests.workflows.test_training import killed_and_resumed, model_bytes, people, written
+from tests.workflows.test_training import killed_and_resumed, model_bytes, people
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.stream.tables import read_tables
-from tunefree.stream.text import read_lines
-from tunefree.training.training import learn_more, train
-from tunefree.workflows.evaluation import evaluate
+from tunefree.training.training import train
 
 PLAN = Plan(target="rich", ignore=("pay",))
-N = 600
-OTHER_FORMATS = ("csv", "jsonl", "svm", "vw")
-
-
-# The pool with each format; quickly with a table, since test_training.py resumes each format.
-@pytest.mark.parametrize("suffix", ["parquet", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHER_FORMATS)])
-def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
-    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
-    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=2000))
-    stream = written(pa.table(people(N)), tmp_path / f"people.{suffix}")
-    plan = PLAN if suffix not in ("vw", "svm") else Plan()
-    whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
-    trained, saves = resumed(open_source(stream), plan, tmp_path / "kept", 150)
-    assert len(saves) >= 2
-    assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
 @pytest.mark.all_trees  # as the processes have
@@ -50,34 +27,20 @@ def test_killed_at_any_moment_and_resumed(tmp_path):
     assert output.read_bytes() == whole
 
 
-def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
-    table = people(N)
-    first = {name: values[:400] for name, values in table.items()}
-    rest = {name: values[400:] for name, values in table.items()}
-    trained = train(open_source(first), PLAN)
-    trained.save(tmp_path / "first")
-    found = [learn_more(model, open_source(rest)) for model in (trained, Trained.load(tmp_path / "first"))]
-    assert model_bytes(found[0], tmp_path / "a") == model_bytes(found[1], tmp_path / "b")
-    assert evaluate(found[0], open_source(people(300, seed=1)), BadRows()).metrics.mean_error() < 0.3
-
-
 @pytest.fixture(scope="module")
-def parts():
-    """The arrays and the header of a file whose pool has a copy and generations that are being grown."""
-    source = open_source(people(2000) | {"w": [1.0] * 2000})
-    trained = train(source, PLAN)
-    arrays, header = trained.model.save_state()
-    return trained, arrays, header
+def sound(tmp_path_factory):
+    """A file whose pool has a copy and generations that are being grown."""
+    path = tmp_path_factory.mktemp("parts") / "sound"
+    train(open_source(people(2000) | {"w": [1.0] * 2000}), PLAN).save(path)
+    return path
 
 
-def with_change(parts, tmp_path, change):
-    trained, arrays, header = parts
-    trained.save(tmp_path / "sound")
-    arrays, header = storage.load(tmp_path / "sound")
+def loaded(sound, path, change):
+    arrays, header = storage.load(sound)
     arrays = {name: np.array(array) for name, array in arrays.items()}
     change(arrays, header["model"]["predictor"])
-    storage.save(tmp_path / "other", arrays, header)
-    return tmp_path / "other"
+    storage.save(path, arrays, header)
+    return Trained.load(path)
 
 
 def put(name, place, value):
@@ -118,10 +81,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_files_that_lie_are_refused(parts, tmp_path, lie):
+def test_files_that_lie_are_refused(sound, tmp_path, lie):
     with pytest.raises(ModelError, match="train again or restore it from a backup"):
-        Trained.load(with_change(parts, tmp_path, lie))
-
-
-def test_a_file_without_a_lie_is_read(parts, tmp_path):
-    Trained.load(with_change(parts, tmp_path, lambda arrays, pool: None))
+        loaded(sound, tmp_path / "lie", lie)
+    loaded(sound, tmp_path / "none", lambda arrays, pool: None)

@@ -13,6 +13,7 @@ from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
+from tunefree.stream.text import read_lines
 from tunefree.training.training import learn_more, train
 
 QUICK = ("--learner", "scinol2")
@@ -32,13 +33,12 @@ def days(tmp_path):
 
 
 @pytest.mark.parametrize("options", [QUICK, (*QUICK, "--hash-bits", "6")], ids=" ".join)
-def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):
-    assert run("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)[0] == 0
+def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(done, days, tmp_path, options):
+    done("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)
     model = tmp_path / "m"
-    assert run("train", days[0], "-t", "rich", "-o", model, *options)[0] == 0
+    done("train", days[0], "-t", "rich", "-o", model, *options)
     for day in days[1:]:  # into a file of its own, and into the model's own
-        status, out, err = run("train", day, "--from", model, "-o", tmp_path / ("n" if day == days[1] else "m"))
-        assert status == 0, err
+        out, _ = done("train", day, "--from", model, "-o", tmp_path / ("n" if day == days[1] else "m"))
         model = tmp_path / "n"
     more, whole = Trained.load(tmp_path / "m"), Trained.load(tmp_path / "whole")
     for trained in (more, whole):  # a model forgets in which file a rise may have begun
@@ -49,25 +49,11 @@ def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, t
     assert "1,500" in out
 
 
-def test_a_pool_goes_on_about_as_if_its_pass_had_not_ended(days):
-    source = open_source([str(day) for day in days])
-    whole, more = train(source, Plan(target="rich")), train(open_source(days[0]), Plan(target="rich"))
-    for day in days[1:]:
-        more = learn_more(more, open_source(day))
-    one, other = (trained.progress.progressive[0] for trained in (whole, more))
-    assert one.rows == other.rows == 1500 and more.model.classes == ["no", "yes", "perhaps"]
-    assert abs(other.mean_loss() / one.mean_loss() - 1.0) < 0.1
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: _small(*a, **o))
-
-
-def _small(files, start, block_size, **options):
-    from tunefree.stream.text import read_lines
-
-    return read_lines(files, start, 1000, **options)
+    monkeypatch.setattr(
+        delimited, "read_lines", lambda files, start, size, **options: read_lines(files, start, 1000, **options)
+    )
 
 
 def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):

@@ -1,5 +1,7 @@
 """A limit of what a model may take: told, parts put to sleep, an error at last; always before the memory is taken."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,39 +12,21 @@ from tunefree.pool import growth
 from tunefree.pool.model import Model, restored
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.targets import Labels
+from tunefree.stream.text import read_lines
 from tunefree.training.memory_limit import MemoryLimit, model_bytes
 from tunefree.training.training import train
 
 
-@pytest.fixture
-def ids(tmp_path):
-    """Rows of which each has ids of its own."""
-    return rows_with_ids(tmp_path / "ids.svm", 3, 1)
-
-
-@pytest.fixture
-def ids_met_twice(tmp_path):
-    """Rows of which every other has ids of its own, which the next row has too."""
-    return rows_with_ids(tmp_path / "twice.svm", 6, 2)
-
-
 def rows_with_ids(path, n_ids, n_rows):
+    """Rows of which so many in turn have the same ids, and others have others."""
     rows = ((i % 2, [n_ids * (i // n_rows) + k for k in range(5, 5 + n_ids)]) for i in range(20_000))
     path.write_text("".join(f"{y} 1:1 " + " ".join(f"{j}:1" for j in ids) + "\n" for y, ids in rows))
     return open_source(str(path))
 
 
-def blocks(monkeypatch, size=50_000):
-    from functools import partial
-
-    from tunefree.stream.text import read_lines
-
-    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=size))
-
-
-def test_one_learner_is_refused_before_it_takes_more(ids_met_twice, monkeypatch):
-    blocks(monkeypatch)
-    told, plan = [], Plan(learner="scinol2")
+def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=50_000))
+    told, plan, ids_met_twice = [], Plan(learner="scinol2"), rows_with_ids(tmp_path / "a.svm", 6, 2)
     trained = train(ids_met_twice, plan, tell=told.append, memory_limit="40M")
     assert all(message.startswith("the loss rose") for message in told)
     assert model_bytes(trained.model) < 40 * 2**20
@@ -50,13 +34,9 @@ def test_one_learner_is_refused_before_it_takes_more(ids_met_twice, monkeypatch)
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
         train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
     told.clear()
+    source = open_source({"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50})
     with pytest.raises(ModelError, match="more than the 1024 bytes of `memory_limit`"):
-        train(
-            open_source({"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}),
-            Plan(target="y"),
-            memory_limit="1K",
-            tell=told.append,
-        )
+        train(source, Plan(target="y"), memory_limit="1K", tell=told.append)
     assert not any("goes on without" in line for line in told)  # nothing that is given up would be enough
 
 
@@ -68,29 +48,12 @@ def test_room_for_one_more_feature_is_room_for_twice_as_many():
         MemoryLimit(int(1.9 * model_bytes(model)), messages.append).make_room(model, n_features)
 
 
-def test_a_pool_that_would_begin_with_too_much_is_refused(ids):
+def test_a_pool_that_would_begin_with_too_much_is_refused(tmp_path):
+    ids = rows_with_ids(tmp_path / "a.svm", 3, 1)
     with pytest.raises(ModelError, match="more than the 10 MiB of `memory_limit`; hash to 15 bits at most"):
         train(ids, Plan(hash_bits=16), memory_limit="10M")
     trained = train(ids, Plan(hash_bits=14), memory_limit="10M")
     assert model_bytes(trained.model) < 10 * 2**20
-
-
-def test_what_predicts_least_for_its_memory_is_given_up_first():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
-    model = Model("classification", n_features=4)
-    model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
-    names = []
-    while (name := model.pool.put_to_sleep()) is not None:
-        names.append(name)
-        model.learn(dense(X[1500:1600]), Labels.of(y[1500:1600]), np.ones(100))
-    trees = ["the windows of the latest rows", "the previous generations", "the randomised trees", "all trees"]
-    assert names[:4] == trees and len(names[4:]) == 5 and len(model.linear.members) == 1
-    assert model.predictor.shares() == {model.linear.members[0].name: 1.0}
-    model.freeze()
-    predicted = model.predict(dense(X))
-    assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(restored(*model.save_state()).predict(dense(X)), predicted)
 
 
 def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so(monkeypatch):

@@ -1,4 +1,4 @@
-"""Metrics are scikit-learn's, and their intervals hold the truth as often as they say."""
+"""Metrics are scikit-learn's, calibration is that of all rows, and intervals hold the truth as often as they say."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,8 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from tunefree import Plan, open_source, train
 from tunefree.core.errors import DataError
-from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, slices_of
+from tunefree.pool.quantiles import target_intervals
+from tunefree.stream.batch import BadRows
+from tunefree.workflows.calibration import (
+    ASKED,
+    BINS,
+    CELLS,
+    COVERAGE,
+    SCORE,
+    WIDTH,
+    by_sureness,
+    calibration,
+    class_reliability,
+    tenths_of,
+)
+from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, evaluate, slices_of
 from tunefree.workflows.metrics import Scored, measures
 
 
@@ -97,3 +112,106 @@ def test_slices_of_categories_numbers_and_missing_values():
     assert [(name, rows.tolist()) for name, rows in slices_of("c", coded)] == [("b", [0, 2]), ("a", [1])]
     with pytest.raises(DataError, match="list"):
         slices_of("words", pa.array([["a"]]))
+
+
+def expected_error(probabilities, right, weight):
+    """The expected calibration error from all rows at once: sorted, and cut where rows of one cell do not part."""
+    order = np.argsort(probabilities, kind="stable")
+    cells = np.minimum(np.floor(probabilities[order] * CELLS), CELLS - 1)
+    mass, bins = weight.sum(), {}
+    for cell in np.unique(cells):
+        rows = order[cells == cell]
+        middle = weight[order[cells < cell]].sum() + weight[rows].sum() / 2
+        bins.setdefault(min(int(BINS * middle / mass), BINS - 1), []).extend(rows)
+    total = 0.0
+    for rows in bins.values():
+        share = weight[rows].sum() / mass
+        if share > 0:
+            accuracy = np.average(right[rows], weights=weight[rows])
+            total += share * abs(accuracy - np.average(probabilities[rows], weights=weight[rows]))
+    return total
+
+
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
+def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
+    rng = np.random.default_rng(seed)
+    probabilities = np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0)
+    right = rng.random(n) < probabilities - 0.1
+    weight = rng.exponential(size=n) if weighted else np.ones(n)
+    assert calibration(probabilities, right, weight).error == pytest.approx(
+        expected_error(probabilities, right, weight), abs=1e-9
+    )
+
+
+N, N_NEW = 800, 600
+
+
+def table(n, seed, is_count=False):
+    rng = np.random.default_rng(seed)
+    x, years = rng.normal(size=n), rng.uniform(0.2, 1.0, n)
+    if is_count:
+        y = rng.poisson(3.0 * np.exp(0.3 * x) * years).astype(float)
+        return {"x": x, "years": years, "y": y}
+    group = np.array(["a", "b"])[rng.integers(0, 2, n)]
+    return {"x": x, "group": group, "weight": rng.integers(1, 4, n).astype(float), "y": x + rng.normal(size=n)}
+
+
+@pytest.fixture(scope="module")
+def of_numbers():
+    return train(open_source(table(N, 0)), Plan(target="y", sample_weight="weight")).trained_
+
+
+def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):
+    new = table(N_NEW, 1)
+    found = evaluate(of_numbers, open_source(new), BadRows(), "group", interval=0.8)
+    rows = {name: new[name] for name in ("x", "group")}
+    predicted = list(_intervals(of_numbers, rows, [0.8, *ASKED]))
+    low, high = predicted[0]
+    is_in, weight = (low <= new["y"]) & (new["y"] <= high), new["weight"]
+    score = high - low + 10.0 * np.maximum(low - new["y"], 0.0) + 10.0 * np.maximum(new["y"] - high, 0.0)
+    expected = {COVERAGE: is_in, WIDTH: high - low, SCORE: score}
+    for name, values in expected.items():
+        assert found.measures[name].value == pytest.approx(np.average(values, weights=weight))
+        for part in found.slices:
+            of_slice = new["group"] == part.value
+            mean = np.average(values[of_slice], weights=weight[of_slice])
+            assert part.measures[name].value == pytest.approx(mean)
+    for part, (low, high) in zip(found.covered, predicted[1:], strict=True):
+        inside = (low <= new["y"]) & (new["y"] <= high)
+        assert part.covered == pytest.approx(np.average(inside, weights=weight))
+        assert part.low <= part.asked <= part.high
+    tenths = tenths_of(found.scored)
+    assert sum(tenth.rows for tenth in tenths) == N_NEW and (np.diff([tenth.mean for tenth in tenths]) > 0.0).all()
+
+
+def _intervals(trained, rows, coverages):
+    batch = next(iter(trained.encoder.encode(chunk, False, BadRows(), False) for chunk in open_source(rows).chunks()))
+    bounds = target_intervals(trained.model, batch.rows, trained.model.predict(batch.rows), np.array(coverages))
+    return [bounds[:, k].T for k in range(len(coverages))]
+
+
+def test_rows_of_a_group_count_as_one_where_they_agree():
+    """Whiskers, and the error that chance explains, are those of the groups and not of five copies of each row."""
+    rng = np.random.default_rng(2)
+    p, copies = rng.random(400), np.repeat(np.arange(400), 5)
+    codes = (rng.random(400) < p).astype(int)
+
+    def scored(rows, groups):
+        fields = {"scores": p[rows, None], "n_classes": 2, "groups": groups}
+        sure = {"probability": np.maximum(p, 1 - p)[rows], "is_right": (codes == (p >= 0.5))[rows]}
+        means = {"error": (codes != (p >= 0.5))[rows] * 1.0, "interval_width": np.ones(len(rows))}
+        return Scored(np.ones(len(rows)), means, codes[rows], (p[rows] >= 0.5).astype(int), **fields, **sure)
+
+    single, whole = scored(np.arange(400), None), scored(copies, copies)
+    for parts_of in (
+        lambda one: class_reliability(one, [0, 1])[0].tenths,
+        lambda one: [part for *_, part in by_sureness(one)],
+    ):
+        for one, five in zip(parts_of(single), parts_of(whole), strict=True):
+            assert five.rows == 5 * one.rows and five.share == pytest.approx(one.share)
+            assert five[4:] == pytest.approx(one[4:], abs=0.03)
+    chance = [calibration(one.probability, one.is_right, one.weight, one.groups).by_chance for one in (single, whole)]
+    assert chance[1] == pytest.approx(chance[0], rel=0.15)
+    told = [measures(one) for one in (single, whole)]
+    assert told[1]["error"] == pytest.approx(told[0]["error"], abs=1e-3)  # Wilson's interval of 400
+    assert told[1]["interval_width"] == (1.0, None, None)  # the same without any part

@@ -17,16 +17,7 @@ with open(Path(__file__).with_name("targets.csv")) as file:
         for row in csv.DictReader(file)
     }
 # Targets that a user must not be asked about: whoever has them knows that they are classes, and so do we.
-QUIET = [
-    "iris species",
-    "wine cultivar",
-    "MNIST digit",
-    "covertype",
-    "shuttle",
-    "satellite soil",
-    "letter",
-    "glass type",
-]
+QUIET = "iris species", "wine cultivar", "MNIST digit", "covertype", "shuttle", "satellite soil", "letter", "glass type"
 
 
 def rows_of(name, most=20000):

@@ -15,17 +15,13 @@ from pyarrow import csv, parquet
 from tests.interruptions import resumed
 from tests.waiting import until
 from tunefree.core.errors import DataError, ModelError
-from tunefree.learners import ALL
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.stream.text import read_lines
 from tunefree.training.targets import labels_of, task_of
 from tunefree.training.training import train
-from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.prediction import predict
 
 
 def people(n=2000, seed=0):
@@ -61,52 +57,6 @@ def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
     assert (twice.values, twice.codes.tolist()) == (["a", "b"], [0, 1, 0])
 
 
-@pytest.mark.parametrize("learner", ["pool", *ALL])
-def test_every_learner_learns_a_table(learner):
-    table = people()
-    table["age"] = ((np.array(table["age"]) - 45) / 20).tolist()  # some learners do not rescale features
-    source = open_source(table)
-    trained = train(source, Plan(target="rich", ignore=("pay",), learner=learner, passes=1 if learner == "pool" else 5))
-    assert trained.model.classes == ["no", "yes"]
-    rarer = min(people()["rich"].count(label) for label in ("no", "yes")) / 2000
-    assert evaluate(trained, source, BadRows()).metrics.mean_error() < 0.75 * rarer
-
-
-def test_classes_that_come_late_and_where_batches_are_cut(tmp_path, monkeypatch):
-    table = people(900)
-    table["rich"][600:] = np.random.default_rng(1).choice(["no", "yes", "very", "so-so"], 300).tolist()
-    models = []
-    for rows in (900, 7, 450):
-        monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_, rows=rows: rows)
-        first = Plan(target="rich", ignore=("pay",))
-        models.append(model_bytes(train(open_source(table), first), tmp_path / "model"))
-    assert models[1] == models[2]  # the first chunk of the whole table knows all classes beforehand
-    trained = Trained.load(tmp_path / "model")
-    assert set(trained.model.classes) == {"no", "yes", "very", "so-so"}
-
-
-def test_saved_and_loaded_models_predict_the_same(tmp_path):
-    source = open_source(people())
-    for plan in (
-        Plan(target="rich", learner="scinol2", average=True),
-        Plan(target="pay", learner="pistol"),
-        Plan(target="job", learner="scinol2", loss="hinge"),
-    ):
-        trained = train(source, plan)
-        data = model_bytes(trained, tmp_path / "model")
-        loaded = Trained.load(tmp_path / "model")
-        for one, other in zip(predict(trained, source, BadRows()), predict(loaded, source, BadRows()), strict=True):
-            np.testing.assert_array_equal(one.predictions, other.predictions)
-        assert model_bytes(loaded, tmp_path / "again") == data
-
-
-@pytest.fixture
-def stream(tmp_path):
-    path = tmp_path / "people.parquet"
-    parquet.write_table(pa.table(people(12_000)), path, row_group_size=3000)
-    return path
-
-
 def written(table, path):
     """The table in the format of the path's name."""
     if path.suffix == ".csv":
@@ -114,7 +64,7 @@ def written(table, path):
     elif path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     elif path.suffix == ".parquet":
-        parquet.write_table(table, path, row_group_size=3000)
+        parquet.write_table(table, path, row_group_size=500)
     else:
         bar = "|" if path.suffix == ".vw" else ""
         rows = enumerate(zip(*table.select(["rich", "age", "pay"]).to_pydict().values(), strict=True))
@@ -123,6 +73,7 @@ def written(table, path):
     return path
 
 
+# Each format; the pool quickly with a table.
 @pytest.mark.parametrize(
     ("suffix", "passes", "learner"),
     [
@@ -132,20 +83,22 @@ def written(table, path):
         ("jsonl", 1, "scinol2"),
         ("vw", 2, "scinol2"),
         ("svm", 1, "scinol2"),
+        ("parquet", 1, "pool"),
+        *(pytest.param(suffix, 1, "pool", marks=pytest.mark.slow) for suffix in ("csv", "jsonl", "svm", "vw")),
     ],
 )
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, passes, learner):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
-    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=20_000))
-    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
-    stream = written(pa.table(people(12_000)), tmp_path / f"people.{suffix}")
+    n = 600 if learner == "pool" else 3000
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", n // 12)
+    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=n * 2))
+    monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=n * 2))
+    stream = written(pa.table(people(n)), tmp_path / f"people.{suffix}")
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
-    plan = Plan(**named, learner=learner, passes=passes, average=learner == "scinol2")
+    single = {"learner": learner, "passes": passes, "average": learner == "scinol2"} if learner != "pool" else {}
+    plan = Plan(**named, **single)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
-    checkpoint = tmp_path / "model.checkpoint"
-
-    trained, saves = resumed(open_source(stream), plan, checkpoint, 2000, each=2)
-    assert len(saves) >= 4 * passes
+    trained, saves = resumed(open_source(stream), plan, tmp_path / "model.checkpoint", n // 6, each=2)
+    assert len(saves) >= (2 if learner == "pool" else 4 * passes)
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
@@ -203,7 +156,6 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
         ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
         ({"h": [-1.0] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
         ({"h": [float("nan")] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
-        ({"age": [float("inf")] * 2000}, Plan(target="rich"), "row 1, column 'age'"),
         ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
         ({}, Plan(target="ritch"), "ritch.*rich"),
         ({}, Plan(), "no target is named"),

@@ -1,4 +1,4 @@
-"""Iterative regularization as estimators: the path, the stop, looking back, pictures."""
+"""Iterative regularization as estimators: the path, the stop, looking back, pictures, files."""
 
 import os
 import subprocess
@@ -13,7 +13,8 @@ from sklearn.metrics import log_loss
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import PathDisplay
+from tunefree import PathDisplay, load
+from tunefree.core import storage
 from tunefree.papers.early_stopping import preparation
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -168,27 +169,22 @@ def test_the_holdout_depends_on_the_random_state_alone():
 
 @pytest.mark.parametrize("kind", ["classifier", "nothing held out"])
 def test_pictures(kind):
-    pytest.importorskip("matplotlib").use("Agg")
+    Figure = pytest.importorskip("matplotlib.figure").Figure
     X, y, _, _ = halves(CANCER)
     model = Classifier(max_iter=30, output="best")
     if kind == "nothing held out":
         model.set_params(stop=30, validation_fraction=0.0)
-    display = PathDisplay.from_estimator(model.fit(X, y))
+    display = PathDisplay.from_estimator(model.fit(X, y), axes=Figure().subplots(3))
     above, middle, below = display.axes_
+    assert display.figure_ is above.figure
     assert above.get_xscale() == "log" and below.get_xlabel() == "iteration"
     lines = [
         [line for line in axes.get_lines() if line.get_transform() is not axes.transAxes] for axes in (above, middle)
     ]
     assert [len(drawn) for drawn in lines] == ([3, 3] if kind == "nothing held out" else [5, 5])
-    values = above.get_lines()[0].get_ydata()
     least = np.minimum.accumulate(model.path_.training_loss)
-    np.testing.assert_array_equal(values, least)
+    np.testing.assert_array_equal(above.get_lines()[0].get_ydata(), least)
     assert any("training" in text.get_text() for text in above.texts)
-    import matplotlib.pyplot as plt
-
-    axes = plt.figure().subplots(3)
-    assert type(display).from_estimator(model, axes=axes).figure_ is axes[0].figure
-    plt.close("all")
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian", "poly", "linear"])
@@ -236,3 +232,54 @@ def test_no_bit_depends_on_the_number_of_threads():
         for threads in ("1", "2")
     ]
     assert printed[0] == printed[1] and len(printed[0].split()) == 4
+
+
+MODELS = {
+    "two classes": (Classifier(), CANCER),
+    "three classes": (Classifier(output="average"), WINE),
+    "a hinge": (Classifier(loss="hinge", output="best"), WINE),
+    "a kernel": (Classifier(kernel="rbf"), WINE),
+    "a kernel and a hinge": (Classifier(kernel="laplacian", loss="hinge"), WINE),
+    "a kernel in double precision": (Regressor(kernel="poly", precision="double"), DIABETES),
+    "numbers": (Regressor(loss="epsilon-insensitive:0.1"), DIABETES),
+    "numbers of another size": (Regressor(output="average"), (DIABETES[0], 1e200 * DIABETES[1])),
+    "the theory's stop": (Classifier(stop="theory"), WINE),
+    "few rows": (Classifier(), (WINE[0][50:70], WINE[1][50:70])),
+    "rows as they are": (Classifier(standardize=False, eta="theory"), WINE),
+}
+ITERATIONS = 23
+
+
+def written(estimator, folder):
+    """The estimator as it comes back from a file, and its arrays."""
+    estimator.save(folder / "estimator")
+    arrays = {name.removeprefix("model."): array for name, array in storage.load(folder / "estimator")[0].items()}
+    return load(folder / "estimator"), arrays
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("case", MODELS)
+def test_an_estimator_comes_back_the_same_to_the_bit(case, form, tmp_path):
+    model, (X, y) = MODELS[case]
+    rows = form(np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0))
+    estimator = model.set_params(max_iter=ITERATIONS).fit(rows, y)
+    back, arrays = written(estimator, tmp_path)
+    assert type(back) is type(estimator) and back.get_params() == estimator.get_params()
+    assert any(name.startswith("support") for name in arrays) == (estimator.kernel is not None)
+    assert same(back.path_, estimator.path_)
+    for t in (None, *range(1, len(estimator.path_) + 1, 5), len(estimator.path_)):
+        one, two = (estimator, back) if t is None else (estimator.at(t), back.at(t))
+        assert one.n_iter_ == two.n_iter_
+        assert same(one.coefficients_, two.coefficients_)
+        assert same(one.predict(rows), two.predict(rows))
+        if isinstance(estimator, Classifier):
+            assert same(one.predict_proba(rows), two.predict_proba(rows))
+    for name in ("coef_", "intercept_", "dual_coef_", "gamma_", "eta_", "theta_", "classes_", "n_features_in_"):
+        assert hasattr(back, name) == hasattr(estimator, name)
+        if hasattr(estimator, name):
+            assert same(getattr(back, name), getattr(estimator, name)), name

@@ -1,12 +1,12 @@
-"""Parts are computed once, kept, and taken up again; what is written is whole; messages say what is missing."""
+"""Parts are computed once, kept while code and data stay, and taken up again; the command as a user types it."""
 
 import numpy as np
 import pytest
 
 from tests.papers.experiments.example import Settings, parts, stops_at_two, work
+from tunefree.papers.experiments import NAMES, running, sources
 from tunefree.papers.experiments import experiment as experiments
-from tunefree.papers.experiments import running
-from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Request
+from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Request, Store
 
 
 def draw(figure):
@@ -79,3 +79,48 @@ def test_what_is_written(tmp_path):
     experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
     running.run(EXAMPLE, Request(tmp_path, quick=True))
     assert before == {path.name: path.read_bytes() for path in files}
+
+
+def test_a_change_of_anything_that_is_imported_changes_the_digest(tmp_path, monkeypatch):
+    files = {"tunefree.one": "from tunefree.two import f\nimport numpy\n", "tunefree.two": "f = 1\n"}
+
+    def digest(**changed):
+        for name, text in (files | {f"tunefree.{key}": text for key, text in changed.items()}).items():
+            (tmp_path / name).write_text(text)
+        sources.code_digest.cache_clear()
+        return sources.code_digest("tunefree.one")
+
+    monkeypatch.setattr(sources, "_file_of", lambda name: tmp_path / name if name in files else None)
+    first = digest()
+    assert digest(two="f = 2\n") != first == digest()
+    sources.code_digest.cache_clear()
+
+
+def test_parts_of_other_sources_are_computed_again(tmp_path):
+    point = ("one", 1)
+    Store(tmp_path, None, "before").save(point, {})
+    assert Store(tmp_path, None, "before").load(point) is not None
+    assert Store(tmp_path, None, "now").load(point) is None
+
+
+def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("reproduce")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(NAMES)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_is_written(run, tmp_path):
+    status, _, err = run("reproduce", "sgd-fig1", "--quick", "-o", tmp_path / "out")
+    assert status == 0
+    assert "sgd-fig1: Nitanda, Suzuki 2019" in err and "sgd-fig1.svg" in err
+    assert (tmp_path / "out" / "sgd-fig1.png").stat().st_size > 10_000
+
+
+def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("TUNEFREE_DATA", raising=False)
+    monkeypatch.setattr(running, "NAMES", ("sgd-fig1", "scinol-table2"))
+    status, _, err = run("reproduce", "--all", "--quick", "-q", "-o", tmp_path)
+    assert status == 2 and "scinol-table2 was left out" in err and "--data DIR" in err
+    assert (tmp_path / "sgd-fig1.md").exists()

@@ -114,21 +114,6 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
     return found
 
 
-def naive_slope(data: Rows) -> Any:
-    """The slope function of rows' objective, with sample weights, in NumPy."""
-
-    def of_round(t: int, margins: np.ndarray) -> np.ndarray:
-        if data.objective.is_softmax:
-            odds = np.exp(margins - margins.max())
-            return data.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == data.y[t]))
-        labels = [data.y[t]] if data.n_outputs == 1 else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
-        loss = data.objective.loss
-        steep = [loss.slope(label, margin) for label, margin in zip(labels, margins, strict=True)]
-        return data.weight[t] * np.array(steep) / loss.lipschitz
-
-    return of_round
-
-
 def saved(bank: KernelBank) -> dict[str, bytes]:
     """All that a bank knows, byte for byte."""
     arrays, header = bank.save_state()

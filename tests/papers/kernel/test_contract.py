@@ -1,33 +1,34 @@
-"""What every kernel obeys: those in the registry, and one that is not in the package."""
+"""What every kernel obeys, also one from outside: values, points, sums over a support, and the median rule."""
 
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from tests.extending import run_page
+from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.papers.kernel import kernels
-from tunefree.papers.kernel.kernels import kernel_of
-from tunefree.papers.kernel.points import points, sums_at, values_within
-from tunefree.papers.kernel.usual import Laplacian
+from tunefree.papers.kernel.expansion import Terms
+from tunefree.papers.kernel.kernels import kernel_of, median_gamma
+from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
-SCIKIT_LEARNS = {
-    "rbf": {"gamma": GAMMA},
-    "laplacian": {"gamma": GAMMA},
-    "poly": {"gamma": GAMMA, "degree": 3, "coef0": 1.0},
-    "linear": {},
-}
+OTHERS = {"poly": {"degree": 3, "coef0": 1.0}}  # parameters beside gamma
 PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
@@ -45,15 +46,11 @@ def drawn(seed, n, d=4):
     return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
 
 
-def one_by_one(kernel, X, Z):
-    """Values (n, m) from the numbers of each pair, uncompiled."""
-    found, products = np.empty((len(X), len(Z))), not isinstance(kernel, Laplacian)
-    for i, x in enumerate(X):
-        for j, z in enumerate(Z):
-            own, other = (x @ x, z @ z) if products else (np.abs(x).sum(), np.abs(z).sum())
-            pair = x @ z if products else np.abs(x - z).sum() - own - other
-            found[i, j] = kernel.similarity(pair, own, other)
-    return found
+def values_of(name, X, Z, gamma=GAMMA):
+    """Those of scikit-learn."""
+    if name == OUTSIDE:
+        return MaternOfScikitLearn(length_scale=(2.0 * gamma) ** -0.5, nu=1.5)(X, Z)
+    return pairwise_kernels(X, Z, metric=name, **({} if name == "linear" else {"gamma": gamma} | OTHERS.get(name, {})))
 
 
 @by_kernel
@@ -61,33 +58,13 @@ def one_by_one(kernel, X, Z):
 def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30), drawn(1, 20)
     X[3] = X[7]
-    expected = one_by_one(kernel, X, Z)
+    expected = values_of(name, X, Z)
     np.testing.assert_allclose(kernel.tile(form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
-    own = one_by_one(kernel, X, X)
-    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(own), rtol=1e-9)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(values_of(name, X, X)), rtol=1e-9)
     assert kernel.diagonal(form(X.astype(np.float32))).dtype == np.float64
     thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
     assert thin.dtype == np.float32
     np.testing.assert_allclose(thin, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
-
-
-@by_kernel
-def test_values_are_those_of_scikit_learn(name):
-    X, Z = drawn(2, 30), drawn(3, 20)
-    if name == OUTSIDE:
-        expected = MaternOfScikitLearn(length_scale=(2.0 * GAMMA) ** -0.5, nu=1.5)(X, Z)
-    else:
-        expected = pairwise_kernels(X, Z, metric=name, **SCIKIT_LEARNS[name])
-    np.testing.assert_allclose(kernel_of(name, GAMMA).tile(X, Z), expected, rtol=1e-7, atol=1e-9)
-
-
-@by_kernel
-def test_matrices_are_symmetric_and_positive_semidefinite(name):
-    X = np.concatenate([drawn(4, 60), drawn(4, 5)])
-    values = kernel_of(name, GAMMA).tile(X, X)
-    np.testing.assert_allclose(values, values.T, rtol=1e-9, atol=1e-12)
-    eigenvalues = np.linalg.eigvalsh(values)
-    assert eigenvalues[0] >= -1e-6 * eigenvalues[-1]
 
 
 @by_kernel
@@ -97,9 +74,12 @@ def test_compiled_code_computes_the_same_values(name, kind):
     block, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
     found = sums_at(kernel, np.zeros(1, int), support, coefficients, block, 0, 50)[0, :, 0]
-    np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
-    within = values_within(kernel, 1, block, 0)[0]
-    np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found, values_of(name, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
+    n_steps = 3 if kernel.is_ladder else 1
+    for first in (0, 37):
+        for step, within in enumerate(values_within(kernel, n_steps, block, first)):
+            expected = values_of(name, X[first:], X, GAMMA * 2.0**step)
+            np.testing.assert_allclose(within, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
@@ -120,3 +100,95 @@ def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
     monkeypatch.setattr(kernels, "ALL", package)
     monkeypatch.setattr(kernels, "register", package.register)
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0
+
+
+RBF = kernel_of("rbf", 0.5)
+LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
+STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
+by_kind = pytest.mark.parametrize("kind", sorted(KINDS))
+by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
+
+
+def drawn_rows(seed, n, d=5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+
+
+def array_of(found, n, d):
+    """The first n points as an array (n, d); feature j is column j - 1."""
+    dense = np.zeros((n, d))
+    for i in range(n):
+        span = slice(found.pointers[i], found.pointers[i + 1])
+        dense[i, found.features[span] - 1] = found.values[span]
+    return dense
+
+
+@by_usual_kernel
+@by_kind
+def test_rows_are_points_with_their_norms(kind, name):
+    X = drawn_rows(0, 20)
+    found = points(KINDS[kind](X), kernel_of(name, 0.5))
+    np.testing.assert_array_equal(array_of(found, 20, 5), X)
+    norms = np.abs(X) if name == "laplacian" else X**2
+    np.testing.assert_allclose(found.norms, norms.sum(axis=1), rtol=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    pieces=st.lists(st.integers(0, 60), min_size=1, max_size=40),
+    kind=st.sampled_from(sorted(KINDS)),
+)
+def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
+    rng, X = np.random.default_rng(seed), drawn_rows(seed, 80)
+    rows = points(KINDS[kind](X), RBF)
+    store, chosen = Terms.none(1, 1).points, np.arange(0)
+    for piece in pieces:
+        which = np.sort(rng.permutation(80)[:piece])
+        store, chosen = store.joined(rows, which), np.concatenate([chosen, which])
+    assert store.size == sum(pieces)
+    np.testing.assert_array_equal(array_of(store, store.size, 5), X[chosen])
+    np.testing.assert_array_equal(store.norms, rows.norms[chosen])
+    assert store.keys() == [rows.keys()[i] for i in chosen]
+
+
+def made(name, kind, n_rows, n_support, seed=0):
+    """Rows, a support, and coefficients of some functions."""
+    X, Z = drawn_rows(seed, n_rows, 4), drawn_rows(seed + 1, n_support, 4)
+    kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
+    coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
+    return X, Z, kernel, steps, *(points(KINDS[kind](A), kernel) for A in (X, Z)), coefficients
+
+
+@by_usual_kernel
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@settings(max_examples=6)
+@given(seed=st.integers(0, 2**31), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 400), data=st.data())
+def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_rows, n_support, data):
+    X, Z, kernel, steps, rows, support, coefficients = made(name, kind, n_rows, n_support, seed)
+    first = data.draw(st.integers(0, n_rows - 1))
+    found = sums_at(kernel, steps, support, coefficients, rows, first, n_rows)
+    for m, step in enumerate(steps):
+        values = gram(X[first:], Z, name, LEAST[name] * 2.0**step, 2, 1.0)
+        scale = 1.0 + np.abs(values @ coefficients[m].T).max(initial=0.0)
+        np.testing.assert_allclose(found[m], values @ coefficients[m].T, rtol=0, atol=1e-11 * scale)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 40), sparse=st.booleans())
+def test_the_median_rule_takes_distances_between_different_labels(seed, n, sparse):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.7), rng.integers(0, 3, n)
+    different = cdist(X, X)[labels[:, None] != labels]
+    everyone = cdist(X, X)[~np.eye(n, dtype=bool)]
+    found = median_gamma(csr_array(X) if sparse else X, labels)
+    chosen = different if len(different) and np.median(different) > 0.0 else everyone
+    if np.median(chosen) > 0.0:
+        np.testing.assert_allclose(found, 0.5 / np.median(chosen**2), rtol=1e-9)
+    assert found > 0.0 and math.isfinite(found)
+
+
+def test_the_median_rule_without_distances():
+    assert median_gamma(np.ones((5, 2)), np.arange(5)) == 1.0
+    assert median_gamma(np.ones((1, 2)), np.zeros(1)) == 1.0
+    rows = np.array([[0.0], [0.0], [0.0], [0.0], [2.0]])  # most distances are 0
+    assert median_gamma(rows, np.array([0, 1, 0, 1, 0])) == 0.125
+    assert median_gamma(np.array([[0.0], [4.0]]), np.zeros(2)) == 0.5 / 16.0  # one label

@@ -1,6 +1,5 @@
-"""Kernel learners that learn together: nothing depends on cuts or threads, rows wait, and any finite row is borne."""
+"""Kernel learners that learn together: cuts, threads, files, extreme rows, and what is stored of functions."""
 
-import copy
 import os
 
 import numpy as np
@@ -8,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, teach
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
 from tests.strategies import KINDS, as_dense
-from tunefree.core import storage, threads
+from tunefree.core import threads
 from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
 
@@ -75,33 +74,6 @@ def test_rows_wait_until_there_are_enough():
     assert len(waiting.waiting.y) == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "n", "objective"),
-    [*((kind, 400, "binary") for kind in sorted(KINDS)), *(("table", n, "against") for n in (1, 100, 300, 400, 684))],
-)
-def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
-    """Before they settle, in the middle of a block, and at its end."""
-    data = drawn(8, 900, kind=objective, distinct=0.6)
-    block = KINDS[kind](data.X)
-    bank, _, _ = learned(data, part(block, 0, n))
-    arrays, header = bank.save_state()
-    storage.save(tmp_path / "bank", arrays, {"bank": header})
-    arrays, header = storage.load(tmp_path / "bank")
-    restored = bank_of(
-        data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), kernel_config=KernelConfig(), view="steady"
-    )
-    restored.take_over(arrays, header["bank"])
-    assert saved(restored) == saved(bank)
-    rest = data._replace(y=data.y[n:], weight=data.weight[n:])
-    with frozen_after(300):
-        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
-        shown = [teach(one, part(block, n, 900), rest).tobytes() for one in (bank, restored)]
-        assert shown[0] == shown[1]
-        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
-    assert saved(restored) == saved(bank)
-    assert saved(copy.deepcopy(bank)) == saved(bank)
-
-
 EXTREMES = {
     "huge": lambda rng: 1e300 * rng.normal(size=(200, 3)),
     "tiny": lambda rng: 1e-300 * rng.normal(size=(200, 3)),
@@ -127,3 +99,49 @@ def test_extreme_rows_give_finite_predictions(case, kind, view, double):
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, frozen:]).all()
         assert all(np.isfinite(array).all() for array in bank.save_state()[0].values() if array.dtype.kind == "f")
+
+
+def taught_again(bank, block, data, **options):
+    """Another pass over the same rows."""
+    bank.begin_pass()
+    return teach(bank, block, data, evaluation_weight=np.zeros(len(data.y)), **options)
+
+
+def stored(bank):
+    return bank.expansion.support.points.keys()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("n", [90, 128, 500])
+def test_a_second_pass_adds_no_points_for_rows_of_the_first(kind, n):
+    data = drawn(0, n, distinct=0.5)
+    block = KINDS[kind](data.X)
+    bank, _ = taught(data, block)
+    taught_again(bank, block, data)
+    points = stored(bank)
+    assert len(set(points)) == len(points)
+    bank.expansion.close()
+    assert bank.expansion.support.points.size <= len(np.unique(data.X, axis=0))
+
+
+@pytest.mark.parametrize("n", [50, 200])
+@pytest.mark.parametrize("kind", ["against", "multinomial"])
+def test_a_third_and_a_fourth_class_change_no_decision_and_no_margin(kind, n):
+    data = drawn(7, n)
+    block = as_dense(data.X)
+    bank, _ = taught(data, widths=WIDTHS, n_classes=None)
+    before = bank.predict(block)[:, :, 0]
+    three = drawn(8, n, kind=kind)
+    bank.add_class(three.objective, 3, 3)
+    after = bank.predict(block)
+    np.testing.assert_array_equal(after[:, :, 1], before)
+    np.testing.assert_array_equal(after[:, :, 0], -before if kind == "against" else 0.0 * before)
+    assert not after[:, :, 2].any()
+    teach(bank, as_dense(three.X), three)
+    learned = bank.predict(block)
+    assert learned[:, :, 2].any()
+    bank.add_class(three.objective, 4, 4)
+    after = bank.predict(block)
+    np.testing.assert_array_equal(after[:, :, :3], learned)
+    assert not after[:, :, 3].any()
+    assert np.isfinite(teach(bank, as_dense(three.X), three)).all()

@@ -2,15 +2,18 @@
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from tests.papers.kernel.contracts import frozen_after
+from tests.strategies import KINDS
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS, Kernels
 from tunefree.pool.model import Model, restored
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, end, one_pass
@@ -18,22 +21,26 @@ from tunefree.training.one_pass import blank, end, one_pass
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
 
-def rings(n, seed=0, n_classes=2):
-    """Classes that lie around each other in a plane that is oblique to all columns, and columns of noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    return X @ AXES, np.digitize(np.hypot(X[:, 0], X[:, 1]), np.linspace(0.0, 2.4, n_classes + 1)[1:-1])
+def rings(n, n_classes=2):
+    """Classes, or numbers, that lie around each other in a plane oblique to all columns, and columns of noise."""
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    radius = np.hypot(X[:, 0], X[:, 1])
+    return X @ AXES, np.digitize(radius, np.linspace(0.0, 2.4, n_classes + 1)[1:-1]) if n_classes else radius + 3.0
 
 
-def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, **options):
+def targets(y):
+    return Labels.of(y) if y.dtype.kind == "i" else y
+
+
+def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, form=dense, **options):
     """A model after one pass, and what it predicted on the way."""
-    known = options.pop("classes", sorted(set(y.tolist())))
-    made = Model("classification", learner, view="steady", n_features=X.shape[1] + 1, classes=list(known), **options)
+    known = {"classes": sorted(set(y.tolist()))} if y.dtype.kind == "i" else {}
+    task = "classification" if known else "regression"
+    made = Model(task, learner, view="steady", n_features=X.shape[1] + 1, **known | options)
     shown, edges = [], [0, *cuts, len(X)]
     with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
-            block, labels = part(dense(X), start, stop), Labels.of(y[start:stop])
-            shown.append(made.learn(block, labels, np.ones(stop - start)))
+            shown.append(made.learn(part(form(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
     width = made.n_outputs
     assert all(margins.shape[1] in (1, width) for margins, _ in shown)
     return made, shown
@@ -60,20 +67,25 @@ def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
     ) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("n", [100, 300, 900])
-def test_cuts_and_saving_change_no_byte(n, tmp_path):
-    X, y = rings(1000)
-    (whole, shown), (pieces, parts) = learned(X[:n], y[:n]), learned(X[:n], y[:n], cuts=(1, 70, 99))
+@pytest.mark.parametrize(
+    ("n", "n_classes", "kind"),
+    [(100, 2, "table"), (300, 3, "dense"), (300, 0, "sparse"), (684, 2, "table"), (900, 2, "dense")],
+)
+def test_cuts_and_saving_change_no_byte(n, n_classes, kind, tmp_path):
+    X, y = rings(1000, n_classes)
+    X[::3], form = X[0], KINDS[kind]  # rows that come again
+    whole, shown = learned(X[:n], y[:n], form=form)
+    pieces, parts = learned(X[:n], y[:n], form=form, cuts=(1, 70, 99))
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     data = model_bytes(whole, tmp_path / "whole")
     assert model_bytes(pieces, tmp_path / "pieces") == data
     arrays, header = storage.load(tmp_path / "whole")
     again = restored(arrays, header)
-    rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
+    rest = form(X[n:]), targets(y[n:]), np.ones(1000 - n)
     with frozen_after(256):
         for one in (again, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
             assert model_bytes(one, tmp_path / "again") == data
-            assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
+            assert one.predict(form(X)).tobytes() == whole.predict(form(X)).tobytes()
         assert whole.learn(*rest)[0].tobytes() == again.learn(*rest)[0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
 
@@ -100,44 +112,44 @@ def test_classes_that_appear_late_change_no_prediction(frozen):
     assert made.n_outputs == 4
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("n_classes", [2, 0])
 @pytest.mark.parametrize("n", [150, 400])
-def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(task, n, monkeypatch):
+@pytest.mark.parametrize("cuts", [(), (1, 70, 149)])
+def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(cuts, n, n_classes, monkeypatch):
     """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
-    X, codes = rings(n)
-    is_numeric, ends = task == "regression", []
-    y = np.hypot(X[:, 0], X[:, 1]) + 3.0 if is_numeric else codes
-    for cuts in ((0, n), (0, 1, 70, 149, n)):
-        known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
-        trained, predictions = blank(Model(task, "kernel-pistol", view="steady", n_features=5, **known)), []
-        mix = Kernels._mixed
+    X, y = rings(n, n_classes)
+    known = {"classes": [0, 1]} if n_classes else {"loss": "absolute"}
+    model = Model("classification" if n_classes else "regression", "kernel-pistol", n_features=5, **known)
+    trained, judged, mix, edges = blank(model), [], Kernels._mixed, [0, *cuts, n]
 
-        def mix_and_note(kernels, of_members, rows, mix=mix, predictions=predictions):
-            mixed = mix(kernels, of_members, rows)
-            is_judged = np.isfinite(of_members).any(axis=(0, 2)) & (rows.evaluation_weight > 0.0)
-            predictions.append(mixed[is_judged, 0])
-            return mixed
+    def noted(kernels, of_members, rows):
+        mixed = mix(kernels, of_members, rows)
+        judged.append(mixed[np.isfinite(of_members).any(axis=(0, 2)) & (rows.evaluation_weight > 0.0), 0])
+        return mixed
 
-        monkeypatch.setattr(Kernels, "_mixed", mix_and_note)
-        with frozen_after(256):
-            pieces = [
-                Batch(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
-                      np.ones(of[1] - of[0]))
-                for of in zip(cuts[:-1], cuts[1:], strict=True)
-            ]  # fmt: skip
-            one_pass(trained, pieces)
-            end(trained)
-        monkeypatch.undo()
-        mixed = np.concatenate(predictions)
-        losses = np.abs(mixed - y)[1:] if is_numeric else np.logaddexp(0.0, np.where(y, -mixed, mixed))
-        metrics = trained.progress.progressive[0]
-        assert len(mixed) == metrics.rows == n
-        assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
-        assert trained.progress.points()[0].mean_loss() == pytest.approx(losses[: 64 - is_numeric].mean(), rel=1e-12)
-        if not is_numeric:
-            errors = (mixed > 0) != y
-            assert metrics.mean_error() == pytest.approx(errors.mean())
-            risk = trained.model.record.risks["error"]
-            assert (risk.rows, risk.total) == (max(n - 256, 0), errors[256:].sum())
-        ends.append([*trained.progress.curve, metrics])
-    assert ends[0] == ends[1]
+    def batch(start, stop):
+        return Batch(part(dense(X), start, stop), targets(y[start:stop]), np.ones(stop - start))
+
+    monkeypatch.setattr(Kernels, "_mixed", noted)
+    with frozen_after(256):
+        one_pass(trained, [batch(*of) for of in pairwise(edges)])
+        end(trained)
+    mixed, metrics = np.concatenate(judged), trained.progress.progressive[0]
+    losses = np.logaddexp(0.0, np.where(y == 1, -mixed, mixed)) if n_classes else np.abs(mixed - y)[1:]
+    assert len(mixed) == metrics.rows == n
+    assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("classes", "n_outputs"), [([*"ab"], 1), ([*"abc"], 3), (None, 1)])
+def test_the_scale_of_the_weights_does_not_matter_to_a_mixture(classes, n_outputs):
+    rng, shown = np.random.default_rng(0), []
+    y, weight = rng.integers(0, max(n_outputs, 2), 300) * 1.0, rng.choice([0.0, 0.5, 2.0], 300)
+    predictions = rng.normal(size=(9, 300, n_outputs)) + np.linspace(0.0, 1.5, 9)[:, None, None] * y[:, None]
+    predictions[:, 20:40] = predictions[1, 40:50] = np.nan
+    for scale in (2.0**-900, 1.0, 2.0**900):
+        task, known = ("classification", {"classes": classes}) if classes else ("regression", {})
+        rows = LabelledRows(None, y, scale * weight, scale * weight)
+        shown.append(Model(task, "kernel-pistol", **known).predictor._mixed(predictions, rows))
+    assert np.flatnonzero(np.isnan(shown[1]).any(axis=1)).tolist() == list(range(20, 40))
+    np.testing.assert_array_equal(shown[0], shown[1])
+    np.testing.assert_array_equal(shown[2], shown[1])

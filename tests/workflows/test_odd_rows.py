@@ -1,6 +1,7 @@
-"""Columns that come later: in the command line, in Python, in checkpoints, and in models that go on."""
+"""Rows without a label, and columns that come later: skipped and counted, learned and shown."""
 
 import json
+import re
 
 import pytest
 from pyarrow import csv
@@ -8,8 +9,58 @@ from pyarrow import csv
 from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
-from tunefree.stream import jsonlines
+from tunefree.stream import jsonlines, shuffle
 from tunefree.training.training import learn_more, train
+
+N = 300
+LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]
+WITHOUT = [i % 7 == 3 or 100 <= i < 130 for i in range(N)]
+KINDS = {
+    "csv": ("age,job,y", lambda i, label: f"{20 + i % 50},{'cook' if i % 3 else 'clerk'},{label}"),
+    "jsonl": (
+        None,
+        lambda i, label: f'{{"age": {20 + i % 50}, "y": {f"{chr(34)}{label}{chr(34)}" if label else "null"}}}',
+    ),
+    "vw": (None, lambda i, label: f"{({'yes': '1 ', 'no': '-1 '}).get(label, '')}| age:{20 + i % 50} n{i % 11}"),
+}
+
+
+def write(folder, kind, skipped, name):
+    """A file in which the rows WITHOUT have no label, or from which they are left out."""
+    header, line = KINDS[kind]
+    rows = [line(i, "" if none else label) for i, (label, none) in enumerate(zip(LABELS, WITHOUT, strict=True))]
+    kept = [row for row, none in zip(rows, WITHOUT, strict=True) if not (skipped and none)]
+    (folder / f"{name}.{kind}").write_text("\n".join([header, *kept] if header else kept) + "\n")
+    return folder / f"{name}.{kind}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, done, tmp_path, kind):
+    given, without = write(tmp_path, kind, False, "given"), write(tmp_path, kind, True, "without")
+    options = [*([] if kind == "vw" else ["-t", "y"]), "--learner", "scinol2"]
+    status, _, err = run("train", given, *options, "-o", tmp_path / "m")
+    assert status == 2 and "row 4" in err and "--unlabelled skip" in err
+    out, err = done("train", given, *options, "-o", tmp_path / "m", "--unlabelled", "skip")
+    assert re.search(rf"without a label, skipped +{sum(WITHOUT)}\s", out)
+    done("train", without, *options, "-o", tmp_path / "n")
+    models = [Trained.load(tmp_path / name) for name in "mn"]
+    states = [trained.model.save_state() for trained in models]
+    assert states[0][1] == states[1][1]
+    assert all((states[0][0][name] == states[1][0][name]).all() for name in states[1][0])
+    assert models[0].encoder.names() == models[1].encoder.names()
+    assert [own.progress.tally.count for own in models] == [0, 0]
+
+
+def test_the_count_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
+    source = open_source(write(tmp_path, "csv", False, "given"))
+    plan = Plan(target="y", learner="scinol2", unlabelled="skip", shuffle=True)
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        train(source, plan, [Stop(101)], checkpoint, 20)
+    assert 0 < Trained.load(checkpoint).progress.tally.unlabelled < sum(WITHOUT)
+    assert train(source, plan, None, checkpoint, 20, resume=True).progress.tally.unlabelled == sum(WITHOUT)
+
 
 PLAN = Plan(target="y", learner="scinol2")
 
@@ -34,10 +85,9 @@ def days(tmp_path, monkeypatch):
     return [str(tmp_path / f"{day}.jsonl") for day in range(2)]
 
 
-def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):
+def test_new_columns_are_learned_said_and_shown(run, done, days, tmp_path):
     model = tmp_path / "m"
-    status, out, err = run("train", *days, "-t", "y", "--learner", "scinol2", "-o", model)
-    assert status == 0, err
+    out, err = done("train", *days, "-t", "y", "--learner", "scinol2", "-o", model)
     words = " ".join(out.split())
     assert "new columns late (from row 801 on), o.city (from row 801 on), tags (from row 901 on)" in words
     status, out, _ = run("predict", model, days[0])  # which lacks these columns
@@ -48,7 +98,7 @@ def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):
     status, out, err = run("explain", model, days[1])
     assert status == 0 and "late" in out and "o.city" in out, err
     weights = tmp_path / "w.csv"
-    assert run("inspect", model, "--weights", weights)[0] == 0
+    done("inspect", model, "--weights", weights)
     assert {"late", "v[1]", "tags=t4"} <= set(csv.read_csv(weights)["feature"].to_pylist())
 
 

@@ -1,19 +1,24 @@
-"""The examples in the help of commands, run as they stand there."""
+"""The examples in the help of commands and the lines of the page of everyday things, run as they stand there."""
 
 import asyncio
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from tests.workflows.test_training import people as people_of
 from tunefree.cli import app as cli
 
 N = 300
-RUN_APART = ("serve", "reproduce")  # whose examples need a server, or minutes
+PAGE = (Path(__file__).parents[2] / "docs" / "everyday.md").read_text()
+LINES = re.findall(r"^\|.*\| `([^`]+)` \|$", PAGE, re.MULTILINE)
+RUN_APART = ("serve", "reproduce", "export")  # whose examples need a server, minutes, or a model without texts
 
 
 def people(seed):
@@ -110,3 +115,34 @@ async def posted(server, path, body):
     scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": headers}
     await server(scope | {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000)}, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+def frame(n, seed):
+    rng = np.random.default_rng(seed)
+    table = {name: values for name, values in people_of(n, seed).items() if name != "pay"}
+    return pd.DataFrame(table).assign(city=rng.choice(["Bath", "York"], n), weight=rng.uniform(0.5, 2.0, n))
+
+
+@pytest.mark.slow
+def test_every_line_runs(tmp_path, monkeypatch, run, done):
+    monkeypatch.chdir(tmp_path)
+    names = {"people": frame(600, 0), "new": frame(200, 1)}
+    later = frame(300, 2)
+    files = {**names, "later": later.assign(height=later["age"] + 100.0)}
+    for name, table in files.items():
+        table.to_csv(f"{name}.csv", index=False)
+    exec(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], names)
+    rows = Path("new.csv").read_bytes()
+    assert len(LINES) >= 30
+    for line in LINES:
+        if line.startswith("tunefree "):
+            status, _, errors = run(*shlex.split(line)[1:], stdin=rows)
+            assert status == 0, f"{line}\n{errors}"
+        else:
+            exec(line, names)
+    for name in ("predictions.csv", "named.csv", "careful.csv", "answers.csv", "why.csv"):
+        assert len(Path(name).read_text().splitlines()) == 201
+    done("predict", "python.model", "new.csv")
+    inspected = [run("inspect", f"{name}.model")[1] for name in ("later", "wider")]
+    assert all("from row 601 on" in text for text in inspected)
+    assert (names["alone"].predict_proba(names["X"]) == names["model"].predict_proba(names["X"])).all()

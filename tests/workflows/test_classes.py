@@ -1,0 +1,183 @@
+"""Classes: their weights, names that are closed, classes of few rows, and labels of other types."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+import tunefree
+from tests.workflows.test_training import people
+from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.pool.targets import Labels
+from tunefree.stream.source import open_source
+from tunefree.training.class_weights import class_factors, weights_by_label
+from tunefree.training.training import train
+from tunefree.workflows.findings import rare_classes
+
+QUICK = ("-t", "rich", "--learner", "scinol2")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Rows of which a tenth are of a class, and the same with the weights that balance the classes as a column."""
+    table = pa.table(people()).drop_columns("pay")
+    rich = np.array(table["rich"].to_pylist()) == "yes"
+    table = table.filter(pa.array(~rich | (np.cumsum(rich) % 9 == 0)))
+    rich = np.array(table["rich"].to_pylist()) == "yes"
+    share = rich.mean()
+    assert share < 0.2
+    weights = np.where(rich, 0.5 / share, 0.5 / (1.0 - share))
+    csv.write_csv(table, tmp_path / "rare.csv")
+    csv.write_csv(table.append_column("w", pa.array(weights)), tmp_path / "weighted.csv")
+    return tmp_path, float(weights[np.argmax(rich)]), float(weights[np.argmin(rich)])
+
+
+def weights_of(path):
+    arrays, header = Trained.load(path).model.save_state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_balanced_weights_are_those_of_a_column(files, done):
+    folder, yes, no = files
+    given = ("--class-weight", f"yes={yes!r}", "--class-weight", f"no={no!r}")
+    for data, name, options in (
+        ("weighted.csv", "column", ("--weight", "w")),
+        ("rare.csv", "balanced", ("--class-weight", "balanced")),
+        ("rare.csv", "given", given),
+        ("weighted.csv", "both", ("--weight", "w", "--class-weight", "balanced")),
+        ("rare.csv", "as they are", ()),
+    ):
+        done("train", folder / data, "-o", folder / name, *QUICK, *options)
+    assert weights_of(folder / "balanced") == weights_of(folder / "column") == weights_of(folder / "given")
+    assert weights_of(folder / "as they are") != weights_of(folder / "given")
+    trained = Trained.load(folder / "balanced")
+    assert trained.plan.class_weight[0].startswith("no=") and trained.progress.progressive[0].weight > 0
+    shares = [float(weight.partition("=")[2]) for weight in Trained.load(folder / "both").plan.class_weight]
+    assert shares == pytest.approx([1.0, 1.0])  # rows that have weights are balanced with these
+
+
+def test_rows_of_a_class_of_weight_0_are_not_learned(files, done):
+    folder, *_ = files
+    done("train", folder / "rare.csv", "-o", folder / "m", *QUICK, "--class-weight", "no=0")
+    n_learned = csv.read_csv(folder / "rare.csv")["rich"].to_pylist().count("yes")
+    assert Trained.load(folder / "m").progress.progressive[0].weight == n_learned
+
+
+LABELLED = ("-t", "label", "--learner", "scinol2")
+CLOSED = ("--classes", "no", "--classes", "yes", "--on-bad-row", "skip")
+
+
+def rows(n=1200, odd=(700,)):
+    """A table of two classes, with odd labels in some rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    label = np.where(x + rng.normal(size=n) > 0, "yes", "no").astype("U3")
+    label[list(odd)] = "goo"
+    return {"x": x, "label": label}
+
+
+@pytest.fixture
+def odd_file(tmp_path):
+    csv.write_csv(pa.table(rows()), tmp_path / "odd.csv")
+    return tmp_path / "odd.csv"
+
+
+def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, done):
+    folder, table = odd_file.parent, pa.table(rows())
+    csv.write_csv(table.filter(pa.array(table["label"].to_numpy() != "goo")), folder / "clean.csv")
+    for data, name, options in ((odd_file, "a", CLOSED), (folder / "clean.csv", "b", ())):
+        done("train", data, "-o", folder / name, "-t", "label", *options)
+    arrays = [Trained.load(folder / name).model.save_state()[0] for name in "ab"]
+    assert {name: a.tobytes() for name, a in arrays[0].items()} == {name: a.tobytes() for name, a in arrays[1].items()}
+
+
+def test_a_model_that_goes_on_keeps_its_classes(odd_file, run, done):
+    folder = odd_file.parent
+    done("train", odd_file, "-o", folder / "a", *LABELLED, *CLOSED)
+    more = ("train", odd_file, "--from", folder / "a", "-o", folder / "b")
+    status, _, err = run(*more)
+    assert status == 2 and "'goo'" in err and "row 701" in err
+    done(*more, "--on-bad-row", "skip")
+    assert Trained.load(folder / "b").plan.classes == ("no", "yes")
+    status, _, err = run(*more, "--classes", "no", "--classes", "goo")
+    assert status == 2 and "--classes" in err
+
+
+@pytest.mark.parametrize(("odd", "places"), [((700,), "row 701"), ((700, 900), "rows 701 and 901")])
+def test_rare_classes_are_reported(odd, places, tmp_path, run):
+    csv.write_csv(pa.table(rows(odd=odd)), tmp_path / "odd.csv")
+    status, out, _ = run("train", tmp_path / "odd.csv", "-o", tmp_path / "m", *LABELLED)
+    lines = [line for line in out.splitlines() if "'goo'" in line]
+    assert status == 0 and len(lines) == 1
+    assert places in lines[0] and "--classes" in lines[0]
+    with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
+        tunefree.train(rows(odd=odd), target="label", learner="scinol2")
+    plan = Plan(target="label", learner="scinol2", shuffle=True, random_state=1)
+    shuffled = train(open_source(str(tmp_path / "odd.csv")), plan)
+    assert all(str(row + 1) in rare_classes(shuffled)[0].evidence for row in odd)
+
+
+OF_ALL = {"target": "rich", "learner": "scinol2"}
+
+
+def table(n=400, seed=0):
+    """A tenth of the rows are rich."""
+    random = np.random.RandomState(seed)
+    leak, rich = random.randn(n), np.where(random.rand(n) < 0.1, "yes", "no")
+    return {"leak": leak, "a": random.randint(0, 5, n), "job": random.choice(["cook", "clerk"], n), "rich": rich}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The table as CSV."""
+    rows = table()
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    return tmp_path / "d.csv"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ignore": "rich"},
+        {"ignore": "a", "numeric": "a"},
+        {"text": "job", "categorical": "job"},
+        {"sample_weight": "rich"},
+    ],
+)
+def test_a_column_has_one_role(options):
+    with pytest.raises(ModelError, match="name the same column"):
+        Plan(target="rich", **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights"),
+    [
+        ([0, 1], {"1": 5}),
+        ([0, 1], {1: 5}),
+        ([0, 1], {1.0: 5}),
+        ([False, True], {True: 5}),
+        ([False, True], {"true": 5}),
+    ],
+)
+def test_weights_find_labels_that_are_no_strings(labels, weights):
+    plan = Plan(class_weight=weights)
+    by_label = weights_by_label(plan.class_weight)
+    assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
+    rows = table() | {"rich": np.array(labels)[(table()["rich"] == "yes").astype(int)]}
+    assert tunefree.train(rows, class_weight=weights, task="classification", **OF_ALL).classes_.tolist() == labels
+
+
+def test_labels_of_an_evaluation_that_the_model_does_not_know(run, done, tmp_path, file):
+    model, text = tmp_path / "m", file.read_text()
+    done("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")
+    assert "no class" not in run("evaluate", model, file)[2]
+    (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
+    status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
+    assert status == 0 and '"rows_of_unseen_classes": 40' in out
+    assert "note: column 'rich': 'Yes' is no class of the model" in err and "did you mean 'yes'? (40 rows" in err
+    (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
+    status, _, err = run("evaluate", model, tmp_path / "all.csv")
+    assert status == 2 and "no row has a label that the model knows" in err
