@@ -67,15 +67,14 @@ class Linear(NamedTuple):
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The constant and the standardised features (n, 1 + d) of rows, those of one feature side by side."""
-        return np.asfortranarray(design(columns, *self[:4]))
+        """The constant and the standardised features (n, 1 + d) of rows."""
+        return design(columns, *self[:4])
 
     def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """As :meth:`apply`, of rows by their features; what was before is of no use."""
-        margins = np.zeros((len(self.weights), self.n_outputs, len(features)))
+        margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)
-        margins = np.ascontiguousarray(margins.swapaxes(1, 2))  # sums over outputs depend on the layout
         return np.empty((len(features), 0), np.int32), margins
 
     def check(self, n_columns: int) -> None:
@@ -90,24 +89,24 @@ def write_features(
     levels: Annotated[np.ndarray, "float64[weights]"],
     means: Annotated[np.ndarray, "float64[weights]"],
     scales: Annotated[np.ndarray, "float64[weights]"],
-    features: Annotated[np.ndarray, "float64[rows, features]"],
+    features: Annotated[np.ndarray, "float64[features, rows]"],
 ) -> None:
-    """Write the constant and the standardised features of rows, whose columns are in the order of the weights."""
+    """Write the standardised features of rows behind the constant; columns are in the order of the weights."""
     for i in range(len(columns)):
         for j in range(columns.shape[1]):
             x, is_missing = columns[i, j], math.isnan(columns[i, j])
             if math.isnan(levels[j]):
                 away = ((means[j] if is_missing else x) / 2.0 - means[j] / 2.0) / scales[j] * 2.0
-                features[i, 1 + j] = clip(away, FARTHEST)
+                features[1 + j, i] = clip(away, FARTHEST)
             else:
-                features[i, 1 + j] = means[j] if is_missing else np.float64(x == levels[j])
+                features[1 + j, i] = means[j] if is_missing else np.float64(x == levels[j])
 
 
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
-    """The standardised features (n, 1 + d) of rows."""
-    features = np.ones((len(columns), 1 + len(sources)))
+    """The constant and the standardised features (n, 1 + d) of rows, those of one feature side by side."""
+    features = np.ones((1 + len(sources), len(columns)))
     write_features(np.ascontiguousarray(columns[:, sources]), levels, means, scales, features)
-    return features
+    return features.T
 
 
 def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -143,7 +142,7 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
     is_small = n_weights <= MOST_WEIGHTS
     if not is_small and (not problem.n_classes or n_weights * len(problem.targets) > MOST_PRODUCTS):
         return None
-    X = np.asfortranarray(design(problem.columns, *features))  # whose columns are summed, mostly
+    X = design(problem.columns, *features)
     weights = np.zeros((X.shape[1], n_outputs))
     weights[0] = problem.start()
     path, signs = [], np.zeros(X.shape[1])
@@ -272,17 +271,17 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
 def _write_margins(
     features: Annotated[np.ndarray, "float64[features, rows]"],
     weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],
-    margins: Annotated[np.ndarray, "float64[strengths, outputs, rows]"],
+    margins: Annotated[np.ndarray, "float64[strengths, rows, outputs]"],
 ) -> None:
     for j in range(len(features)):
         for s in range(len(weights)):
             for k in range(weights.shape[2]):
                 for i in range(features.shape[1]):  # which are next to each other, so that several are added at once
-                    margins[s, k, i] += features[j, i] * weights[s, j, k]
+                    margins[s, i, k] += features[j, i] * weights[s, j, k]
 
 
 def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
-    """The call that adds the margins of rows with standardised features (1 + d, n) to zeros (strengths, K, n)."""
+    """The call that adds the margins of rows with standardised features (1 + d, n) to zeros (strengths, n, K)."""
     return _write_margins, features, np.ascontiguousarray(model.weights), margins
 
 

@@ -178,9 +178,9 @@ class GenerationsRow:
             elif len(part.levels):
                 yield trees.add_singles, part.levels, self.leaves[tree], written
         for of, columns, scores in zip(self.linear, self.columns[len(self.trees) :], self.scores, strict=True):
-            features = np.ones((1, 1 + columns.shape[1]))
+            features = np.ones((1 + columns.shape[1], 1))
             yield linear.write_features, columns, *of[1:4], features
-            yield linear.call_on(of, features.T, scores.swapaxes(1, 2))
+            yield linear.call_on(of, features, scores)
 
     def follow(self, matrix: np.ndarray, y: float = 0.0, weight: float = 0.0) -> None:
         """Predict a row (1, c) under the keys of the columns so far, and learn it if it has a weight.
