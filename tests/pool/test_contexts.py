@@ -95,7 +95,7 @@ def test_a_row_is_predicted_by_the_mixture_of_its_kind():
     X, y = few_values()
     model = learned(X, y, [300])
     rows = np.concatenate([X[:4], X[:4] + 0.5])
-    members = model.pool.members.predict(dense(rows), model.pool.rows)
+    members = model.pool.members.predict(dense(rows))
     for number, some in ((KNOWN, slice(0, 4)), (NEW, slice(4, 8))):
         mixed = model.pool.contexts[number].mixture.predict(members[some], is_over=False)
         np.testing.assert_array_equal(model.predict(dense(rows))[some, 0], mixed[:, 1] - mixed[:, 0])

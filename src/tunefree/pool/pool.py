@@ -25,6 +25,7 @@ from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import NEVER, Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
+from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import LabelledRows
@@ -156,7 +157,7 @@ class Pool(Part):
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
-            predictions = self.members.predict(rows, self.rows, matrix)
+            predictions = self.members.predict(rows, matrix)
             digests, contexts = self.recognised(rows, matrix)
             self.wait(digests, predictions)
             piece_mixed = self._mixed(predictions, contexts, self.has_finished)
@@ -236,7 +237,7 @@ class Pool(Part):
                 self.give_up_trees()
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
             predict = partial(self._mixed_in, is_over=True)
-            self.balance.finish(self.members, self.rows, predict)
+            self.balance.finish(self.members, predict)
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
@@ -344,7 +345,8 @@ class Pool(Part):
             predictions, mixed = learned
         else:
             leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
-            predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
+            members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative, leaf_weights))
+            predictions = predictions_of(members, online, members.generations(), observed.matrix, y, leaf_weights)
             if self.only_members_learn:
                 mixed = self._mixed(predictions, contexts, is_over=False)
             else:
