@@ -42,10 +42,16 @@ class MemberRows:
         versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
         versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
         places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
-        self.places = {version: place for version, place in enumerate(places) if place is not None}
+        kept = [(version, place) for version, place in enumerate(places) if place is not None]
+        # Versions and their places that are written at once.
+        self.kept: list[tuple[Any, Any]] = [([version], [place]) for version, place in kept]
+        if n < threads.FEW:
+            some, kept_places = np.array(kept, np.intp).reshape(-1, 2).T
+            self.kept = [(slice(None) if len(kept) == len(places) else some, kept_places)]
         self.members, self.n, n_outputs = members, n, members.linear.n_outputs
         self.has_two = members.loss is None and n_outputs == 1
         self.written = np.empty((n, len(members.names), max(members.width, 1)))
+        self.by_place = self.written.swapaxes(0, 1)
         self.predicted = np.full((len(places), n, n_outputs), np.nan)
         ends = np.cumsum([len(members.online_places), len(grown), len(linear) * len(STRENGTHS)])
         self.online, self.margins, self.scores, self.added = np.split(self.predicted, ends)
@@ -150,17 +156,14 @@ class MemberRows:
         self.written.fill(np.nan)
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
-        if self.n < threads.FEW:
-            self._place([*self.places], [*self.places.values()])
-        else:
-            threads.each(self._place, [([version], [place]) for version, place in self.places.items()], self.n)
+        threads.each(self._place, self.kept, self.n)
 
-    def _place(self, versions: list[int], places: list[int]) -> None:
+    def _place(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]
         if self.members.loss is None:
             margins = predictions.reshape(-1, predictions.shape[2])
             predictions = log_probabilities(margins, self.members.width, 0).reshape(len(places), self.n, -1)
-        self.written[:, places] = predictions.swapaxes(0, 1)
+        self.by_place[places] = predictions
 
 
 def predictions_of(

@@ -385,7 +385,8 @@ class Pool(Part):
             self.flush()
             self.contexts.append(self.contexts[NEW].begun())
         self.n_known += n_known
-        self.latest[1] += len(contexts), n_known
+        self.latest[1, 0] += len(contexts)
+        self.latest[1, 1] += n_known
 
     def _in_context(self, weight: np.ndarray, mass: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""

@@ -179,9 +179,10 @@ class SingleRow:
 
     def _walk(self, matrix: np.ndarray) -> None:
         """Let generations predict a row as they were born, unless they just did so."""
-        if matrix.tobytes() != self.row:
+        row = matrix.tobytes()
+        if row != self.row:
             self.predictions.walk(matrix)
-            self.row = matrix.tobytes()
+            self.row = row
 
 
 class SingleRows:
