@@ -151,6 +151,6 @@ def test_a_row_of_zeros_is_new_until_it_was_learned():
     members = model.pool.members
     X = dense(np.zeros((1, 2)))
     model.learn(dense(np.ones((1, 2))), Labels.of([0]), np.ones(1))
-    assert members.recognised(X, members.matrix(X))[1].tolist() == [NEW]
+    assert model.pool.recognised(X, members.matrix(X))[1].tolist() == [NEW]
     model.learn(X, Labels.of([1]), np.ones(1))
-    assert members.recognised(X, members.matrix(X))[1].tolist() == [KNOWN]
+    assert model.pool.recognised(X, members.matrix(X))[1].tolist() == [KNOWN]

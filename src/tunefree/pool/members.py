@@ -155,16 +155,6 @@ class Members(Part):
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
-    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Digests (n,) of the observations of rows to come, and their contexts (n,): 1 of known rows, 0 of new ones.
-
-        Where groups are remembered, or nothing is, rows have no digests and are taken to be new.
-        """
-        if self.growth is None or self.has_groups:
-            return None, np.zeros(len(matrix), np.uint8)
-        digests = self.growth.digests(X, matrix)
-        return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
-
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Call, Program
+from tunefree.compiled.functions import Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.learners.weights import reading
 from tunefree.pool import passes
-from tunefree.pool.contexts import KNOWN, NEW
-from tunefree.pool.frozen import FOLLOWING
-from tunefree.pool.growth import Observed
+from tunefree.pool.contexts import KNOWN, NEW, mixing_of
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import with_offsets
 from tunefree.pool.member_rows import MemberRows
@@ -107,14 +105,18 @@ class LinearRow:
             for member, margins in zip(self.group.members, self.written, strict=True):
                 margins[:] = member.objective.predictions_of(margins)
 
-    def learn(self, X: Block, target: float, weight: float) -> None:
-        """Write what members predict of a row, and let them learn it."""
-        self._write(X, target, weight)
+    def learn(self, X: Block, y: float, weight: float) -> None:
+        """Write what members predict of a row of a class or number, and let them learn it."""
+        has_two = self.group.has_classes and self.group.n_outputs == 1
+        self._write(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
         self.learning.run()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
         row.values[1 : self.first] = X.numbers[0]
-        self.group.has_learned_row(row, weight)
+        self.group.latest = row, None
+        self.group.complete()
+        for member in self.group.members:
+            member.count_row(weight)
 
 
 class SingleRow:
@@ -122,25 +124,20 @@ class SingleRow:
 
     def __init__(self, pool: Any, X: Block, bound: list[Any]) -> None:
         members = self.members = pool.members
-        self.bound, self.row = bound, b""
+        self.bound, self.row = bound, b""  # that walked last
         self.predictions = MemberRows(members, members.generations(), 1, 0)
         self.linear, self.written = LinearRow(members.linear, X, self.predictions.online), self.predictions.written
         self.mixed, self.places_born = np.empty((1, self.written.shape[2])), members.places_as_born
         self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
         self.target, self.weight, self.has_finished = np.zeros(1), np.zeros(1), pool.has_finished
-        self.mixing = [Program([self._predicting(pool, number)]) for number in (NEW, KNOWN)]
+        self.mixing = []
+        for number in (NEW, KNOWN):
+            mixture, places, is_base = mixing_of(pool, number, self.has_finished)
+            mixed_members = self.written if places is None else self.born
+            self.mixing.append(Program([mixture.call_on(mixed_members, self.mixed, self.has_finished, is_base)]))
         learned = self.target, self.weight
         calls = [context.mixture.call_on(self.written, self.mixed, False, learned=learned) for context in pool.contexts]
         self.mixing_learned = [Program([call]) for call in calls]
-
-    def _predicting(self, pool: Any, number: int) -> Call:
-        """The call that predicts a row of a context."""
-        context = pool.predicting(number)
-        if context is None:
-            return pool.contexts[NEW].mixture.call_on(self.written, self.mixed, pool.has_finished, is_base=True)
-        if pool.has_finished and context.frozen.choice != FOLLOWING:
-            return context.frozen.mixture.call_on(self.born, self.mixed, is_base=context.frozen.choice != 0)
-        return context.mixture.call_on(self.written, self.mixed, pool.has_finished)
 
     def predict(self, X: Block, matrix: np.ndarray, context: int) -> None:
         """Write the predictions of members and of the mixture of the row's context."""
@@ -153,21 +150,15 @@ class SingleRow:
         self.mixing[context].run()
 
     def learn(
-        self,
-        X: Block,
-        y: float,
-        weights: tuple[float, float],
-        matrix: np.ndarray,
-        context: int,
-        waited: np.ndarray | None,
+        self, X: Block, matrix: np.ndarray, context: int, y: float, weights: tuple[float, float], waited: Any
     ) -> None:
-        """Let members and the mixture of the row's context learn a row; write their predictions.
+        """Let members and the mixture of the row's context learn a row after they predicted it.
 
-        These are the ones of before it is learned, or those of a row that ``waited``, (M, K).
+        The weights are relative to those of all rows before, and of those before in the context. Predictions (M, K)
+        of a row that ``waited`` are taken in place of those of members.
         """
-        has_two = self.members.loss is None and self.linear.group.n_outputs == 1
         weight, in_context = weights
-        self.linear.learn(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
+        self.linear.learn(X, y, weight)
         self._walk(matrix)
         self.predictions.follow(y, in_context if context == NEW else 0.0)
         if waited is None:
@@ -194,38 +185,35 @@ class SingleRows:
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
 
-    def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
-        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others."""
-        row = self._taken(pool, X)
-        if row is None:
-            return None
-        matrix = pool.members.matrix(X)
-        digests, (context,) = pool.recognised(X, matrix)
-        row.predict(X, matrix, context)
-        pool.wait(digests, row.written)
-        predicted = row.mixed.copy(), float(pool.offsets[context])
-        self.rows.append(row)
-        return predicted
-
-    def learn(
-        self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
+    def predict(
+        self,
+        pool: Any,
+        X: Block,
+        observed: tuple[np.ndarray, Any],
+        context: int,
+        y: float | None = None,
+        weights: tuple[float, float] = (0.0, 0.0),
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """What members, (1, M, K), and mixture, (1, K), predict of a row, which they learn then; None if not here.
+        """What members, (1, M, K), and mixture, (1, K), predict of a row; None if not here.
 
-        ``weights`` are relative to those of all rows before, and of those before in the context.
+        The row as generations see it has a digest. If it has a class or number, it is learned after that.
         """
-        row = None if pool.members.linear.meetings else self._taken(pool, X)
+        row = self._taken(pool, X, y is not None)
         if row is None:
             return None
-        row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
+        matrix, digests = observed
+        if y is None:
+            row.predict(X, matrix, context)
+        else:
+            row.learn(X, matrix, context, y, weights, next(pool.waiting.taken(digests), None))
         predicted = row.written.copy(), row.mixed.copy()
         self.rows.append(row)
         return predicted
 
-    def _taken(self, pool: Any, X: Block) -> SingleRow | None:
-        """Arrays for this row, which are made where there are none; None where rows are not foreseen here."""
-        meetings = pool.members.linear.meetings
-        if meetings is not None and meetings.first and reach(X) > meetings.first:
+    def _taken(self, pool: Any, X: Block, learns: bool) -> SingleRow | None:
+        """Arrays for this row, made anew where there are none; None if not all members have views and slots for it."""
+        linear, meetings = pool.members.linear, pool.members.linear.meetings
+        if meetings is not None and (learns or (meetings.first and reach(X) > meetings.first)):
             return None
         bound = _bound(pool)
         try:
@@ -235,15 +223,9 @@ class SingleRows:
         if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
             self.rows, row = [], None
         if row is None or not row.linear.is_like(X):
-            row = SingleRow(pool, X, bound) if _is_foreseen(pool) else None
+            views = {member.setting.view for member in linear.members} - {"raw"}
+            row = SingleRow(pool, X, bound) if linear.members and views <= linear.views.keys() else None
         return row
-
-
-def _is_foreseen(pool: Any) -> bool:
-    """Whether rows can be predicted here: by linear members that have met rows."""
-    linear = pool.members.linear
-    views = {member.setting.view for member in linear.members} - {"raw"}
-    return bool(linear.members) and not views - linear.views.keys()
 
 
 def _bound(pool: Any) -> list[Any]:
