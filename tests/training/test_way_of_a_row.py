@@ -17,12 +17,13 @@ from pyarrow import parquet
 import tunefree
 from tunefree.compiled.functions import Compiled
 from tunefree.core import threads
+from tunefree.pool.member_rows import MemberRows
 
 SOURCE = str(Path(tunefree.__file__).parent)
-MOST = 11
+MOST = 10
 COMPILED = (
     "pool/linear_members.py Member.learn",
-    "generations/leaves.py LivingLeaves.follow",
+    "pool/member_rows.py MemberRows.follow",
 )  # which call the kernels of learners
 
 
@@ -43,16 +44,20 @@ def ways(tmp_path_factory):
     path = tmp_path_factory.mktemp("way") / "rows.parquet"
     X = np.random.default_rng(0).normal(size=(1000, 3))
     parquet.write_table(pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": (X[:, 0] > 0).astype(int)}), path)
-    seen, call = set(), Compiled.__call__
+    seen = set()
 
-    def traced(kernel, *values):
-        functions = way()
-        if functions[-1] in COMPILED and not any("LinearSnapshot" in function for function in functions):
-            seen.add(tuple(functions))
-        return call(kernel, *values)
+    def traced(call):
+        def trace(*values):
+            functions = way()
+            if functions[-1] in COMPILED and not any("Snapshot" in function for function in functions):
+                seen.add(tuple(functions))
+            return call(*values)
+
+        return trace
 
     with pytest.MonkeyPatch.context() as patch, threads.at_most(1):
-        patch.setattr(Compiled, "__call__", traced)
+        patch.setattr(Compiled, "__call__", traced(Compiled.__call__))
+        patch.setattr(MemberRows, "_run", traced(MemberRows._run))
         tunefree.train(path, target="y")
     return seen
 

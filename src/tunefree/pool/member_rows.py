@@ -59,20 +59,24 @@ class MemberRows:
         self.born = [*self.margins[:, None], *self.scores.reshape(len(linear), len(STRENGTHS), n, n_outputs)]
         self.leaves = [np.empty((n, len(of.model.roots)), np.int32) for _, of in grown]
         self.are_late = any(of.n_late for of in self.generations)
-        self.starts = np.zeros((len(grown), 1, n_outputs))
-        for start, of in zip(self.starts, self.generations, strict=False):
+        self._begin([of for _, of in grown])
+        self._see(n_columns)
+        self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
+
+    def _begin(self, grown: list[Generation]) -> None:
+        """Know where trees begin, of which means are taken, and what learns on their leaves."""
+        self.starts = np.zeros((len(grown), 1, self.margins.shape[2]))
+        for start, of in zip(self.starts, grown, strict=True):
             start[:] = 0.0 if of.n_late else of.model.start
-        averaged = [of.model for _, of in grown if of.model.is_averaged]
+        averaged = [of.model for of in grown if of.model.is_averaged]
         self.trees, self.means = averaged[-1:], self.margins[len(grown) - len(averaged) :]
         self.n_averaged = np.array([max(len(of.roots), 1) for of in averaged])[:, None, None]
         self.least = np.array([of.least for of in averaged])[:, None, None]
-        self.living = [(part, tree) for tree, (_, of) in enumerate(grown) for part in of.living]
+        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
         self.trees_of_living = [tree for _, tree in self.living]
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.predict_rest = self.are_living and any(part.predicts_rest for part, _ in self.living)
-        self.weight, self.targets = np.zeros(n), np.zeros((len(self.living), n))
-        self._see(n_columns)
-        self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
+        self.weight, self.targets = np.zeros(self.n), np.zeros((len(self.living), self.n))
 
     def _see(self, n_columns: int) -> None:
         """Know where in rows of so many columns those are that generations look at."""
