@@ -123,7 +123,7 @@ class MemberRows:
 
     def walk(self, matrix: np.ndarray) -> None:
         """Let generations predict rows (n, c) as they were born."""
-        np.take(matrix, self.sources, out=self.gathered, mode="clip")
+        matrix.take(self.sources, out=self.gathered, mode="clip")
         self.margins[:], self.scores[:] = self.starts, 0.0
         self._run(self.walking)
         for averaged in self.trees:
@@ -160,7 +160,10 @@ class MemberRows:
         self.written.fill(np.nan)
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
-        threads.each(self._place, self.kept, self.n)
+        if self.n < threads.FEW:
+            self._place(*self.kept[0])
+        else:
+            threads.each(self._place, self.kept, self.n)
 
     def _place(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]
