@@ -6,6 +6,7 @@ import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.explanation.importance import NewRows
+from tunefree.pool.member_rows import predictions_of
 
 
 def rows(n, seed=0):
@@ -27,7 +28,7 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
         predictions = members.asleep(len(matrix))
         for part in new.parts:
             as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
-            predictions[part.rows] = members.placed((), 0, as_born, matrix[part.rows])
+            predictions[part.rows] = predictions_of(members, np.nan, as_born, matrix[part.rows])
         return members.losses(mixture.mean(predictions, True)[:, None], new.targets)[:, 0]
 
     expected, repeats = [], 8

@@ -121,7 +121,7 @@ def contexts_of(model, rows):
         return np.ones(len(rows), bool)
     chunk = Chunk(pa.RecordBatch.from_pandas(rows, preserve_index=False), "", 1, Position())
     block = trained.encoder.encode(chunk, False, BadRows()).rows
-    return pool.members.recognised(block, pool.members.matrix(block))[1] == pool.contexts.index(pool.context)
+    return pool.recognised(block, pool.members.matrix(block))[1] == pool.contexts.index(pool.context)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -42,7 +42,7 @@ def test_a_row_is_predicted_by_the_mixture_of_its_kind():
     X, y = few_values()
     model = learned(X, y, [300])
     rows = np.concatenate([X[:4], X[:4] + 0.5])
-    members = model.pool.members.predict(dense(rows), model.pool.rows)
+    members = model.pool.members.predict(dense(rows))
     for number, some in ((KNOWN, slice(0, 4)), (NEW, slice(4, 8))):
         mixed = model.pool.contexts[number].mixture.predict(members[some], is_over=False)
         np.testing.assert_array_equal(model.predict(dense(rows))[some, 0], mixed[:, 1] - mixed[:, 0])
@@ -74,9 +74,9 @@ def test_a_row_of_zeros_is_new_until_it_was_learned():
     members = model.pool.members
     X = dense(np.zeros((1, 2)))
     model.learn(dense(np.ones((1, 2))), Labels.of([0]), np.ones(1))
-    assert members.recognised(X, members.matrix(X))[1].tolist() == [NEW]
+    assert model.pool.recognised(X, members.matrix(X))[1].tolist() == [NEW]
     model.learn(X, Labels.of([1]), np.ones(1))
-    assert members.recognised(X, members.matrix(X))[1].tolist() == [KNOWN]
+    assert model.pool.recognised(X, members.matrix(X))[1].tolist() == [KNOWN]
 
 
 N = 300

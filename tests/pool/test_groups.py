@@ -55,9 +55,7 @@ def test_rows_of_a_group_are_predicted_before_any_of_them_is_learned():
     model, other = (learned(X[:-8], y[:-8], digests[:-8]) for _ in range(2))
     expected = other.pool.predict(dense(X[-8:]))
     model.pool.has_finished = other.pool.has_finished = False
-    expected = other.pool.contexts[0].mixture.predict(
-        other.pool.members.predict(dense(X[-8:]), other.pool.rows), is_over=False
-    )
+    expected = other.pool.contexts[0].mixture.predict(other.pool.members.predict(dense(X[-8:])), is_over=False)
     margins, _ = model.learn(dense(X[-8:]), Labels.of([CLASSES[k] for k in y[-8:]]), np.ones(8), groups=digests[-8:])
     assert np.array_equal(margins[:, 0], expected[:, 1] - expected[:, 0])
 

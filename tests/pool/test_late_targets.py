@@ -35,7 +35,7 @@ def test_evidence_is_what_was_predicted_then():
     assert (late.contexts[0].mixture.base.weights != at_once.contexts[0].mixture.base.weights).any()
     name = "boosted, newest, nag"  # leaves learn the same, whatever is evidence
     X, _ = blocks(1)
-    predictions = [pool.members.predict(dense(X), pool.rows) for pool in (late, at_once)]
+    predictions = [pool.members.predict(dense(X)) for pool in (late, at_once)]
     place = late.members.names.index(name)
     np.testing.assert_array_equal(predictions[0][:, place], predictions[1][:, place])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from _signal import getsignal  # without enumerations, of which a row that is learned alone would make twenty
+from _signal import signal as set_signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,14 +37,14 @@ def deferred() -> Iterator[None]:
         return
     try:
         for number in _NUMBERS:
-            handler = signal.getsignal(number)
+            handler = getsignal(number)
             if callable(handler):
                 _handlers[number] = handler
-                signal.signal(number, _wait)
+                set_signal(number, _wait)
         yield
     finally:
         for number, handler in _handlers.items():
-            signal.signal(number, handler)
+            set_signal(number, handler)
         handlers = dict(_handlers)
         _handlers.clear()
         _deliver(handlers)

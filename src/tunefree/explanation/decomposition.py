@@ -140,7 +140,7 @@ class Decomposition:
     def _margins(self, X: Any, rule: ContextRule) -> np.ndarray:
         """The margins (n, 1, K) of rows of a context."""
         pool: Any = self.pool
-        return rule.rule.margins(pool.members.predict(X, pool.rows)[:, rule.places])[:, None]
+        return rule.rule.margins(pool.members.predict(X)[:, rule.places])[:, None]
 
     def _contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
         """Contributions (n, terms, K) to the margins of rows of a context."""

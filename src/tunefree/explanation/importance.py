@@ -36,10 +36,11 @@ from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import evenly_spaced, unit_of
 from tunefree.generations.generation import Birth, Generation
+from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
-from tunefree.pool.slots import WHOLE
+from tunefree.pool.slots import WHOLE, Slot
 
 MOST_ROWS = 512  # whose contributions are looked at
 CHANCE = 0.05  # that noise exceeds its line in any of the columns
@@ -386,4 +387,8 @@ class PermutedRows:
     def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
         """Write what a generation predicts to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
-        self.members.place_generation(predictions[coded.rows], clock, kind, age, born, generation.rows)
+        for version, margins in enumerate(born):
+            place = self.members.slots.get(Slot(clock, kind, age, version))
+            if place is not None:
+                classes, rows = self.members.width, generation.rows
+                predictions[coded.rows, place] = log_probabilities(margins, classes, rows) if classes else margins

@@ -230,13 +230,10 @@ class TreeTerms:
         self.term_of[[place for place, *_ in self.bundles]] = self.n_terms + np.arange(len(self.bundles))
         scale = 1.0 / max(len(trees.roots), 1) if trees.is_averaged else 1.0
         values = [trees.values.astype(np.float64) * scale]
-        n_late = generation.n_classes if generation.n_late else 0
-        leaves = np.arange(trees.n_leaves, dtype=np.int32)[:, None]
-        nothing, zeros = np.zeros((trees.n_leaves, n_late or trees.n_outputs)), np.zeros(trees.n_leaves)
         offsets = [trees.start * scale]
         for living in generation.living:
             unit, centre = unit_and_centre(living.objective)
-            values.append(living.follow(leaves, nothing, zeros, zeros) - unit * centre)
+            values.append(living.values(trees.n_leaves) - unit * centre)
             offsets.append(np.full(values[-1].shape[1], unit * centre))
         self.ends = np.cumsum([part_values.shape[1] for part_values in values])[:-1]
         self.means = node_means(trees, reference, np.concatenate(values, axis=1))

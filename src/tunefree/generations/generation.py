@@ -136,17 +136,6 @@ class Generation(Part):
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 
-    def follow(self, columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
-        """Predict rows (n, c) under the generation's keys, and learn each of a weight above 0 after that.
-
-        The predictions, margins or numbers (n, K), are as the generation was born (of each strength), and as each of
-        its learners has them.
-        """
-        leaves, born = self.predict_as_born(self.model.entries(columns))
-        if self.n_classes:
-            y = np.where(y == 1.0, 1.0, -1.0) if born.shape[2] == 1 else np.where(weight > 0.0, y, 0.0)
-        return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
-
     def predict_as_born(self, entries: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K).
 

@@ -20,7 +20,6 @@ from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.part import FIXED, LEARNED, Part, array, child, number
 from tunefree.core.schema import Number, Text
 from tunefree.generations.leaf_learners import LEARNERS, LeafLearner
-from tunefree.generations.trees import add_singles
 from tunefree.learners.contract import Scale
 from tunefree.learners.weights import read, reading
 from tunefree.losses import loss_of
@@ -122,21 +121,13 @@ class LivingLeaves(Part):
         """Whether numbers are learned as what the trees leave of them."""
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
-    def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) of rows by their leaves (n, trees), each learned after that if its weight is above 0.
-
-        ``margins`` (n, K) are what the trees themselves predict, and ``y`` (n,) targets as the objective takes them.
-        """
-        predictions = np.empty(margins.shape)
-        offsets, targets = margins, y
-        if self.predicts_rest:
-            offsets = np.zeros(margins.shape)
-            with np.errstate(over="ignore"):
-                targets = np.clip(y - margins[:, 0], -1e300, 1e300)
-        offsets, targets, weight = (np.ascontiguousarray(rows, np.float64) for rows in (offsets, targets, weight))
-        follow, *arguments = self.call_on(np.ascontiguousarray(leaves), offsets, targets, weight, predictions)
+    def values(self, n_leaves: int) -> np.ndarray:
+        """What each leaf adds by itself (n_leaves, K)."""
+        leaves, nothing = np.arange(n_leaves, dtype=np.int32)[:, None], np.zeros(n_leaves)
+        offsets, written = np.zeros((2, n_leaves, self.state.n_outputs))
+        follow, *arguments = self.call_on(leaves, offsets, nothing, nothing, written)
         follow(*arguments)
-        return finite_sum(predictions, margins) if self.predicts_rest else predictions
+        return written
 
     def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
         """The call that predicts and learns rows: offsets (n, K), targets and weights (n,), and predictions (n, K)."""
@@ -183,12 +174,11 @@ class FrozenLeaves(Part):
     def __init__(self, objective: Objective, levels: np.ndarray, largest: float) -> None:
         self.objective, self.levels, self.largest = objective, levels.astype(np.float32), largest
 
-    def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows as :meth:`LivingLeaves.follow` does, and learn nothing."""
-        sums = np.zeros(margins.shape)
-        if len(self.levels):
-            add_singles(self.levels, np.ascontiguousarray(leaves), sums)
-        return self.corrected(margins, sums)
+    def values(self, n_leaves: int) -> np.ndarray:
+        """What each leaf adds by itself (n_leaves, K)."""
+        sums = np.zeros((n_leaves, self.levels.shape[1]))
+        sums[: len(self.levels)] = self.levels
+        return self.objective.predictions_of(sums * self.largest)
 
     def corrected(self, margins: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """What is predicted (n, K) where the trees do so, and these are the sums of the weights of leaves."""

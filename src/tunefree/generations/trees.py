@@ -317,14 +317,14 @@ def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarr
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Margins (n, K) of means over trees like these; each mean has a lower bound."""
+    """Margins (.., K) of means over trees like these; each mean has a lower bound."""
     if trees.n_classes == 0:
         return np.log(np.maximum(means, least)) if trees.least > 0.0 else means
-    if means.shape[1] == 1:
+    if means.shape[-1] == 1:
         shares = np.minimum(np.maximum(means, least), 1.0 - least)
         return np.log(shares) - np.log1p(-shares)
     shares = np.maximum(means, least)
-    return np.log(shares / shares.sum(axis=1, keepdims=True))
+    return np.log(shares / shares.sum(axis=-1, keepdims=True))
 
 
 def joined(

@@ -67,9 +67,9 @@ class Mixture(Part):
         """
         return self._mixed(members, False, learned=(y, weight))
 
-    def predict(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
+    def predict(self, members: np.ndarray, is_over: bool = True, is_base: bool = False) -> np.ndarray:
         """Predict rows to come: with means of the weights over the rows if the stream is over, else with the last."""
-        return self._mixed(members, is_over)
+        return self._mixed(members, is_over, is_base=is_base)
 
     def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come by the base alone."""

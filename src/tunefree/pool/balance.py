@@ -96,13 +96,13 @@ class Balance(Part):
         """Bring the rows of the sample together."""
         self.parts = [self.sample] if self.parts else []
 
-    def finish(self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
-        """Know the constants for predictions of rows to come, after so many rows.
+    def finish(self, members: Members, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
+        """Know the constants for predictions of rows to come.
 
         ``predict`` makes logarithms (n, 1) of rows of a context from those of members, (n, M, 1).
         """
         targets, predicted, squares, _ = self.sums.tolist()
-        trees, totals = self._totals(members, rows, predict)
+        trees, totals = self._totals(members, predict)
         shift = trees - totals[0]
         if predicted > 0.0:
             ends = [targets + sign * SURE * math.sqrt(squares) for sign in (-1.0, 1.0)]
@@ -110,15 +110,13 @@ class Balance(Part):
             shift = min(max(shift, low), high) if high > -math.inf else shift
         self.shifts = shift + totals[0] - totals
 
-    def _totals(
-        self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]
-    ) -> tuple[float, np.ndarray]:
+    def _totals(self, members: Members, predict: Callable[[int, np.ndarray], np.ndarray]) -> tuple[float, np.ndarray]:
         """Logarithms of the totals over the sample by the newest boosted trees, and by each context; 0 if unknown."""
         growth = members.growth
         if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.parts:
             return 0.0, np.zeros(2)
         X, weights = self.sample
-        predictions = members.predict(X, rows)
+        predictions = members.predict(X)
         tree_predictions = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
         totals = [_total(predict(number, predictions)[:, 0], weights) for number in range(2)]
         return _total(tree_predictions, weights), np.array(totals)

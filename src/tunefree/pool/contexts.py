@@ -52,6 +52,16 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
     return results
 
 
+def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int] | None, bool]:
+    """The mixture that predicts rows of a context, the places of its members, None for all; and if it is its base."""
+    context = pool.predicting(number)
+    if context is None:
+        return pool.contexts[NEW].mixture, None, True
+    if is_over and context.frozen.choice != FOLLOWING:
+        return context.frozen.mixture, context.frozen.places, context.frozen.choice != 0
+    return context.mixture, None, False
+
+
 class Context(Part):
     """A mixture of the members as they learn, for rows of one kind, whose ``relative`` weights have the mean 1.
 
@@ -98,12 +108,6 @@ class Context(Part):
         other.frozen, other.conformal = self.frozen.copied(), self.conformal.copied()
         other.record, other.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
         return other
-
-    def predict(self, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Predictions (n, K) of rows to come from predictions of the members (n, M, K)."""
-        if is_over and self.frozen.choice != FOLLOWING:
-            return self.frozen.predict(predictions)
-        return self.mixture.predict(predictions, is_over)
 
     def weights(self, is_over: bool) -> np.ndarray:
         """The weights (M,) of the members in the base of the mixture that predicts rows to come."""

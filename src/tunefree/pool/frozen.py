@@ -93,11 +93,6 @@ class FrozenMixture(Part):
         is_sure = self.losses[2] - self.losses[best] > SURE * np.sqrt(self.squares[best])
         return best if is_sure else FOLLOWING
 
-    def predict(self, predictions: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) of the frozen mixture, or its base, from members' predictions (n, M, K)."""
-        born_predictions = predictions[:, self.places]
-        return self.mixture.predict(born_predictions) if self.choice == 0 else self.mixture.mean(born_predictions)
-
     def reduce(self) -> None:
         """Keep the scores of what predicts rows to come."""
         super().reduce()

@@ -161,13 +161,6 @@ class LinearGroup(Part):
                 member.state.forget(met.visited)
         return predictions
 
-    def has_learned_row(self, entries: Rows, weight: float) -> None:
-        """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
-        self.latest = entries, None
-        self.complete()
-        for member in self.members:
-            member.count_row(weight)
-
     def present(self, X: Any = None) -> LinearSnapshot:
         """The members as they are now, until they learn; rows, if any are to be predicted, bring their views."""
         for name in () if X is None else self._view_names - {"raw"}:

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import threads
 from tunefree.core.part import LEARNED, Part, argument, child, number
 from tunefree.core.rows import Block, n_rows
 from tunefree.core.schema import COUNT, Flag, Sequence
 from tunefree.generations.generation import Generation
-from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
@@ -20,9 +18,9 @@ from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import name_of
+from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
-from tunefree.pool.rows import LabelledRows
-from tunefree.pool.slots import WHOLE, Slot, slots_of
+from tunefree.pool.slots import WHOLE, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -119,7 +117,7 @@ class Members(Part):
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
-        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
+        return Ahead(self.predict(X), np.repeat(is_known, lengths), groups, rows)
 
     def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
         """See rows that are learned next: as generations see them, and which (n,) are known.
@@ -138,50 +136,10 @@ class Members(Part):
         is_known = self.growth.remembers(observed.digests)
         return observed, is_known | self.seen.add(observed.digests, weight)
 
-    def learn(
-        self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, matrix: np.ndarray, rows: int
-    ) -> np.ndarray:
-        """Predictions (n, M, K) of rows that follow so many; each of a weight above 0 is learned after its prediction.
-
-        Weights are relative to those before; as ``evidence`` rows that may be known have none. Generations see the
-        matrix (n, c).
-        """
-        online = self.linear.learn(LabelledRows(X, y, relative, evidence))
-        return self.placed(online, rows, self.generations(), matrix, y, evidence)
-
-    def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
-        """Predictions (n, M, K) of rows to come, after so many were learned; generations see ``matrix``."""
+    def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
+        """Predictions (n, M, K) of rows to come; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
-        return self.placed(self.linear.present(X).predict(X), rows, self.generations(), matrix)
-
-    def placed(
-        self,
-        online: np.ndarray,
-        rows: int,
-        generations: Iterable[tuple[int, str, int, Generation]],
-        matrix: np.ndarray,
-        y: np.ndarray | None = None,
-        weight: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Predictions (n, M, K) of the first online members, (m, n, k), after so many rows, and of generations.
-
-        An online prediction that is no finite number is none. Generations see the matrix (n, c), and learn the rows of
-        a weight above 0, if there are weights.
-        """
-        written, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
-        for place, member_predictions in zip(self.online_places, online, strict=False):
-            is_number = np.isfinite(member_predictions).all(axis=1, keepdims=True)
-            written[:, place] = self._as_mixed(np.where(is_number, member_predictions, np.nan), rows)
-        targets, weights = (nothing if array is None else array for array in (y, weight))
-
-        def follow_one(clock: int, kind: str, age: int, generation: Generation) -> None:
-            assert self.growth is not None
-            columns = np.ascontiguousarray(matrix[:, self.growth.columns.places(generation.keys)])
-            predictions = generation.follow(columns, targets, weights)
-            self.place_generation(written, clock, kind, age, predictions, generation.rows)
-
-        threads.each(follow_one, generations, len(matrix))
-        return written
+        return predictions_of(self, self.linear.present(X).predict(X), self.generations(), matrix)
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
         """Clock, kind, age and generation of all awake."""
@@ -198,31 +156,9 @@ class Members(Part):
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
-    def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Digests (n,) of the observations of rows to come, and their contexts (n,): 1 of known rows, 0 of new ones.
-
-        Where groups are remembered, or nothing is, rows have no digests and are taken to be new.
-        """
-        if self.growth is None or self.has_groups:
-            return None, np.zeros(len(matrix), np.uint8)
-        digests = self.growth.columns.digests(X, matrix)
-        return digests, (self.growth.remembers(digests) | self.seen.knows(digests)).astype(np.uint8)
-
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
-
-    def _as_mixed(self, predictions: np.ndarray, rows: int) -> np.ndarray:
-        return predictions if self.loss is not None else log_probabilities(predictions, self.width, rows)
-
-    def place_generation(
-        self, written: np.ndarray, clock: int, kind: str, age: int, predictions: Iterable[np.ndarray], rows: int
-    ) -> None:
-        """Write the predictions (n, K) of each version of a generation of so many rows to their places."""
-        for version, version_predictions in enumerate(predictions):
-            place = self.slots.get(Slot(clock, kind, age, version))
-            if place is not None:
-                written[:, place] = self._as_mixed(version_predictions, rows)
 
     def losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""

@@ -21,10 +21,11 @@ from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
-from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
+from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context, mixing_of
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
+from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import LabelledRows
@@ -97,7 +98,7 @@ class Pool(Part):
         """The context of rows to come: that of most of the latest rows, and of groups the one of new ones."""
         return self.contexts[KNOWN if self.known_share > 0.5 and not self.members.has_groups else NEW]
 
-    def give_up_trees(self) -> None:
+    def _give_up_trees(self) -> None:
         """Go on without generations and their records; online members predict from here on."""
         self.flush()
         self.members.growth, self.copies = None, Copies(self.members)
@@ -150,33 +151,36 @@ class Pool(Part):
         A pool that has not finished is expected to go on learning: it predicts as it would the next row it learns, and
         remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
         """
-        if n_rows(X) == 1 and (prediction := self.single_rows.predict(self, X)) is not None:
-            return self._as_targets(*prediction)
-        mixed, offsets = [np.empty((0, max(self.members.width, 1)))], self.offsets
+        mixed, offsets = [], self.offsets
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
-            predictions = self.members.predict(rows, self.rows, matrix)
             digests, contexts = self.recognised(rows, matrix)
-            self.wait(digests, predictions)
-            piece_mixed = self._mixed(predictions, contexts, self.has_finished)
-            mixed.append(self._as_targets(piece_mixed, offsets[contexts, None]))
-        return np.concatenate(mixed)
+            predicted = None
+            if len(contexts) == 1:
+                predicted = self.single_rows.predict(self, rows, (matrix, digests), int(contexts[0]))
+            if predicted is None:
+                predictions = self.members.predict(rows, matrix)
+                predicted = predictions, self._mixed(predictions, contexts, self.has_finished)
+            if digests is not None and not self.has_finished:  # their targets may come
+                self.waiting.keep(digests, predicted[0])
+            mixed.append(self._as_targets(predicted[1], 0.0 if self.balance is None else offsets[contexts, None]))
+        return mixed[0] if len(mixed) == 1 else np.concatenate([np.empty((0, max(self.members.width, 1))), *mixed])
 
     def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Digests and contexts (n,) of rows to come, see :meth:`tunefree.pool.members.Members.recognised`.
+        """Digests (n,) of the observations of rows to come, and their contexts (n,): 1 of known rows, 0 of new ones.
 
-        Where columns are monotone, all rows are predicted by the mixture of rows to come.
+        Where groups are remembered, or nothing is, rows have no digests and are taken to be new. Where columns are
+        monotone, all rows are predicted by the mixture of rows to come.
         """
-        digests, contexts = self.members.recognised(X, matrix)
-        if self.members.signs:
+        members, growth = self.members, self.members.growth
+        digests, contexts = None, np.zeros(len(matrix), np.uint8)
+        if growth is not None and not members.has_groups:
+            digests = growth.columns.digests(X, matrix)
+            contexts = (growth.remembers(digests) | members.seen.knows(digests)).astype(np.uint8)
+        if members.signs:
             contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
         return digests, contexts
-
-    def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
-        """Remember the predictions of members (n, M, K) of rows whose targets may come."""
-        if digests is not None and not self.has_finished:
-            self.waiting.keep(digests, predictions)
 
     def _mixed(self, predictions: np.ndarray, contexts: np.ndarray, is_over: bool) -> np.ndarray:
         """Predictions (n, K) of rows from predictions of members (n, M, K), in the unit of the targets."""
@@ -185,10 +189,8 @@ class Pool(Part):
 
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
         """Predictions (n, K) of rows of one context, likewise."""
-        context, predictions = self.predicting(number), np.ascontiguousarray(predictions)
-        if context is None:
-            return self.contexts[NEW].mixture.mean(predictions, is_over)
-        return context.predict(predictions, is_over)
+        mixture, places, is_base = mixing_of(self, number, is_over)
+        return mixture.predict(predictions if places is None else predictions[:, places], is_over, is_base)
 
     def predicting(self, number: int) -> Context | None:
         """The context that predicts the rows of one; None if the other one's base does, as no such row was learned."""
@@ -233,10 +235,10 @@ class Pool(Part):
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
             if self.members.growth.has_texts:
-                self.give_up_trees()
+                self._give_up_trees()
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
             predict = partial(self._mixed_in, is_over=True)
-            self.balance.finish(self.members, self.rows, predict)
+            self.balance.finish(self.members, predict)
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
@@ -339,12 +341,13 @@ class Pool(Part):
         learned = None
         if len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn:
             row_weights = float(relative[0]), float(in_context[0])
-            learned = self.single_rows.learn(self, X, float(y[0]), row_weights, observed, int(contexts[0]))
+            learned = self.single_rows.predict(self, X, observed, int(contexts[0]), float(y[0]), row_weights)
         if learned is not None:
             predictions, mixed = learned
         else:
             leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
-            predictions = self.members.learn(X, y, relative, leaf_weights, observed.matrix, before)
+            members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative, leaf_weights))
+            predictions = predictions_of(members, online, members.generations(), observed.matrix, y, leaf_weights)
             if self.only_members_learn:
                 mixed = self._mixed(predictions, contexts, is_over=False)
             else:
@@ -383,7 +386,8 @@ class Pool(Part):
             self.flush()
             self.contexts.append(self.contexts[NEW].begun())
         self.n_known += n_known
-        self.latest[1] += len(contexts), n_known
+        self.latest[1, 0] += len(contexts)
+        self.latest[1, 1] += n_known
 
     def _in_context(self, weight: np.ndarray, mass: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""
@@ -423,15 +427,18 @@ class Pool(Part):
 
     def flush(self) -> None:
         """Let all observers record the rows that were learned: the copy does before the units of scores change."""
-        judges = [] if self.only_members_learn else [self.balance, self.copies, self, self.rises]
-        self.ledger.flush(*(one.observe for one in (self.members.growth, *judges) if one is not None))
+
+        def observe_contexts(rows: LearnedRows) -> None:
+            for place, context in enumerate(self.contexts):
+                context.observe(rows.judging_in(place))
+
+        observers = [] if self.members.growth is None else [self.members.growth.observe]
+        if not self.only_members_learn:
+            observers += [] if self.balance is None else [self.balance.observe]
+            observers += self.copies.observe, observe_contexts, self.rises.observe
+        self.ledger.flush(*observers)
 
     prepare = flush  # before it is saved or copied
-
-    def observe(self, rows: LearnedRows) -> None:
-        """Let contexts record their rows."""
-        for place, context in enumerate(self.contexts):
-            context.observe(rows.judging_in(place))
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Carry out events due after the latest row, whose predictions by members are (M, K)."""
@@ -450,7 +457,7 @@ class Pool(Part):
         latest = context_weights[KNOWN if self.known_share > 0.5 else NEW]
         took_over = growth.advance(self.rows, latest)
         if growth.has_texts:
-            self.give_up_trees()
+            self._give_up_trees()
         elif took_over and self.rows >= self.copies.next:
             self.copies.take(self.contexts, self.rows)
         if self.rows % BLOCK == 0:
@@ -488,7 +495,7 @@ class Pool(Part):
         if growth is not None:
             name = growth.put_to_sleep()
             if name is None:
-                self.give_up_trees()
+                self._give_up_trees()
             return name or "all trees"
         if len(members) < 2:
             return None

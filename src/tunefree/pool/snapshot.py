@@ -21,6 +21,7 @@ from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
 from tunefree.pool.ledger import LearnedRows, Ledger, joined
 from tunefree.pool.linear_group import LinearSnapshot
+from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
@@ -48,7 +49,7 @@ class Snapshot(Part):
     def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, M, K) of the members as they were, and predictions (n, K) of the mixtures."""
         online, matrix = self.linear.predict(X), self.members.matrix(X)
-        predictions = self.members.placed(online, self.rows, with_ages(self.generations), matrix)
+        predictions = predictions_of(self.members, online, with_ages(self.generations), matrix)
 
         def mix_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
