@@ -158,5 +158,5 @@ def test_metrics_of_huge_targets():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = evaluate(trained, open_source(table), BadRows()).measures
-    assert np.isfinite([number for measure in found.values() for number in measure]).all()
+    assert np.isfinite([number for measure in found.values() for number in measure if number is not None]).all()
     assert found["mean_absolute_error"].value > 1e307 and found["root_mean_squared_error"].value > 1e307
