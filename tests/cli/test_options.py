@@ -192,6 +192,12 @@ WITHOUT_EFFECT = [
     ("predict --model classes.model classes.csv", "a model is named first"),
     ("train classes.csv -t rich --out m", "did you mean --output?"),
     ("train classes.csv --label rich -o m", "name the column to predict with --target"),
+    ("predict classes.csv classes.model", "classes.csv is not a model; the model is named before the data"),
+    ("predict classes.model", "Missing argument 'data'; files of rows are named without an option"),
+    ("compare classes.csv classes.model", "name the models before the data"),
+    ("train classes.model -t rich -o m", "classes.model: this is a model, not data; name a model before the data, or"),
+    ("train classes.csv -t rich --test classes.csv -o m", "`tunefree evaluate` judges on other rows"),
+    ("train classes.csv -t rich --cat-features home -o m", "see --categorical"),
     ("predict classes.model classes.csv --target rich", "there is --target of `tunefree train`"),
     ("predict classes.model classes.csv --zzz 1", "`tunefree predict --help` lists them"),
     ("predict . classes.csv", ".: cannot be read (Is a directory); did you mean classes.model?"),
@@ -251,7 +257,8 @@ def test_what_has_no_effect_in_python_is_an_error(models):
     for options, problem in (
         ({"save_every": 5}, "`save_every` is of a checkpoint"),
         ({"resume": True}, "`resume` is of a checkpoint"),
-        ({"epochs": 2}, "there is no parameter 'epochs'"),
+        ({"epochs": 2}, "there is no parameter 'epochs'; there is nothing to tune"),
+        ({"label": "y"}, "there is no parameter 'label'; name the column to predict with `target`"),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
     ):
         with pytest.raises(ModelError, match=problem):

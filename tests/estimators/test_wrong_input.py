@@ -57,6 +57,18 @@ def test_a_parameter_is_found_by_the_name_of_its_option():
         tunefree.train(X, target="job", weight="age")
 
 
+def test_rows_and_targets_apart_are_for_estimators():
+    with pytest.raises(ValueError, match="`plan` is of type list; pass one table, and name its column"):
+        tunefree.train(X, LABELS, target="job")
+
+
+def test_rows_that_are_learned_again_are_told():
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=200), "y": rng.choice(["a", "b"], 200)}
+    with pytest.warns(UserWarning, match="earlier ones, and the estimated loss is of such rows; leave out rows that"):
+        tunefree.train({name: np.tile(column, 2) for name, column in table.items()}, target="y", shuffle=False)
+
+
 def test_labels_of_another_type_are_shown_plainly():
     model = TuneFreeClassifier().partial_fit(X, [0, 1] * (N // 2))
     with pytest.raises(ValueError, match="the label 'no' is of another type; convert y"):
