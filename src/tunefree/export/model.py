@@ -101,9 +101,9 @@ def _notes(pool: Any) -> list[str]:
     if pool.members.growth is None or pool.members.has_groups or pool.members.signs:
         return []
     has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
-    rows, others = ("known", "never seen") if has_known else ("new", "that were learned")
+    rows, others = ("known", "never seen") if has_known else ("new", "learned")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
-    others = f"for rows {others} ({share:.1%} of the latest) predictions of the model differ"
+    others = f"predictions of the model differ for rows {others} before, as {share:.1%} of the latest were"
     return [f"the file predicts all rows as {rows} ones; {others}"]
 
 
