@@ -201,6 +201,7 @@ def _linear(train: Features, truth: Truth, test: Features) -> np.ndarray:
 
 def _linear_model(truth: Truth) -> Any:
     from sklearn import linear_model
+    from sklearn.metrics import make_scorer, mean_pinball_loss
     from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
     level, loss = _level(truth), loss_of(truth.task, truth.loss)
@@ -216,20 +217,12 @@ def _linear_model(truth: Truth) -> Any:
         return (
             linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
         )
-    scoring: Any = "neg_mean_absolute_error"
     model: Any = linear_model.QuantileRegressor(quantile=level)
+    scoring = make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
     if level is None:
         model, scoring = linear_model.TweedieRegressor(power=loss.power, link="log", max_iter=1000), None
-    elif level != 0.5:
-        scoring = partial(_pinball, level)
     alphas = (1e-4, 1e-2, 1.0) if level is None else (0.0, 1e-3, 1e-2)
     return GridSearchCV(model, {"alpha": alphas}, scoring=scoring, cv=KFold(FOLDS, shuffle=True, random_state=0))
-
-
-def _pinball(level: float, model: Any, X: Any, y: np.ndarray) -> float:
-    """Minus the quantile loss, as scikit-learn scores."""
-    errors = y - model.predict(X)
-    return -float(np.maximum(level * errors, (level - 1.0) * errors).mean())
 
 
 def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
