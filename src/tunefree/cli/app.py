@@ -142,15 +142,6 @@ def _common(
         typer.echo(NEXT)
 
 
-def add(name: str, command: Callable[..., None]) -> None:
-    """Add a command to the command line.
-
-    ``command``: its parameters are annotated for typer, or with groups of options such as
-    :class:`tunefree.cli.options.Files`. Its docstring is the help.
-    """
-    COMMANDS.register(name, command)
-
-
 def options_of(command: str) -> set[str]:
     """The options of a command, by the names of their parameters."""
     names = {parameter.name for parameter in command_of(command, COMMANDS[command]).params}
