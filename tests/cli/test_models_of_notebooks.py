@@ -41,6 +41,12 @@ def fitted(kind, task, form):
     return SimpleNamespace(model=estimator.fit(learned, y), rows=rows, target=target, X=learned, y=TARGETS[task])
 
 
+def test_how_a_target_is_named_is_told_where_data_have_no_such_column():
+    model = tunefree.ScInOLClassifier().fit(X, LABELS)
+    with pytest.raises(DataError, match="no target column 'target'.*; estimators name it by `save"):
+        model.report(ARRAY.assign(goal=LABELS))
+
+
 @pytest.mark.parametrize(
     ("task", "form"), [("classification", "frame"), pytest.param("regression", "array", marks=pytest.mark.slow)]
 )

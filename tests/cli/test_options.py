@@ -98,6 +98,12 @@ REFUSED = [
     ("predict --model good.model test.csv", "a model is named first"),
     ("train train.csv -t rich --out m", "did you mean --output?"),
     ("train train.csv --label rich -o m", "name the column to predict with --target"),
+    ("predict test.csv good.model", "test.csv is not a model; the model is named before the data"),
+    ("predict good.model", "Missing argument 'data'; files of rows are named without an option"),
+    ("compare test.csv good.model", "name the models before the data"),
+    ("train good.model -t rich -o m", "good.model: this is a model, not data; name a model before the data, or"),
+    ("train train.csv -t rich --test test.csv -o m", "`tunefree evaluate` judges on other rows"),
+    ("train train.csv -t rich --cat-features home -o m", "see --categorical"),
     ("predict good.model test.csv --zzz 1", "`tunefree predict --help` lists them"),
     ("predict . test.csv", ".: cannot be read (Is a directory); did you mean age.model?"),
     ("train train.csv -t target -o m", "there is no target column 'target'; the columns are"),
@@ -192,7 +198,8 @@ def test_what_has_no_effect_in_python_is_an_error():
     for options, problem in (
         ({"save_every": 5}, "`save_every` is of a checkpoint"),
         ({"resume": True}, "`resume` is of a checkpoint"),
-        ({"epochs": 2}, "there is no parameter 'epochs'"),
+        ({"epochs": 2}, "there is no parameter 'epochs'; there is nothing to tune"),
+        ({"label": "y"}, "there is no parameter 'label'; name the column to predict with `target`"),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
     ):
         with pytest.raises(ModelError, match=problem):

@@ -52,6 +52,13 @@ def test_an_error_names_the_parameter_and_the_remedy(call, message):
         call()
 
 
+def test_rows_that_are_learned_again_are_told():
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=200), "y": rng.choice(["a", "b"], 200)}
+    with pytest.warns(UserWarning, match="earlier ones, and the estimated loss is of such rows; leave out rows that"):
+        tunefree.train({name: np.tile(column, 2) for name, column in table.items()}, target="y", shuffle=False)
+
+
 @pytest.mark.parametrize("kind", [TuneFreeClassifier, TuneFreeRegressor])
 def test_a_fit_that_fails_leaves_no_model_behind(kind):
     """The columns of an earlier fit have another order than those of the later one."""

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from tunefree.cli.options import ungrouped
 from tunefree.compiled import notices
 from tunefree.core.errors import TunefreeError, alike
-from tunefree.core.parameters import as_options
+from tunefree.core.parameters import USUAL, as_options
 from tunefree.core.registry import Registry
 
 COMMANDS = Registry(
@@ -42,16 +43,6 @@ COMMANDS = Registry(
 )
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
 NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
-USUAL = {  # what serves instead of options that other programs have
-    **dict.fromkeys(("model", "model-file"), "a model is named first, without an option; a training writes `output`"),
-    **dict.fromkeys(("data", "input", "file", "train-data"), "files are named without an option"),
-    **dict.fromkeys(("label", "labels", "label-column", "y"), "name the column to predict with `target`"),
-    **dict.fromkeys(("valid", "validation", "eval-set", "test-size"), "`tunefree evaluate` judges on other rows"),
-    **dict.fromkeys(("seed", "random-seed", "random-state"), "none is needed: the same rows give the same model"),
-    **dict.fromkeys(("weight", "weights", "weight-column"), "see `sample_weight`"),
-    **dict.fromkeys(("objective", "metric"), "see `loss`"),
-    **dict.fromkeys(("epochs", "iterations", "learning-rate", "n-estimators"), "there is nothing to tune"),
-}
 NEXT = """tunefree learns from tables, streams and texts in one pass, with nothing to tune.
   tunefree columns people.csv -t income                   how a file would be read, before anything is learned
   tunefree train people.csv -t income -o people.model     learn a model; then predict new rows with it:
@@ -80,18 +71,27 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+            for parameter in order:
+                is_single = parameter.param_type_name == "option" and not (
+                    parameter.multiple or getattr(parameter, "is_flag", False)
+                )
+                if is_single and order.count(parameter) > 1 and not ctx.resilient_parsing:
+                    ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
+            rest = super().parse_args(ctx, args)
         except Exception as error:
+            name = getattr(getattr(error, "param", None), "name", None)
             if hasattr(error, "possibilities"):
                 options = [word for parameter in self.params for word in parameter.opts]
                 ctx.fail(f"No such option: {error.option_name}; {_meant(error.option_name, options, ctx.info_name)}")  # type: ignore[attr-defined]
+            if name in USUAL:
+                ctx.fail(f"Missing argument {name!r}; {worded(USUAL[name], [ctx.info_name])}")
             raise
-        for parameter in order:
-            is_single = parameter.param_type_name == "option" and not (
-                parameter.multiple or getattr(parameter, "is_flag", False)
-            )
-            if is_single and order.count(parameter) > 1 and not ctx.resilient_parsing:
-                ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
-        return super().parse_args(ctx, args)
+        if ctx.params.get("data") and Path(model := ctx.params.get("model") or os.devnull).is_file():
+            from tunefree.core.storage import is_model
+
+            if not is_model(model) and any(map(is_model, ctx.params["data"])):
+                ctx.fail(f"{model} is not a model; the model is named before the data")
+        return rest
 
 
 def _meant(name: str, options: list[str], command: str) -> str:
@@ -140,15 +140,6 @@ def _common(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(NEXT)
-
-
-def add(name: str, command: Callable[..., None]) -> None:
-    """Add a command to the command line.
-
-    ``command``: its parameters are annotated for typer, or with groups of options such as
-    :class:`tunefree.cli.options.Files`. Its docstring is the help.
-    """
-    COMMANDS.register(name, command)
 
 
 def options_of(command: str) -> set[str]:

@@ -80,7 +80,10 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     """The models before the data, and the data."""
     from tunefree.core.storage import is_model
 
-    n = next((k for k, name in enumerate(files.data) if not (is_model(name) or is_store(Path(name)))), len(files.data))
+    kinds = [is_model(name) or is_store(Path(name)) for name in files.data]
+    n = sum(kinds)
+    if not all(kinds[:n]):
+        raise ModelError("name the models before the data")
     if n == len(files.data):
         raise ModelError("there is no data to compare models on; name some after the models")
     return files.data[:n], replace(files, data=files.data[n:])

@@ -149,7 +149,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             warn_of_rare(y, weight)
         if not again:
             self._begin(known.tolist())
-        self._know(known, closed)
+        self.classes_, self._closed = known, closed
+        for label in [label for label in known.tolist() if label not in self._learned.model.classes]:
+            self._learned.model.add_class(label)
         if is_stream:
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
         return np.searchsorted(self.classes_, y), weight
@@ -167,13 +169,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         is_mixed = len({type(label) for label in labels.tolist()}) > 1
         self.classes_ = labels if is_mixed else np.sort(labels)
         self._closed = self.classes_ if trained.plan.classes else None
-
-    def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
-        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
-        self.classes_, self._closed = classes, closed
-        model = self._learned.model
-        for label in [label for label in classes.tolist() if label not in model.classes]:
-            model.add_class(label)
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
         if len(row) == 1:

@@ -163,7 +163,7 @@ class Inspected(Saving):
         total = total[1:]
         return total / total.sum() if total.sum() > 0.0 else total
 
-    def report(self, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Any:
+    def report(self, test: Any = None, train: Any = None, *, cost: Any = None, class_: Any = None) -> Any:
         """The report of the model as a page of HTML, as `tunefree report` writes it.
 
         Parameters

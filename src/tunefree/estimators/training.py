@@ -110,11 +110,11 @@ def train(
     >>> train(table, target="rich").predict({"age": [19, 61]}).tolist()
     ['no', 'yes']
     """
-    if plan is not None and options:
-        raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     if not isinstance(plan, Plan | None):
         problem = f"`plan` is of type {type(plan).__name__}"
         raise ModelError(f"{problem}; pass one table, and name its column to predict by `target`")
+    if plan is not None and options:
+        raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target

@@ -101,9 +101,9 @@ def _notes(pool: Any) -> list[str]:
     if pool.members.growth is None or pool.members.has_groups or pool.members.signs:
         return []
     has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
-    rows, others = ("known", "never seen") if has_known else ("new", "that were learned")
+    rows, others = ("known", "never seen") if has_known else ("new", "learned")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
-    others = f"for rows {others} ({share:.1%} of the latest) predictions of the model differ"
+    others = f"predictions of the model differ for rows {others} before, as {share:.1%} of the latest were"
     return [f"the file predicts all rows as {rows} ones; {others}"]
 
 
@@ -136,7 +136,9 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     rule = _rule(pool, [*members.online_places, *map(members.slots.get, slots)])
     joined = graph.joined(predictions)
     if members.loss is None:
-        return _mix_classes(graph, rule, _log_probabilities(graph, joined, n_outputs))
+        if n_outputs == 1:  # the margin of the second class of two
+            joined = graph.joined([graph.add("Sub", joined, joined), joined], axis=2)
+        return _mix_classes(graph, rule, graph.add("LogSoftmax", joined, axis=2))
     mixed = _mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
     if members.predicts_logarithms:
         return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
@@ -161,13 +163,6 @@ def _spread(rule: Rule, places: list[int | None]) -> Rule:
     corrections = np.where(is_there, rule.corrections[:, kept], 0.0)
     corrections = np.concatenate([corrections, rule.corrections[:, others]], axis=1)
     return rule._replace(base=np.where(is_there, rule.base[kept], 0.0), corrections=corrections)
-
-
-def _log_probabilities(graph: Graph, margins: str, n_outputs: int) -> str:
-    """Log-probabilities (N, M, classes) of margins (N, M, K)."""
-    if n_outputs == 1:
-        margins = graph.joined([graph.add("Sub", margins, margins), margins], axis=2)
-    return graph.add("LogSoftmax", margins, axis=2)
 
 
 def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:

@@ -41,7 +41,8 @@ OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squar
 OF_INTERVALS = ("interval_coverage", "interval_width", "interval_score")
 OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
 INTERVALS = (
-    "Intervals: 95 %, if {} are independent; Wilson's for shares of rows, else by a jackknife over 20 parts of them."
+    "Intervals: 95 %, if {0} are independent; Wilson's for shares of rows, else a jackknife over 20 parts of them, "
+    "which needs 40 {0}."
 )
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals

@@ -68,11 +68,11 @@ def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
     return ", ".join(f"{other!r} is not known: did you mean {name!r}?" for other, name in pairs if other is not None)
 
 
-def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
-    """Raise a DataError with the nearest names if there is no column of this name; ``role`` may be empty."""
+def check_name(role: str, name: str, names: Sequence[str], file: str, hint: str = "") -> None:
+    """Raise a DataError with the nearest names, and a hint, if there is no such column; ``role`` may be empty."""
     if name not in names:
         column = f"{role} column".lstrip()
-        remedy = nearest(name, names, "columns") + _delimiter_hint(names)
+        remedy = nearest(name, names, "columns") + _delimiter_hint(names) + hint
         raise DataError(f"there is no {column} {name!r}", file, remedy=remedy)
 
 
@@ -434,7 +434,8 @@ class TableEncoder:
 
     def _convert_target(self, chunk: Chunk, faults: Faults, labelled: bool) -> Any:
         if labelled and self.target is not None:
-            check_name("target", self.target, chunk.data.schema.names, chunk.file)
+            hint = "; estimators name it by `save(path, target=...)`" if self.target == "target" else ""
+            check_name("target", self.target, chunk.data.schema.names, chunk.file, hint)
         if self.target is None or self.target not in chunk.data.schema.names:
             return None
         hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.core.storage import MARK
 from tunefree.stream.batch import Chunk, Position
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 from tunefree.stream.notation import is_plain_number
@@ -344,6 +345,9 @@ def check_text(file: str, sample: bytes) -> None:
     if start.startswith((b"PAR1", b"ARROW1")):
         remedy = "give it its own extension, or pass `format`"
         raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
+    if start.startswith(MARK) and b"\0" in start:
+        remedy = "name a model before the data, or as `earlier`"
+        raise DataError("this is a model, not data", display_name(file), remedy=remedy)
     if b"\0" in start:
         raise not_utf8(file)
 

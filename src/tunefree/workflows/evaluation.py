@@ -222,7 +222,8 @@ def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
     """
     first, second = tested.scored, other.scored
     if first.exposure is None or second.exposure is None:
-        raise ModelError(f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}")
+        problem = f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}"
+        raise ModelError(f"{problem}; `tunefree compare` compares others")
     if not (np.array_equal(first.exposure, second.exposure) and np.array_equal(first.targets, second.targets)):
         raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
     return double_lift(first.exposure, first.targets, first.predictions, second.predictions)

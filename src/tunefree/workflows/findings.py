@@ -175,8 +175,11 @@ def pool_findings(trained: Trained) -> list[Finding]:
     if group is not None:
         evidence = f"{known:,} of {rows:,} rows are of groups that came before"
         return ([Finding("", KNOWN, evidence, f"sort the rows by {group}")] if known else []) + unseen
-    remedy = "if rows belong to subjects, name their column by `groups`" if trained.kind == "table" else ""
-    evidence = f"{share:.0%} of the latest rows have the columns of earlier ones"
+    remedy = "leave out rows that were learned before"
+    remedy += "; if rows belong to subjects, name their column by `groups`" if trained.kind == "table" else ""
+    evidence = (
+        f"{share:.0%} of the latest rows have the columns of earlier ones, and the estimated loss is of such rows"
+    )
     return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
 
 

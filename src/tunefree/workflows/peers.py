@@ -217,8 +217,8 @@ def _linear_model(truth: Truth) -> Any:
         return (
             linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
         )
-    scoring: Any = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=level)
     model: Any = linear_model.QuantileRegressor(quantile=level)
+    scoring = make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
     if level is None:
         model, scoring = linear_model.TweedieRegressor(power=loss.power, link="log", max_iter=1000), None
     alphas = (1e-4, 1e-2, 1.0) if level is None else (0.0, 1e-3, 1e-2)
