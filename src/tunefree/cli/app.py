@@ -95,7 +95,7 @@ class Command(TyperCommand):
 
 
 def _meant(name: str, options: list[str], command: str) -> str:
-    """What may be meant by an option that a command does not have."""
+    """A hint for an option that a command does not have, such as the nearest name."""
     plain = name.lstrip("-").replace("_", "-")
     if plain in USUAL:
         return worded(USUAL[plain], [command])
@@ -216,7 +216,7 @@ def main() -> None:
 
 
 def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:
-    """What the user interrupted, of which typer makes an exit."""
+    """The interruption by the user that led to an error, such as an exit by typer; None if there was none."""
     while end is not None and not isinstance(end, KeyboardInterrupt):
         end = end.__cause__ or end.__context__
     return end

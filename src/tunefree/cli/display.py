@@ -1,4 +1,4 @@
-"""What commands print: progress on standard error, results on standard output."""
+"""Output of commands: progress on standard error, results on standard output."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class EvaluationFiles(Files):
 
 
 def bad_rows_of(plan: Plan) -> BadRows:
-    """What happens to rows for a model that cannot be used, with a count of them."""
+    """A counter of the rows that a model cannot use, which the plan says to skip or to report as errors."""
     from tunefree.stream.batch import BadRows
 
     return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
@@ -308,7 +308,7 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
 
 
 def tell_of_rows(bad: BadRows) -> None:
-    """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
+    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
     from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:
@@ -332,7 +332,7 @@ def write_table(
     needs: str | None = None,
     live: bool = False,
 ) -> None:
-    """Write a table about rows and a model, and print how many rows it has and what is odd about them.
+    """Write a table about rows and a model, and print its number of rows and their oddities.
 
     ``write``: returns the number of rows, and the decomposition that contributions are of, or None.
     ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.

@@ -179,8 +179,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
 
 def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:
-    """What a training leaves that ended too soon, be it by an error of a row, and how to go on; empty if it leaves
-    nothing."""
+    """A message on the checkpoint of a training that ended too soon, and how to go on; empty without a checkpoint."""
     from tunefree.model_files.trained import Trained
 
     try:

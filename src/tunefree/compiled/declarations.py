@@ -223,7 +223,7 @@ def place_of_source(function: Callable[..., Any]) -> tuple[str, ...]:
 
 @functools.cache
 def digest_of_file(path: str, time: int, size: int) -> str:
-    """A digest of a file that was last changed at a time."""
+    """A digest of the content of a file; ``time`` and ``size`` only tell its versions apart."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 

@@ -43,7 +43,7 @@ MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of ta
 
 
 class Statistics(NamedTuple):
-    """Sums over shards of what one learner, or a view, learned: the differences from what it began with."""
+    """Sums over shards of the changes that learning made to the state of one learner, or of one view."""
 
     shards: int
     weight: float  # of the shards: rows learned

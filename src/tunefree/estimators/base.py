@@ -104,7 +104,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         groups: Any = None,
         **roles: Any,
     ) -> Self:
-        """Check rows, and learn them: by a function of ``fit``, or without one in their order, as those of a stream."""
+        """Check rows, and learn them by ``learn``, or where it is None in their order, as the rows of a stream."""
         self._check_parameters()
         is_stream = learn is None
         with self._learning(callbacks, is_stream) as again:

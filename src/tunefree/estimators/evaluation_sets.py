@@ -56,7 +56,7 @@ def evaluation_sets(
 
 
 def _by_set(name: str, values: Any, n: int, is_pair: bool) -> Sequence[Any]:
-    """An argument of each of n sets; that of a pair need not be in a list."""
+    """An argument for each of n evaluation sets; for one set, given as a pair, it need not be in a list."""
     if values is None:
         return [None] * n
     if is_pair and not (isinstance(values, list) and len(values) == 1 and np.ndim(values[0]) == 1):

@@ -1,4 +1,4 @@
-"""What estimators that learn row by row tell of their model: contributions of columns, weights, losses and reports."""
+"""Inspection of estimators that learn row by row: contributions of columns, weights, losses and reports."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MOST_NUMBERS = 2**28  # that are returned
 
 
 class Inspected(Saving):
-    """Estimators that tell what they learned; to be inherited before scikit-learn's classes.
+    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes.
 
-    Notebooks show scikit-learn's diagram of the parameters, and what was learned: the rows, the progressive loss, and
-    the members with the largest weights.
+    Notebooks show scikit-learn's diagram of the parameters, and a summary of the model: the rows, the progressive loss,
+    and the members with the largest weights.
     """
 
     @documented

@@ -227,7 +227,7 @@ def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """What draws at random; a ValueError if the parameter cannot say it."""
+    """The random number generator for the parameter ``random_state``; a ValueError if it is not valid."""
     try:
         random: np.random.RandomState = check_random_state(random_state)
     except ValueError:

@@ -85,7 +85,7 @@ class Decomposition:
 
     @cached_property
     def _pool_terms(self) -> PoolTerms:
-        """Those of a pool, which importances need not."""
+        """Terms of the members of a pool; importances do without them."""
         places = sorted({place for rule in self._rules for place in rule.places})
         return PoolTerms(self.pool, places, self.terms, self.reference)
 

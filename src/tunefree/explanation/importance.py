@@ -132,14 +132,14 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
 
 
 def describe_reference(decomposition: Decomposition) -> str:
-    """What contributions are to, and relative to, as a sentence."""
+    """A sentence on contributions: the prediction they add up to, and the rows they are relative to."""
     rows = decomposition.reference.matrix if decomposition.reference.rows is not None else ()
     relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row of which nothing is known"
     return f"Contributions add up to the {margin_name(decomposition)}, and are relative {relative}."
 
 
 def describe_importance(decomposition: Decomposition, columns: Importance) -> str:
-    """What importance is, as a sentence."""
+    """A sentence on importance: the quantity that is measured, and its standard error or noise."""
     if columns.judges is None:
         return (
             f"Importance: mean absolute contribution to the {margin_name(decomposition)}, over {columns.rows:,} rows;"
@@ -153,7 +153,7 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
 
 
 def margin_name(decomposition: Decomposition) -> str:
-    """What the model's margins are called."""
+    """The name of the model's margins, such as log-odds."""
     if decomposition.model.task == "regression":
         return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
     return "log-odds" if decomposition.model.loss_is_log_loss else "margin"
@@ -177,7 +177,7 @@ class NewRows(NamedTuple):
 
     @classmethod
     def of(cls, pool: Any) -> NewRows | None:
-        """Those that came after the previous generations were grown; where they are few, all in turn.
+        """The rows that came after the previous generations were grown; where they are few, all rows in turn.
 
         Of few rows each third judges trees that are grown on the others, of many one third does. None if there are no
         rows, or no trees.
@@ -251,7 +251,7 @@ class NewRows(NamedTuple):
         return margins if self.pool.members.loss is not None else log_softmax(margins, axis=1)
 
     def order(self, draws: np.random.Generator) -> np.ndarray:
-        """The rows (n,) in a random order; those of each part stay among themselves."""
+        """The rows (n,), in a random order within each part."""
         return np.concatenate([draws.permutation(part.rows) for part in self.parts])
 
     def mean(self, risen: np.ndarray) -> tuple[float, float]:
@@ -354,7 +354,7 @@ class PermutedRows:
         return not self.permutable.isdisjoint(places.tolist())
 
     def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
-        """What the base mixture predicts (n, K), where columns in these places are those of the rows in this order."""
+        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
         predictions = self.predictions.copy()
         for coded in self.coded:
             has_changed = (coded.columns[:, None] == places).any(axis=1)

@@ -36,7 +36,7 @@ class Sums:
         self.width = 0
 
     def begin(self, constant: np.ndarray, by_state: list[np.ndarray], if_missing: np.ndarray) -> slice:
-        """The places of further predictions, of which features may be added."""
+        """Add predictions, and return their places, by which parts of features may be added to them later."""
         self.constants.append(constant)
         for parts, part in zip(self.by_state, by_state, strict=True):
             parts.append(part)
@@ -99,7 +99,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
         return sum((block.values[word] * by_feature[int(block.features[word])] for word in averaged), nothing)
 
     def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
-        """Likewise of the code of a column in some rows."""
+        """The parts of the codes of a column, for the rows from ``first`` to ``stop``."""
         codes = states.codes(source)[first:stop].tolist()
         return [part_of(source, row, code) for row, code in enumerate(codes, first)]
 
@@ -112,7 +112,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
 
 
 def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each feature that is 1 adds to predictions (features, M K), and these (M K,) where all numbers are 0."""
+    """Parts of predictions by features that are 1 (features, M K), and predictions (M K,) where all numbers are 0."""
 
     def predictions(codes: np.ndarray) -> np.ndarray:
         rows = table(np.zeros((len(codes), n_numbers)), np.arange(1, n_numbers + 1), codes[:, None])

@@ -25,7 +25,7 @@ FEWER = 0.8  # part of the trees that go on, from which on the others are left o
 
 
 class Tests:
-    """The different tests of all trees, numbered as they are first met; 0 has the answer 0, and is that of leaves."""
+    """The different tests of all trees, numbered in order of first use; test 0, of leaves, has the answer 0."""
 
     def __init__(self, states: States) -> None:
         self.states = states
@@ -56,15 +56,15 @@ class Tests:
             points = trees.bins.points[trees.bins.starts[column] : trees.bins.starts[column + 1]]
             bound = (test >> CODE) & CODES
             return self._met(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
-        source, of_states = -1 - key, codes[:, column]
+        source, state_codes = -1 - key, codes[:, column]
         if source in self._numbers:
-            there, missing = goes_right(trees, of_states[:2], test, place).tolist()
+            there, missing = goes_right(trees, state_codes[:2], test, place).tolist()
             return self._met(self.missing, (self._numbers[source], there, missing))
         category = self._categories[source]
         n_states = self.states.categories[category].n_states
         lookup = (category, number if n_states > FEW_STATES else None)
-        self.codes[lookup] = of_states[:n_states]
-        asked = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else of_states[:n_states]
+        self.codes[lookup] = state_codes[:n_states]
+        asked = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
         answers = goes_right(trees, asked, test, place)
         return self._met(self.by_state.setdefault(lookup, {}), answers.tobytes())
 
@@ -254,7 +254,7 @@ class Forest:
         return margins if n_boosted == 0 else graph.joined([graph.sliced(sums, 0, n_boosted), margins])
 
     def _corrections(self, version: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Likewise of a learner on the leaves; 0 where a generation has none."""
+        """Values, scales and constants of a learner on the leaves; 0 where a generation has no such learner."""
         values, scales, constants = [], [], []
         for generation, model in zip(self.generations, self.models, strict=True):
             levels, scale, constant = np.zeros((model.n_leaves, model.n_outputs), np.float16), 0.0, 0.0

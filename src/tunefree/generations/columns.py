@@ -263,7 +263,7 @@ class Columns(Part):
         return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
-        """Know columns, of too many some from all over; rows that lack them have the fill, or that of sparse rows."""
+        """Add columns, of too many a sample by their hash; rows that lack them have the fill, by default 0 or NaN."""
         new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
         room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:

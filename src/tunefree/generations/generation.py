@@ -49,7 +49,7 @@ class Birth:
         loss: Any,
         signs: dict[int, int],
     ) -> Birth:
-        """A birth on rows kept, by the names of their arrays; ``signs`` are those of monotone columns, by features."""
+        """A birth on rows kept, as arrays by name; ``signs`` are the signs of monotone columns, by features."""
         column_signs = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
         kept = kept | {"weights": kept["weights"] / kept["weights"].max()}
         settled = {"n_classes": n_classes, "loss": loss, "signs": column_signs}

@@ -67,11 +67,11 @@ class Linear(NamedTuple):
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The constant and the standardised features (n, 1 + d) of rows, those of one feature side by side."""
+        """The constant and the standardised features (n, 1 + d) of rows, in Fortran order."""
         return np.asfortranarray(design(columns, *self[:4]))
 
     def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`apply`, of rows by their features; what was before is of no use."""
+        """The result of :meth:`apply` for rows given by their features; ``before`` has no effect."""
         margins = np.zeros((len(self.weights), self.n_outputs, len(features)))
         write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)

@@ -58,7 +58,7 @@ def fields_of(n):
 
 
 def unit_of(total, bits, n):
-    """The unit in which sizes, rounded up, have a sum below 2^bits; 1 where all are 0."""
+    """The unit in which n absolute values, rounded up, have a sum below 2^bits; 1 where the total is 0."""
     unit = total / (0.999 * np.float64(1 << bits) - n)
     return unit if unit > 0.0 else 1.0
 

@@ -131,7 +131,7 @@ class PackedTrees(NamedTuple):
 
     @classmethod
     def of(cls, trees: Trees) -> PackedTrees:
-        """What files have of trees."""
+        """Trees in the packed form of files."""
         test, is_leaf = trees.nodes[:, 0], trees.nodes[:, 0] < 0
         tests = test[~is_leaf]
         codes, goes_left = (tests >> CODE & CODES).astype(np.uint8), np.packbits(tests & 1)
@@ -342,7 +342,7 @@ def joined(
     ``grown`` are their nodes, and ``sets`` those of their left children, at half their numbers; none if no tree has
     any. ``values`` are of the leaves of all trees.
     """
-    lengths = [len(of_tree) for of_tree in grown]
+    lengths = [len(nodes) for nodes in grown]
     starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
     before = np.repeat(starts[:-1], lengths)  # nodes of the trees before; half of them, rounded up, are leaves
     trees = np.repeat(np.arange(len(lengths)), lengths)

@@ -51,7 +51,7 @@ class Widths(Part):
                 raise ModelError("widths are not of a number")
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """The widths (n,) of rows by their columns (n, c), the last of which may be new, and their predictions."""
+        """The widths (n,) of rows by their predictions and columns (n, c); later columns have no effect."""
         roots: Any = self.mean
         if self.trees is not None:
             columns = np.column_stack([predictions, matrix[:, : self.n_columns - 1]])

@@ -160,8 +160,8 @@ def loss_of(task: str, name: str | None) -> Any:
     if kind not in known:
         plain = kind.lower().removesuffix("_loss").removesuffix("_deviance")
         meant = _OTHERS.get(plain) or (plain if plain in LOSSES else alike(plain, known))
-        of_task = meant is None or meant.partition(":")[0] in known
-        remedy = "" if meant is None else f"did you mean {meant}{'' if of_task else ', which is of another `task`'}? "
+        fits_task = meant is None or meant.partition(":")[0] in known
+        remedy = "" if meant is None else f"did you mean {meant}{'' if fits_task else ', which is of another `task`'}? "
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; {remedy}choose one of {', '.join(known)}")
     if kind in _NEEDED and not parameters:
         raise ModelError(f"loss {name!r}: {_NEEDED[kind]}")

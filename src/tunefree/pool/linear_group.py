@@ -133,7 +133,7 @@ class LinearGroup(Part):
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
     def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
-        """The predictions (M, n, K) of members for rows with classes or numbers, each of which they learn then.
+        """Learn rows with classes or numbers; predictions (M, n, K) of members, for each row before it is learned.
 
         If they were learned before, ``again``, views learn nothing from them.
         """

@@ -113,7 +113,7 @@ class Member(Part):
             self.state = self.state.grown(self.room, n_outputs)
 
     def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
-        """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
+        """Add outputs to the ``before`` so far; the margin of two classes becomes the margin of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
         begins as improbable as it was in them, and as one that was known to be absent from them.

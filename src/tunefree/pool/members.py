@@ -104,7 +104,7 @@ class Members(Part):
         return [*self.online_places, *slots]
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class, of so many outputs; ``objective`` is that of the online members from now on."""
+        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
         self.n_classes += 1
         self.linear.add_class(objective, n_outputs)
         if self.growth is not None:
@@ -113,7 +113,7 @@ class Members(Part):
                 generation.know(self.width)
 
     def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
-        """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
+        """Predict rows of groups (n,) after ``rows`` others, and remember the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
@@ -163,10 +163,10 @@ class Members(Part):
         y: np.ndarray | None = None,
         weight: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Predictions (n, M, K) of the first online members, (m, n, k), after so many rows, and of generations.
+        """Predictions (n, M, K) of all members after ``rows`` rows: of online members (m, n, k), and of generations.
 
-        An online prediction that is no finite number is none. Generations see the matrix (n, c), and learn the rows of
-        a weight above 0, if there are weights.
+        An online prediction that is not finite is missing. Generations see the matrix (n, c), and learn the rows of a
+        weight above 0, if there are weights.
         """
         written, nothing = self.asleep(len(matrix)), np.zeros(len(matrix))
         for place, member_predictions in zip(self.online_places, online, strict=False):

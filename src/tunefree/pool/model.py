@@ -173,7 +173,7 @@ class Model(ScoredModel):
         return self._online_members()[0].objective
 
     def _online_members(self) -> list[Any]:
-        """The linear members, or those of the family of a learner that is not linear."""
+        """The linear members, or the members of the learner's family where it is not linear."""
         return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
@@ -294,7 +294,7 @@ class Model(ScoredModel):
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
-        """Know one more class; a third one turns one margin into three, and the old margin becomes that of class 1."""
+        """Add a class; a third one turns one margin into three, and the old margin becomes the margin of class 1."""
         check_room(len(self.classes))
         self._check_monotone([*self.classes, label])
         before = self.n_outputs

@@ -368,7 +368,7 @@ class FirstMeetings:
         self.values: dict[str, np.ndarray] = {}
 
     def n_slots(self, n_features: int) -> int:
-        """Slots that the first so many features can have by now."""
+        """The largest number of slots that the first ``n_features`` features can have by now."""
         return min(n_features, self.first or FIRST) + int(self.known.counts[0])
 
     def _begin(self, X: Block) -> None:

@@ -260,7 +260,7 @@ class Pool(Part):
         return Selection(*member_columns, record.rows, record.weights[:, places])
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        """Know one more class; ``objective`` is that of the online members from now on."""
+        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
         self.flush()
         self.members.add_class(objective, n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
@@ -396,7 +396,7 @@ class Pool(Part):
         return by_context(contexts, relative_weights)
 
     def _mix(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray, contexts: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) of rows by the mixtures of their contexts, each of which then learns its rows."""
+        """Predictions (n, K) of rows by the mixtures of their contexts, which then learn the rows."""
 
         def learn_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
@@ -468,7 +468,7 @@ class Pool(Part):
 
     @property
     def kept_rows(self) -> tuple[int, int]:
-        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        """Numbers of the rows kept for growing trees, and of all rows learned, from which they are sampled."""
         growth = self.members.growth
         return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
 

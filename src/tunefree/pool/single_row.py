@@ -292,9 +292,9 @@ class SingleRow:
 
     def _write(self) -> None:
         """Write down what all members predict at their places."""
-        of_linear = self.linear.written
-        if not np.isfinite(of_linear).all():  # which are no predictions
-            of_linear[~np.isfinite(of_linear).all(axis=(1, 2))] = np.nan
+        predictions = self.linear.written
+        if not np.isfinite(predictions).all():
+            predictions[~np.isfinite(predictions).all(axis=(1, 2))] = np.nan
         self.generations.respond()
         member_predictions = self.predicted[:, 0]
         if self.members.loss is None:
@@ -327,7 +327,7 @@ class SingleRows:
     def learn(
         self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """What members, (1, M, K), and mixture, (1, K), predict of a row, which they learn then; None if not here.
+        """Learn a row; predictions of members (1, M, K) and mixture (1, K) before it. None if it needs the general way.
 
         ``weights`` are relative to those of all rows before, and of those before in the context.
         """

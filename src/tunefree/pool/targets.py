@@ -30,7 +30,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def of(cls, y: Any) -> Labels:
-        """From an array of labels."""
+        """The labels of an array, with a code for each row."""
         if len(y) == 1:
             return cls(np.asarray(y).tolist(), np.zeros(1, np.int64))
         values, codes = np.unique(np.asarray(y), return_inverse=True)

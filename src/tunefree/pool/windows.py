@@ -98,7 +98,7 @@ class Rises(Part):
         self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # of the blocks since the last rise
 
     def observe(self, rows: LearnedRows) -> None:
-        """Add the losses of the mixture to those of the present block; without generations nobody asks for it."""
+        """Add the losses of the mixture on rows to the sums of the present block, if the pool grows generations."""
         if rows.members.growth is None:
             return
         judged = np.flatnonzero(rows.relative > 0.0)

@@ -130,7 +130,7 @@ def first(n: int) -> Any:
 
 
 def memory(size: float) -> str:
-    """A number of bytes.
+    """A number of bytes in the largest fitting unit, as text.
 
     >>> memory(512), memory(3 * 2**20)
     ('512 bytes', '3 MiB')

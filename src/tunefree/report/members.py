@@ -47,7 +47,7 @@ def members(trained: Trained) -> Section | None:
 
 
 def in_brief(model: Any) -> str:
-    """A sentence on the number of members and those of the largest weights."""
+    """A phrase on the number of members and on the members with the largest weights."""
     shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
     named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
     return (

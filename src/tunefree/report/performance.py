@@ -400,12 +400,12 @@ def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
 
 
 def _units(tested: Evaluation) -> str:
-    """Of which intervals suppose that they are independent."""
+    """The units that intervals assume to be independent: rows, or groups if there are any."""
     return "rows" if tested.scored.groups is None else "groups"
 
 
 def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
-    """A chart of shares against what was expected; ``about`` is its caption."""
+    """A chart of observed shares against expected values; ``about`` is its caption."""
     expected = [part.mean for part in parts]
     ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
     described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)

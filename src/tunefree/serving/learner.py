@@ -238,7 +238,7 @@ class Learner:
         return self.published.rows < self.trained.progress.rows
 
     def _keep_up(self) -> None:
-        """Publish, save and drop what is due."""
+        """Publish a version, save the model and drop old entries, as far as they are due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()

@@ -265,7 +265,7 @@ class Column:
 
 
 def written_fields(record: Any) -> dict[str, Any]:
-    """Those fields of a dataclass that are not as they are by default, for the header of a file."""
+    """The fields of a dataclass that differ from their defaults, for the header of a file."""
     values = {field.name: (getattr(record, field.name), field.default) for field in fields(record)}
     changed = {name: value for name, (value, usual) in values.items() if value != usual}
     return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}

@@ -75,7 +75,7 @@ def is_delimited(line: str) -> bool:
 
 
 def csv_schema(file: str, options: Options) -> Any:
-    """Names of the columns, all of which are strings."""
+    """The schema of a file, by the names in its header; all columns are strings."""
     return pa.schema([(name, pa.string()) for name in csv_header(file, options).names])
 
 
@@ -282,7 +282,7 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
 
 
 def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
-    """Values each line of which looks like a row: the place of the row, the column, and how many line ends."""
+    """Values whose lines all look like rows: the place of the row, the column, and the number of line ends."""
     suspects, are_numbers = [], list[bool]()
     for place, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):

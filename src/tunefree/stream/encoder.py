@@ -77,12 +77,12 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
 
 
 def _delimiter_hint(names: Sequence[str]) -> str:
-    """What may be wrong where the only name looks like several; empty elsewhere."""
+    """A hint to check the delimiter if the only column name looks like several; else empty."""
     return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
 
 
 def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
-    """Those of some columns that an encoder does not know, was not told to leave out, and are not among others."""
+    """Names of columns that an encoder neither knows nor was told to leave out, and that are not among others."""
     known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
     left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
     return [name for name in names if name not in known and not is_among(name, left_out)]
@@ -121,7 +121,7 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
 
 
 def target_family_of(array: Any, target: str, file: str) -> str | None:
-    """number, string or boolean; None for a column of which all values in this chunk are missing."""
+    """The type of a target: number, string or boolean; None if all values in this chunk are missing."""
     arrow_type = array.type
     kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if kind == "null":

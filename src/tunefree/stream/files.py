@@ -57,7 +57,7 @@ class TextFile(str):
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """The same file with other options."""
+        """A copy of the file with other options."""
         return TextFile(str(self), **vars(self) | changes)
 
 

@@ -155,7 +155,7 @@ def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarr
 
 
 def _enlarged(keys: Keys) -> Keys:
-    """The same dictionary with twice the capacity."""
+    """A copy of the dictionary with twice the capacity."""
     capacity = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
     if keys.count >= capacity:
         remedy = "hash the features with `hash_bits`, or ignore columns that are different in every row"

@@ -88,7 +88,7 @@ class Notation(NamedTuple):
         return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
-        """The numbers that strings are, all of which fit or are null."""
+        """The numbers that strings stand for; each string fits the notation or is null."""
         plain = pc.replace_substring_regex(strings, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
         plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
@@ -131,7 +131,7 @@ def _pattern(decimal: str, thousands: str, unit: str) -> str:
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` beside strings all of which hold digits; nothing if there are more.
+    """Up to three words such as ``unknown`` among strings that otherwise hold digits; empty if there are more.
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
     value may be as many as they are, and are among the words.

@@ -29,7 +29,7 @@ _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class for a kind of source; only that one is imported, because that of tables takes a while."""
+    """The encoder class for a kind of source; others are not imported, because the encoder of tables takes a while."""
     if kind == formats.TABLE:
         return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
@@ -81,7 +81,7 @@ class Source:
             raise DataError("can be read only once", self.name, remedy=remedy)
 
     def names_in(self, files: Sequence[str]) -> list[str]:
-        """The names of the columns of some of its files, each once, of JSON those of the first lines."""
+        """The names of the columns of some of its files, each once; of JSON, the names in the first lines."""
         names = dict[str, None]()
         for file in files:
             schema = tables.reader_of(files, str(self.format)).schema(file, Options(self.delimiter))

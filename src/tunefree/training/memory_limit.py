@@ -70,7 +70,7 @@ def _feature_bytes(model: Model, room: int = 0) -> int:
 
 
 def _states(model: Model) -> list[Any]:
-    """What the online members learned."""
+    """The states of the online members."""
     members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
     return [member.state for member in members]
 

@@ -40,7 +40,7 @@ def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), 
 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
-    """Learn the batches of a pass, which begins or goes on; whether a callback ended it.
+    """Learn the batches of a pass, which begins or goes on; returns whether a callback ended it.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.model import Model

@@ -166,7 +166,7 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
 
 def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
-    """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
+    """Note options on the notation of values that fit none of the first rows, or of a sample of the rows."""
     columns, unused = rows.data.columns, list[str]()
     if source.format != "json":  # there they were read as null
         unused = [
@@ -324,7 +324,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items; a thread reads ``depth`` items in advance, so that reading and learning overlap.
+    """Iterate over items that a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
     ``stop``: through which items come; once it was asked, and no item waits, Stopped is raised.
     ``idle``: called now and then, as long as the thread waits for rows, and all items were taken.

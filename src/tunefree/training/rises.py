@@ -68,7 +68,7 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def compare(trained: Any) -> None:
-    """Compare columns at the rises that wait for it, and after which no row is missing."""
+    """Compare columns before and after rises of the loss, for waiting rises whose rows are complete."""
     samples, rises = trained.samples, trained.rises
     complete = [one for one in samples.waiting if one.stop <= samples.rows]
     if complete:

@@ -114,7 +114,7 @@ def nearly_numbers(encoder: Any) -> set[str]:
 
 
 def shortened(findings: list[Finding]) -> list[Finding]:
-    """Findings, of which further ones of a kind are combined into one."""
+    """Findings, with further ones of a kind combined into one."""
     shown: list[Finding] = []
     for kind in dict.fromkeys(finding.kind for finding in findings):
         alike = [finding for finding in findings if finding.kind == kind]
@@ -296,7 +296,7 @@ def ignore(name: str) -> str:
 
 
 def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
-    """What is said of a column of categories that may name the rows, or groups of these if values repeat."""
+    """The finding for a column of categories that may name the rows, or groups of rows if values repeat."""
     remedy = ignore(name) + (f", or `groups={name!r}` if rows of a value belong together" if repeats else "")
     return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
 

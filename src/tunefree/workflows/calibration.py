@@ -236,7 +236,7 @@ class Calibration(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What this says of probabilities."""
+        """A phrase on whether probabilities are calibrated, and by how much they are off if not."""
         if self.is_calibrated and self.by_chance > UNRESOLVED:
             return "too few rows to tell whether probabilities are calibrated"
         if self.is_calibrated:

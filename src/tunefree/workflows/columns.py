@@ -1,4 +1,4 @@
-"""A look at a source before training: how each column would be read and why, what is in it, and what it may be."""
+"""Columns of a source before training: how each would be read and why, its values, and its possible role."""
 
 from __future__ import annotations
 

@@ -66,13 +66,13 @@ class Evaluation(NamedTuple):
 
     @property
     def lift(self) -> list[Decile]:
-        """What was predicted and what happened, by decile of the predicted rate; none but of counts."""
+        """Predictions and outcomes by decile of the predicted rate; empty unless the model predicts counts."""
         scored = self.scored
         return [] if scored.exposure is None else lift(scored.exposure, scored.targets, scored.predictions)
 
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
-    """What rows of classes with these losses add to metrics, by the names of fields of Scored and of means."""
+    """Values of rows from which metrics of classes are computed, by the names of fields of Scored and of means."""
     n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
     probabilities, picked = model.probabilities(predictions), chosen(predictions)
     squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
@@ -87,7 +87,7 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
 def _number_columns(
     model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-    """What rows of numbers add to metrics, and to further ones that are means."""
+    """Values of rows from which metrics of numbers are computed; ``further`` metrics are means."""
     means = {"loss": losses, "mean_absolute_error": model.errors(y, predictions), **further}
     if getattr(loss, "tau", None) is not None:
         means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
@@ -210,7 +210,7 @@ def _note_unseen(
 
 
 def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
-    """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
+    """Predictions of two models of counts for the same rows, and outcomes, by decile of the ratio of the two.
 
     Raises a ModelError if a model is of another loss, or the rows are not the same.
     """
@@ -252,10 +252,10 @@ OTHERS = "(other)"
 
 
 def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
-    """The slices of rows that a column makes, those of most rows first, ranges in their order.
+    """Slices of rows by the values of a column, the largest first, or by ranges of its numbers, in their order.
 
     ``values``: texts that are all numbers count as numbers.
-    Returns: what the rows have in common, None for a missing value, and the rows.
+    Returns: the name of each slice, None for missing values, and its rows.
 
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]

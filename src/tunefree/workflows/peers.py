@@ -1,4 +1,4 @@
-"""What people compare a model with: a constant, a linear model, a random forest and gradient boosting of scikit-learn.
+"""Usual models to compare with: a constant, and scikit-learn's linear model, random forest and gradient boosting.
 
 They see the columns that the model's encoder finds, as users of scikit-learn prepare them. Missing numbers become the
 median, beside a column that says so; numbers are standardised and categories one-hot for the linear model; trees get
@@ -285,7 +285,7 @@ def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:
 
 
 def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers beside categories by their frequency, the rarest beyond so many as one; NaN of what is new."""
+    """Numbers beside categories as ranks of frequency, the rarest beyond ``most`` as one; NaN for new values."""
     X, X_test = [train.numbers], [test.numbers]
     for column, further in zip(train.categories.T, test.categories.T, strict=True):
         known, counts = np.unique(column[~np.isnan(column)], return_counts=True)
