@@ -1,4 +1,4 @@
-"""`tunefree certify`: what one pass of a model proves."""
+"""`tunefree certify`: bounds on the loss of linear models, proved by one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tunefree inspect`: what a model has learned."""
+"""`tunefree inspect`: members of a model, importance of its columns, and weights."""
 
 from __future__ import annotations
 

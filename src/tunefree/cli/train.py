@@ -65,7 +65,7 @@ def train(
 
 
 def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, Path]:
-    """Let the model of a store go on with rows. Returns also the file of the version."""
+    """Train the model of a store on further rows. Returns also the file of the version."""
     from tunefree.serving.service import Service
 
     earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
@@ -94,7 +94,7 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> Trained:
 
 
 def checkpoint_of(output: Path) -> Path:
-    """Where a model is saved on the way."""
+    """The file in which a model is saved during training."""
     return Path(f"{output}.checkpoint")
 
 

@@ -258,7 +258,7 @@ class Part:
         return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
 
     def prepare(self) -> None:
-        """Bring what waits into the fields, before they are saved or copied."""
+        """Bring waiting values into the fields, before they are saved or copied."""
 
     def save_state(self) -> Saved:
         """Arrays and a header from which :meth:`take_over` makes the same."""
@@ -266,11 +266,11 @@ class Part:
         return arrays, _saved(self, "", arrays)
 
     def take_over(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Have what :meth:`save_state` gave."""
+        """Set the fields from the result of :meth:`save_state`."""
         restored(self, "", arrays, header)
 
     def complete(self) -> None:
-        """Compute what no file has, and copies do not take over."""
+        """Compute the fields that are neither in files nor copied."""
 
     def check(self) -> None:
         """Raise a ModelError unless the restored fields are consistent."""
@@ -298,7 +298,7 @@ class Part:
         return self.copied(memo=memo)
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
+        """Keep only the state that predictions need, not the state for learning."""
         for name, declared in self.fields_of_part.items():
             if declared.role == RECORD and declared.blank is not None:
                 setattr(self, name, declared.blank(self))

@@ -95,7 +95,7 @@ def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
 
 
 def _rows(shape: tuple[int, ...], itemsize: int) -> int:
-    """How many rows of an array are in a piece."""
+    """The number of rows of an array in a piece."""
     return max(_PIECE // max(math.prod(shape[1:]) * itemsize, 1), 1)
 
 

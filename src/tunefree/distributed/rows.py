@@ -68,7 +68,7 @@ class SparseBlock(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.y)
 
     def batch(self) -> Batch:
@@ -185,7 +185,7 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
 
 
 class Sizes(NamedTuple):
-    """How many rows there are of all shards."""
+    """Numbers of rows: of all shards, of the common start, and of the end."""
 
     rows: int
     sample: int  # that the common start learns
@@ -241,7 +241,7 @@ def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, 
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
-    """Which of ``n`` rows from number ``start`` on are in a sample of ``size`` of all rows.
+    """A mask of the ``n`` rows from number ``start`` on that are in a sample of ``size`` of all rows.
 
     One row is drawn from each of as many stretches of equal length, so a sample is in the order of the rows.
 

@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Sums over shards of what these learned."""
+    """Sums over shards of the statistics that they learned."""
 
     rows: int  # with a weight above 0
     mass: float  # their weights, in the unit of the pool
@@ -114,7 +114,7 @@ def following(start: Start) -> ModelState:
 
 
 def learned(shard: Prepared, state: ModelState) -> Passed:
-    """Let a shard learn from the state :func:`following` the common start."""
+    """The statistics of a shard that learns from the state :func:`following` the common start."""
     rows = shard.rest
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)

@@ -32,7 +32,7 @@ _ROW_BYTES = 128  # of a row of a file that only reading would count
 
 
 class Cut(NamedTuple):
-    """How large shards are."""
+    """The sizes of shards."""
 
     fewest_rows: int = FEWEST_ROWS
     range_bytes: int = RANGE

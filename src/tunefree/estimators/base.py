@@ -236,7 +236,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         return hasattr(self, "_learned")
 
     def _begin(self, classes: list[Any]) -> None:
-        """Have a model that has seen no row."""
+        """Begin with a model that has seen no row."""
         learner, settings = self._learner()
         n_features, dimension = tables.n_features(self), special_about(learner).dimension
         if dimension is not None and self._encoder is None:  # else features are found along the stream

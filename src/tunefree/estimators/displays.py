@@ -30,7 +30,7 @@ LEGEND |= {"fontsize": OF_LABELS, "title_fontsize": OF_LABELS, "alignment": "lef
 
 
 class CurveDisplay:
-    """How the predictions of a model depend on single columns.
+    """Curves of the predictions of a model over single columns.
 
     Use :meth:`from_estimator`.
 

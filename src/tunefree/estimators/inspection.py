@@ -136,9 +136,9 @@ class Inspected(Saving):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """How much each column contributes to predictions, (n_features_in_,); they add up to 1.
+        """The importance of each column, (n_features_in_,); importances add up to 1.
 
-        How much larger the mean loss is where the column is permuted, or 0 if it is not larger, divided by the sum: on
+        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on
         rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
         use, too; these rows they do not. A single linear learner keeps no rows: it
         has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
@@ -193,7 +193,7 @@ class Inspected(Saving):
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Where the loss rose along the stream, and which columns changed most there.
+        """Rises of the loss along the stream, and the columns that changed most there.
 
         These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
 

@@ -133,7 +133,7 @@ class Saving:
             warn(f"{problem}: the estimator that is loaded has the default")
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write what predicts to a file of ONNX, for other runtimes such as ONNX Runtime; it needs `tunefree[onnx]`.
+        """Write the prediction function to a file of ONNX, for runtimes such as ONNX Runtime; needs `tunefree[onnx]`.
 
         An input is a column, of shape (n, 1): numbers in double precision, NaN where missing, or texts without white
         space around them, empty where missing. A boolean is the text ``"true"`` or ``"false"``. The outputs are
@@ -199,7 +199,7 @@ class Saving:
         raise NotImplementedError
 
     def _restore(self, trained: Trained) -> None:
-        """Be fitted as a file says."""
+        """Restore the fitted state from a file."""
         described = trained.estimator or {}
         tables.restore(self, trained.encoder, described.get("fitted") or {})
 

@@ -86,7 +86,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def form(estimator: Any) -> dict[str, Any]:
-    """In which form a fitted estimator takes rows, for JSON."""
+    """The form in which a fitted estimator takes rows, for JSON."""
     rows = "matrix" if estimator._is_sparse else "array"
     return {
         "rows": rows if estimator._encoder is None else "encoded",

@@ -1,4 +1,4 @@
-"""From what users pass to what learners take: checked rows, weights and parameters, and the order of a pass."""
+"""Validation of arguments: checked rows, weights and parameters, and the order of a pass."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
 
 
 class Rounds(NamedTuple):
-    """Which row is learned in each round of a pass, with which weight."""
+    """The row that is learned in each round of a pass, and its weight."""
 
     row: np.ndarray  # (rounds,) row of X
     weight: np.ndarray  # (rounds,) weight with which it is learned

@@ -1,4 +1,4 @@
-"""A model's margins of rows as sums of terms: a constant, and what each column contributes.
+"""A model's margins of rows as sums of terms: a constant, and a contribution of each column.
 
 Margins are log-odds (of more than two classes log-probabilities, or other margins, minus their mean over the classes),
 or numbers. The constant is the margin where all members predict their mean over the rows of a reference
@@ -154,14 +154,14 @@ class Decomposition:
 
 
 class ContextRule(NamedTuple):
-    """How the rows of a context are predicted from members that are awake."""
+    """The rule that predicts rows of a context from the members that are awake."""
 
     places: list[int]  # of these members
     rule: Rule
 
     @classmethod
     def of(cls, pool: Any, number: int) -> ContextRule:
-        """Of the context of this number of a pool."""
+        """The rule of the context of this number in a pool."""
         context, is_over = pool.predicting(number), pool.has_finished
         is_base, context = context is None, pool.contexts[NEW] if context is None else context
         is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING

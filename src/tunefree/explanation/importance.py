@@ -1,4 +1,4 @@
-"""How much each column matters to predictions: how much larger the loss is where it is permuted.
+"""Importance of columns: the increase of the loss where a column is permuted.
 
 Breiman: Random forests (Machine Learning 2001), section 10; Fisher, Rudin, Dominici: All models are wrong, but many are
 useful (JMLR 2019), eq. 3. With the loss l, the prediction f, and a permutation p of the rows, the importance of the
@@ -74,7 +74,7 @@ class Importance(NamedTuple):
 
 
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
-    """How much columns matter, to one margin or to all.
+    """The importance of columns, for one margin or for all.
 
     A pool that keeps rows tells how much larger the loss is where a column is permuted, on rows that its trees do not
     know. Other models have mean absolute contributions over the reference.
@@ -213,7 +213,7 @@ class NewRows(NamedTuple):
         return max(generation.rows for part in self.parts for *_, generation in part.generations)
 
     def rises(self, columns: list[np.ndarray], output: int | None = None) -> Iterator[tuple[float, float]]:
-        """By how much the mean loss rises where columns under the keys in these places are permuted, and its error.
+        """Increases of the mean loss where columns under the keys at these places are permuted, and standard errors.
 
         ``output`` is a class: then the loss is that of this class against the others. Few rows are permuted several
         times. The standard error is over the rows.
@@ -228,7 +228,7 @@ class NewRows(NamedTuple):
             yield self.mean(risen)
 
     def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
-        """By how much the mean loss rises without the joint effect of each pair of columns, and its error."""
+        """Increases of the mean loss without the joint effect of each pair of columns, and standard errors."""
         permuted, draws = PermutedRows(self), np.random.default_rng(self.learned)
         margins = self._centred(permuted.margins())
         joint = np.zeros((len(pairs), *margins.shape))
@@ -382,6 +382,6 @@ class PermutedRows:
         return coded
 
     def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
-        """Write what a generation predicts to the places (n, M, K) of its members."""
+        """Write the predictions of a generation to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
         self.members.place_generation(predictions[coded.rows], clock, kind, age, born, generation.rows)

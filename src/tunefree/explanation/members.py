@@ -119,7 +119,7 @@ class Part(NamedTuple):
 
 
 class Member(NamedTuple):
-    """How a member's prediction follows from the values of its parts."""
+    """A member: its prediction as a function of the values of its parts."""
 
     place: int  # in the mixture
     parts: list[int]  # their places among all parts: what it was born with, and what leaves have learned

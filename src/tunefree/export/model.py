@@ -1,4 +1,4 @@
-"""A trained model as a file of ONNX: what predicts new rows, and nothing that learns.
+"""A trained model as a file of ONNX, which predicts new rows and does not learn.
 
 An input is a column, (N, 1): of numbers in double precision, NaN where one is missing, or of texts, empty where one is
 missing. The outputs are ``label`` and ``probabilities``, or ``prediction``.

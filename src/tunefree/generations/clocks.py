@@ -18,7 +18,7 @@ AGES = ("newest", "previous")
 
 
 class Event(NamedTuple):
-    """When generations are born, and when they take over."""
+    """The rows after which a generation is born, and after which it takes over."""
 
     birth: int  # rows learned
     takeover: int

@@ -76,7 +76,7 @@ class Columns(Part):
             raise ModelError("columns have not a key each")
 
     def complete(self) -> None:
-        """Know the place of each key."""
+        """Index the place of each key."""
         self._place = {key: place for place, key in enumerate(self.keys)}
         self._index()
         self._together = {}  # places of columns that came together, by their keys
@@ -109,7 +109,7 @@ class Columns(Part):
         return np.where(ids < len(self.turns), turns, 0)
 
     def places(self, keys: np.ndarray) -> list[int]:
-        """Where the columns with these keys are among those so far."""
+        """The places of the columns with these keys."""
         return [self._place[key] for key in keys.tolist()]
 
     def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
@@ -285,7 +285,7 @@ class Columns(Part):
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
-    """Which columns hold ids of categories."""
+    """A mask of the columns that hold ids of categories."""
     return keys < 0
 
 

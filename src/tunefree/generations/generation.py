@@ -132,7 +132,7 @@ class Generation(Part):
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
+        """A mask (n,) of rows it may remember: their observation, or group, was among the rows it was grown on."""
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 
@@ -158,7 +158,7 @@ class Generation(Part):
         return leaves, born
 
     def know(self, n_classes: int) -> None:
-        """Know so many classes; those that came after the birth are learned on the leaves."""
+        """Have outputs for ``n_classes`` classes; classes that came after the birth are learned on the leaves."""
         for count in range(self.n_classes + 1, n_classes + 1):
             self.n_classes, self.n_late = count, self.n_late + 1
             for part in self.living:
@@ -171,7 +171,7 @@ class Generation(Part):
         return other
 
     def as_born(self) -> Generation:
-        """This generation without what its leaves have learned."""
+        """This generation without the corrections learned on its leaves."""
         other = copy.copy(self)
         other.living = []
         return other

@@ -53,7 +53,7 @@ class Inherited(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Settings, and what trees grown with them lose."""
+    """Settings, and the losses of trees grown with them."""
 
     settings: Settings
     work: float  # of growing with them

@@ -1,4 +1,4 @@
-"""The kinds of generations, by name: what grows them, and what learns on their leaves."""
+"""The kinds of generations, by name: the functions that grow them, and the learners on their leaves."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
 
 
 class Settings(NamedTuple):
-    """How trees are grown: each is a multiple of what follows from the number of rows, columns and classes.
+    """Settings of tree growth: multiples of the values that follow from the number of rows, columns and classes.
 
     A generation inherits them from the one before it (:mod:`tunefree.generations.inheritance`).
 

@@ -263,7 +263,7 @@ def grow_tree(
 
 
 class Room(NamedTuple):
-    """Of a tree."""
+    """The size of a tree: its rows and leaves, and the least rows of a node that is split."""
 
     rows: int
     leaves: int
@@ -271,7 +271,7 @@ class Room(NamedTuple):
 
 
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
+    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split.
 
     >>> room_of(32_000, 1, None), room_of(100, 3, None)
     (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
@@ -283,7 +283,7 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
 
 
 def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
-    """How many columns are tried at a node.
+    """The number of columns tried at a node.
 
     >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
     (4, 3, 10)

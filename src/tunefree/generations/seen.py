@@ -66,7 +66,7 @@ class Seen(Part):
         return is_known
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) to come have an observation that was learned."""
+        """A mask (n,) of rows with an observation that was learned."""
         is_known = np.empty(len(digests), bool)
         _add(digests, np.zeros(len(digests)), self.table, is_known)
         return is_known

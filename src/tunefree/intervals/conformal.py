@@ -27,7 +27,7 @@ MORE = "learn more rows, or ask for less"
 
 
 def recency(numbers: np.ndarray) -> np.ndarray:
-    """How much scores (n,) count by the numbers of their rows, from 1, relative to the latest one.
+    """Weights of scores (n,) by the numbers of their rows, from 1, relative to the latest score.
 
     >>> recency(np.array([5, 10]))
     array([0.25, 1.  ])

@@ -1,4 +1,4 @@
-"""How far off predictions of a row are expected to be: residuals are measured in this unit.
+"""The expected error of the prediction of a row: residuals are measured in this unit.
 
 Papadopoulos, Gammerman, Vovk: Normalized nonconformity measures for regression conformal prediction (AIA 2008): the
 score of a row is (y - p) / (s(x) + beta), with s a model of the residuals, and beta a part of their mean, so that

@@ -59,7 +59,7 @@ def check_has_rates(loss: Any, name: str | None) -> None:
 
 
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
-    """Which targets (n,) the distribution of a loss does not have.
+    """A mask (n,) of targets outside the support of the distribution of a loss.
 
     >>> from tunefree.losses import gamma, poisson
     >>> y = np.array([1.0, 0.0, -1.0])

@@ -352,7 +352,7 @@ def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
 
 
 def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any = None) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do; ``encoder_class`` may be another one."""
+    """Raise a ModelError unless a file has the contents of its kind; ``encoder_class`` may be another class."""
     check_header(header, kind.header)
     _check_encoder(header["source"], header["encoder"], encoder_class)
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -36,7 +36,7 @@ _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError
 
 @dataclass
 class Trained:
-    """A model, the encoder of its features, and how far it has been trained: what a model file holds.
+    """The contents of a model file: a model, the encoder of its features, and the progress of its training.
 
     ``model``: it has a ``kind``, one of ``KINDS``.
     ``kind``: which encoder there is: ``"table"``, or a format of text such as ``"svmlight"``.

@@ -97,7 +97,7 @@ class Balance(Part):
         self.parts = [self.sample] if self.parts else []
 
     def finish(self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
-        """Know the constants for predictions of rows to come, after so many rows.
+        """Compute the constants for predictions of rows to come, after so many rows.
 
         ``predict`` makes logarithms (n, 1) of rows of a context from those of members, (n, M, 1).
         """

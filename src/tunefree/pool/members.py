@@ -188,7 +188,7 @@ class Members(Part):
         return () if self.growth is None else self.growth.generations()
 
     def reduce(self) -> None:
-        """Keep what predicts; the newest generation has the digests of all rows that are known."""
+        """Keep only the state for predictions; the newest generation has the digests of all rows that are known."""
         super().reduce()
         for *_, newest in list(self.generations())[:1]:
             newest.observations = np.union1d(newest.observations, self.seen.digests)

@@ -326,7 +326,7 @@ class Model(ScoredModel):
         return self.linear.present().weights_by_feature(self.n_features)[0]
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning, certificates and what decided need."""
+        """Keep only the state for predictions, without the state for learning, certificates and decisions."""
         if self.pool is None:
             raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
         self.pool.reduce()

@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
     @classmethod
     def create(cls, n_features: int) -> Self:
-        """No feature occurred."""
+        """The state before any feature occurred."""
         slot_of, serials, latest = np.zeros((3, n_features), np.int32)
         return cls(slot_of, serials, latest, np.zeros(3, np.int64))
 
@@ -84,7 +84,7 @@ class Occurrences(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When features get slots."""
+    """Limits that decide when features get slots."""
 
     first: int  # features from this number on have none from the start
     few: int  # occurrences after which they have one
@@ -147,7 +147,7 @@ def leave_log(known, kept, limits, row, occurrences):
 
 
 def n_without_slot(known, features, start, stop):
-    """How many of some features have no slot."""
+    """The number of features that have no slot."""
     n = 0
     for e in range(start, stop):
         n += 1 if known.slot_of[features[e]] <= 0 else 0
@@ -372,7 +372,7 @@ class FirstMeetings:
         return min(n_features, self.first or FIRST) + int(self.known.counts[0])
 
     def _begin(self, X: Block) -> None:
-        """Know which features have slots from the start, by the first rows."""
+        """Decide by the first rows which features have slots from the start."""
         if self.first == 0:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 

@@ -35,7 +35,7 @@ def row_of(rows, i):
 
 
 def write_log(logged, scale, shared, gradient, n_outputs):
-    """Write down what replaying an entry of a row takes."""
+    """Write the log of a row, by which its entries can be replayed."""
     logged[0], logged[1], logged[2], logged[3] = scale.slope, scale.margin, scale.weight, shared
     for k in range(n_outputs):
         logged[OF_ROW + k] = gradient[k]

@@ -270,7 +270,7 @@ class Pool(Part):
                 context.add_class()
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features, whose numbers others may have from here on."""
+        """Forget some features, whose numbers others may have from here on."""
         self.flush()
         self.copies.forget_features(features)
         if self.members.growth is not None:
@@ -278,7 +278,7 @@ class Pool(Part):
         self.members.linear.forget(features)
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
+        """Keep only the state for predictions."""
         self.only_predicts = True
         super().reduce()
 
@@ -407,7 +407,7 @@ class Pool(Part):
         return by_context(contexts, learn_context)
 
     def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
-        """Which rows (n,) were predicted before any target was known: numbers of any size may come, so they judge none.
+        """A mask (n,) of rows predicted before any target was known; since targets may have any size, they judge none.
 
         Logarithms begin at a rate that is expected of few rows.
         """

@@ -75,7 +75,7 @@ class Single(Part):
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features."""
+        """Forget some features."""
         self.linear.forget(features)
 
     def begin_pass(self) -> None:

@@ -1,4 +1,4 @@
-"""One row: what members and the mixture predict of it and learn from it, in arrays that are made once.
+"""Prediction and learning of one row by members and the mixture, in arrays that are made once.
 
 Of one row compiled functions compute little: most of the time would go to making arrays, and to checking them in some
 thirty calls. Here the arrays of a row are made once, and the calls of compiled functions on them are a few programs
@@ -109,7 +109,7 @@ class LinearRow:
             self.values[1:, words] = self.shown[1:, :n_words]
 
     def predict(self, X: Block) -> None:
-        """Write what members predict of a row."""
+        """Write the predictions of members for a row."""
         self._know_weights()
         self._write(X)
         self.scoring.run()
@@ -118,7 +118,7 @@ class LinearRow:
                 margins[:] = member.objective.predictions_of(margins)
 
     def learn(self, X: Block, target: float, weight: float) -> None:
-        """Write what members predict of a row, and let them learn it."""
+        """Write the predictions of members for a row, and let them learn it."""
         self._write(X, target, weight)
         self.learning.run()
         end = int(self.end[0])
@@ -169,7 +169,7 @@ class GenerationsRow:
             yield from trees.calls_on(of, codes, leaves, sums)
 
     def _following(self) -> Iterator[Call]:
-        """The calls by which what learns on leaves, and linear generations, predict."""
+        """The calls by which learners on leaves, and linear generations, predict."""
         rest = np.zeros((1, self.margins.shape[2]))
         for (part, tree), target, written in zip(self.living, self.targets, self.added, strict=True):
             if isinstance(part, LivingLeaves):
@@ -291,7 +291,7 @@ class SingleRow:
         self.mixing_learned[context].run()
 
     def _write(self) -> None:
-        """Write down what all members predict at their places."""
+        """Write the predictions of all members to their places."""
         predictions = self.linear.written
         if not np.isfinite(predictions).all():
             predictions[~np.isfinite(predictions).all(axis=(1, 2))] = np.nan

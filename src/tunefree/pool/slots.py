@@ -28,7 +28,7 @@ class Slot(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words.
+        """The name of the slot in words.
 
         >>> Slot(2048, "boosted", 1, 2).name
         'boosted of 2048, previous, nag'

@@ -76,7 +76,7 @@ class Window(Part):
             self.birth = min(self.birth, rows + self.length // 2)
 
     def stop(self) -> None:
-        """Let no generation be born: rows in random order have no latest ones."""
+        """Stop the births of generations: rows in random order have no latest ones."""
         self.is_awake, self.birth = True, NEVER  # one that is awake is not woken
 
 

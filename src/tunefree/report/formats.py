@@ -1,4 +1,4 @@
-"""How numbers and models are written: a fact keeps its number, and the format that makes a text of it."""
+"""Formats of numbers and models as text: a fact keeps its number, and the format that makes a text of it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def loss_name(model: Any) -> str:
 
 
 def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
-    """By what rows are weighted; empty where they count equally.
+    """A phrase on the weights of rows; empty where they count equally.
 
     ``weight`` (n,): of the rows; by default there are weights where the plan names their column.
 

@@ -67,7 +67,7 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Which losses no linear model can have, by radius, and up to which radius it cannot be better by much."""
+    """Losses that no linear model can have, by radius, and the radius up to which it cannot be better by much."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
@@ -86,7 +86,7 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """How often intervals or sets of the next row covered it, and at least."""
+    """The coverage of intervals or sets for the next row, and its lower bound."""
     if (coverage := certified.get("coverage")) is None:
         return []
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]

@@ -113,7 +113,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
-    """How a training would read the columns of a source."""
+    """Blocks on how a training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
     facts += [Fact("task", view.task, lambda task: task or "no target is named"), *known(Fact("why", view.why))]
     columns = [
@@ -276,14 +276,14 @@ def tables_of_passes(trained: Trained) -> list[Table]:
 
 
 def facts_of_drifts(trained: Trained) -> list[Fact]:
-    """How often the loss rose; nothing where it is not known."""
+    """The number of rises of the loss; empty where it is not known."""
     if trained.rises is None:
         return []
     return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
-    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
+    """The rises of the loss; an empty list for programs if there are none, and nothing where they are not known."""
     rises = drifts_of(trained)
     if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []

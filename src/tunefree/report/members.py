@@ -1,4 +1,4 @@
-"""Who learned: the weights of the members, what these were judged by, and how they went over the stream."""
+"""The weights of the members, the losses they follow, and their course over the stream."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_brief(model: Any) -> str:
 
 
 def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
-    """The ``top`` members (0: all) with their weights, what these were judged by, and what predicts rows to come."""
+    """The ``top`` members (0: all) with their weights and losses, and the mixture that predicts rows to come."""
     if (pool := model.pool) is not None:
         along = pool.selection()
         along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})

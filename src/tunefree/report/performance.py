@@ -1,4 +1,4 @@
-"""How well a model predicts, along the stream and on test data, and beside others on the same rows."""
+"""The performance of a model, along the stream and on test data, and beside others on the same rows."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """How well the model predicts: test data, where there are some, come first."""
+    """The section on performance: test data, where there are some, come first."""
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
     drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
     blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
@@ -139,13 +139,13 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 
 
 def unsure(trained: Trained, tested: Evaluation | None) -> Section | None:
-    """Where the model is unsure: which rows it predicts less well, and where along the stream it did."""
+    """The section on uncertainty: rows, and parts of the stream, that the model predicts less well."""
     blocks = [*([] if tested is None else sureness(tested)), *blocks_of_drifts(trained)]
     return Section("unsure", "Where it is unsure", blocks) if blocks else None
 
 
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> list[Block]:
-    """All that known targets tell of a model."""
+    """Blocks of all metrics of an evaluation on rows with targets."""
     return [*judged(trained, tested), *sureness(tested), *([] if by is None else [_slices(tested, by)])]
 
 

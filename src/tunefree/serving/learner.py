@@ -149,7 +149,7 @@ class Learner:
         started.result()
 
     def submit(self, request: Request) -> Future[Row]:
-        """Let rows be learned."""
+        """Submit rows to be learned."""
         self._queue.put(request)
         return request.answer
 
@@ -166,7 +166,7 @@ class Learner:
 
     @property
     def n_rises(self) -> int:
-        """How often the loss rose along the stream."""
+        """The number of rises of the loss along the stream."""
         return 0 if self.trained.rises is None else self.trained.rises.count
 
     def close(self) -> None:

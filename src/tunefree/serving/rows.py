@@ -1,4 +1,4 @@
-"""Rows of requests: which columns and labels they may have, and how they become what a model takes.
+"""Rows of requests: the columns and labels they may have, and their encoding for a model.
 
 The columns and the classes of a model in operation are closed: a name or a label that it does not know is more often a
 mistake than news. Either can be opened.

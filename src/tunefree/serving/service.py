@@ -140,7 +140,7 @@ class Service:
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
-        """The class, its margin, and what each column contributes to that, of each row.
+        """For each row the class, its margin, and the contributions of columns to the margin.
 
         The class is ``label``; by default the second of two, and of more the one that is predicted.
         """
@@ -231,7 +231,7 @@ class Explainer:
         self._latest: tuple[weakref.ref[Any], Trained, Decomposition] | None = None
 
     def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
-        """Let rows be explained."""
+        """Submit rows to be explained."""
         return self._thread.submit(self._explain, rows, label)
 
     def close(self) -> None:

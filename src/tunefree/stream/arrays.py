@@ -81,7 +81,7 @@ def text_at(strings: Any, place: int) -> str:
 
 
 def is_missing(array: Any) -> np.ndarray:
-    """Where an Arrow array is null."""
+    """A mask of the nulls of an Arrow array."""
     if not array.null_count:
         return np.zeros(len(array), bool)
     if pa.types.is_null(array.type):

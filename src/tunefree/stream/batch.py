@@ -51,7 +51,7 @@ class Reason:
 
     @property
     def place(self) -> str:
-        """Where the first row is."""
+        """The file, row and column of the first row, as text."""
         column = f", column {self.column!r}" if self.column else ""
         return f"{self.file}, row {self.row}{column}"
 
