@@ -1,4 +1,4 @@
-"""Threads that members learn in, and those in which generations are grown.
+"""Threads in which members learn, and threads in which generations are grown.
 
 Compiled passes let go of Python's lock, so threads are all that is needed. Nothing depends on their number or order:
 members do not know each other.

@@ -1,4 +1,4 @@
-"""Rows of a shard: as it knows them alone, and as models take them, with the features and classes of all shards."""
+"""Rows of a shard: with its own features and classes, and then as models take them, with those of all shards."""
 
 from __future__ import annotations
 

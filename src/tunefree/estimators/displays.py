@@ -1,4 +1,4 @@
-"""Pictures of a model: partial dependence, and how generations take over from each other along the rows."""
+"""Displays of a model: partial dependence, and the weights and losses of generations along the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows while any tree grows: some are drawn, sums are of whole numbers, and nodes are divided.
+"""Rows of a tree that grows: samples of rows, sums in whole numbers, and the partition of nodes.
 
 Whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS 2022) have several fields of
 bits side by side, so that one addition sums up all of them: the number of rows is in the lowest ones. Units are such

@@ -1,4 +1,4 @@
-"""Trees as plain arrays, the walk of rows through them, and what the columns on its way contribute.
+"""Trees as plain arrays, the walk of rows through them, and the contributions of the columns on its way.
 
 The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
 those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that

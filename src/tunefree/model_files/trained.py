@@ -1,4 +1,4 @@
-"""Trained models and their files: a model with the encoder of its rows, its plan, and how its training went."""
+"""Trained models and their files: a model with the encoder of its rows, its plan, and its progress."""
 
 from __future__ import annotations
 

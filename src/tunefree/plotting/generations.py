@@ -1,4 +1,4 @@
-"""How generations of trees take over from each other: weights in the mixture and losses, over the rows."""
+"""Charts of generations of trees: their weights in the mixture and their losses, over the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of a model in operation, in the thread of those who ask.
+"""Predictions of a model in operation, in the thread of the request.
 
 An event loop predicts a few rows as soon as they have come: another thread would take longer to be reached than a row
 to be predicted. More rows are predicted in another thread, part by part, and other requests in between. Rows with an id

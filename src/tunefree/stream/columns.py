@@ -234,7 +234,7 @@ class Column:
         return [missing_name(self.name)]
 
     def description(self) -> str:
-        """How the values are written, where it is worth a word."""
+        """A phrase on the notation of the values, where it is unusual."""
         return ""
 
     def parts(self, values: Any, learning: bool) -> Parts:
@@ -351,7 +351,7 @@ def as_numbers(array: Array, column: str, faults: Faults) -> Array:
 
 
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
-    """Which strings are missing values, as some words are too."""
+    """A mask of strings that are missing values, including the given words."""
     known = string_array((*MISSING, *words)) if words else _MISSING
     return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
 

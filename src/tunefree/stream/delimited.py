@@ -114,7 +114,7 @@ def csv_header(file: str, options: Options) -> Header:
 
 
 def _beginning_of(file: str, options: Options) -> tuple[Beginning, Header]:
-    """How a file begins, and its header."""
+    """The beginning of a file, and its header."""
     beginning = read_beginning(file, options.delimiter or DELIMITERS)
     header = _header_of(beginning, file, options)
     if b'"' in beginning.header and header.delimiter != options.delimiter:  # after others a quote is a letter
@@ -250,7 +250,7 @@ def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = N
 
 
 def _repeats_header(table: Any, header: Header) -> np.ndarray:
-    """Which rows of a block are the header again, as where files were joined."""
+    """A mask of the rows of a block that repeat the header, as where files were joined."""
     same = np.full(table.num_rows, header.differs)
     named = [place for place, field in enumerate(header.fields) if field.strip()]
     for place in reversed(named):
@@ -296,7 +296,7 @@ def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
 
 
 def _are_numbers(table: Any) -> list[bool]:
-    """Which columns hold numbers in most rows."""
+    """For each column, whether it holds numbers in most rows."""
     strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
     matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
     return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]

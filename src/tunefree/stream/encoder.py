@@ -61,7 +61,7 @@ _WRONG = {
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
-    """Which of some unknown columns may be those that are absent, as a question; empty where none may be."""
+    """A question on unknown columns that may be absent columns under other names; empty if there are none."""
     pairs = [(alike(name, unknown), name) for name in absent]
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
@@ -280,7 +280,7 @@ class TableEncoder:
         return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the columns and features of an encoder with this state, which learned rows that follow."""
+        """Add the columns and features of an encoder with this state, which learned the rows that follow."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
         for described in header["columns"]:
@@ -487,7 +487,7 @@ class TableEncoder:
         )
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
-        """Take note of what the columns hold in n rows that are learned, of so many with those that cannot be used."""
+        """Add n learned rows to the profile; ``n_rows`` also counts rows that cannot be used."""
         if self.observes:
             self.profile.add(observed, n)
         if self.further is not None:

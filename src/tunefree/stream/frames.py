@@ -185,7 +185,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
 
 
 def _part(frame: Any, first: int, stop: int) -> Iterable[Any]:
-    """The columns of the rows from one to before another."""
+    """The columns of the rows from ``first`` to before ``stop``."""
     if isinstance(frame, np.ndarray):
         return np.asfortranarray(frame[first:stop]).T
     if isinstance(frame, list):

@@ -70,14 +70,14 @@ def is_plain_number(text: str) -> bool:
 
 
 class Notation(NamedTuple):
-    """How numbers are written."""
+    """The notation of numbers in strings: decimal mark, thousands separator and unit."""
 
     decimal: DecimalMark = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
     unit: str = ""  # behind each number
 
     def fits(self, strings: Any) -> np.ndarray:
-        """Which strings without white space around them are numbers in this notation."""
+        """A mask of strings, without white space around them, that are numbers in this notation."""
         if len(strings) <= _FIRST:  # Arrow would compile the pattern anew
             pattern = re.compile(_pattern(*self), re.ASCII)
             return np.array([text is not None and bool(pattern.fullmatch(text)) for text in strings.to_pylist()], bool)

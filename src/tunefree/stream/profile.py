@@ -1,4 +1,4 @@
-"""Profiles of the columns of training data, in bounded memory, and how rows that are predicted differ from them.
+"""Profiles of the columns of training data, in bounded memory, and differences of predicted rows from them.
 
 Of a column there are kept how often it was present, its smallest and its largest number, and its values in a sample
 of the rows, the same for all columns: the rows whose numbers, times the golden ratio, have the smallest fractions. They
@@ -147,7 +147,7 @@ class Profile:
 
 
 def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
-    """For each column the range beyond which a number is outside what training saw, by more than its width."""
+    """For each column the range of training widened by its width, beyond which a number is unusual."""
     return [
         (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
         for low, high in profile.ranges.tolist()
@@ -308,7 +308,7 @@ def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, 
 
 
 def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
-    """Columns that are missing more often than in training: number, missing rows here, and missing rows there.
+    """Columns that are missing more often than in training: number, missing rows, and missing rows in training.
 
     Given how many of all rows lack a column, those among them that are predicted are a draw without replacement, if
     rows are exchangeable. So the probability of at least so many is a tail of the hypergeometric distribution, and one

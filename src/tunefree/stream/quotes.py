@@ -61,7 +61,7 @@ def unescape(text: np.ndarray) -> None:
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
-    """How many lines of a text have another number of fields; blank ones are passed over."""
+    """The number of lines of a text with another number of fields; blank lines are not counted."""
     inside = inside_quotes(lines, delimiter)
     ends, signs = (np.flatnonzero((lines == byte) & ~inside) for byte in (LINE_END, ord(delimiter)))
     counts = np.bincount(np.searchsorted(ends, signs), minlength=len(ends) + 1)

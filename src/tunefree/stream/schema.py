@@ -1,4 +1,4 @@
-"""Which kind of column each column of a table is, from a sample of its values and from what the user says.
+"""The kind of each column of a table, inferred from a sample of its values and from the user's options.
 
 A column that comes later is inferred from its first value alone, so that nothing depends on where a stream is cut.
 
@@ -96,7 +96,7 @@ _ISO = "YYYY-MM-DD"
 
 
 class Inference:
-    """Infers columns from their arrays in a first chunk, by name, and from what the user says.
+    """Infers columns from their arrays in a first chunk, by name, and from the user's options.
 
     ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
     ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are distinguished.

@@ -39,7 +39,7 @@ def encoder_of(kind: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: files of one format ("-" is standard input), or a table in memory.
+    """A source of rows: files of one format ("-" is standard input), or a table in memory.
 
     ``column_types`` is what is said of how further files write what the model knows. Where rows were moved, ``origin``
     returns the file and number of a row that the user knows, and ``known`` is an encoder that knows the columns.
@@ -57,7 +57,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """Which encoder its chunks are for: "table", or the name of a format with an encoder of its own."""
+        """The encoder for its chunks: "table", or the name of a format with an encoder of its own."""
         return formats.TABLE if self.format is None else formats.named(self.format).kind
 
     @property

@@ -1,4 +1,4 @@
-"""Files of tables as chunks, whatever their format, and what a format of tables provides for that.
+"""Files of tables as chunks, whatever their format, and the functions that a format of tables provides.
 
 Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
 is the same in all files becomes a column only where a model or an option asks for it.
@@ -26,7 +26,7 @@ _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float6
 
 
 class Options(NamedTuple):
-    """How to read a table."""
+    """Options of reading a table."""
 
     delimiter: str | None = None  # between the fields of a line; guessed from the header if None
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns that a model knows, for names of folders
@@ -163,7 +163,7 @@ def _value(partition: Partition, options: Options, file: str) -> Any:
 
 
 def _check_equal(chunk: Chunk, partition: Partition) -> None:
-    """Raise a DataError if a column of a chunk differs from what the path says."""
+    """Raise a DataError if a column of a chunk differs from its value in the path."""
     values = decoded(chunk.data.column(partition.name))
     different = values if pa.types.is_nested(values.type) else values.unique()
     unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]

@@ -294,7 +294,7 @@ def read_lines(
 
 
 class Beginning(NamedTuple):
-    """How a text begins."""
+    """The beginning of a text."""
 
     header: bytes  # the first line that is neither blank nor a comment nor names the delimiter, without its line end
     start: Start  # what comes before it
@@ -308,7 +308,7 @@ class Beginning(NamedTuple):
 
 
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
-    """How a text begins; standard input can still be read from its start afterwards."""
+    """The beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         if text.offset:
             return Beginning(b"", Start(), b"")
@@ -394,7 +394,7 @@ def _holds_names(comment: str, lines: list[str]) -> bool:
 
 
 def delimiter_counts(header: str) -> dict[str, int]:
-    """How often a line has each delimiter, outside quotes."""
+    """Counts of each delimiter in a line, outside quotes."""
     bare = _QUOTED.sub("", header)
     return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
 
@@ -419,7 +419,7 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
 
 
 def line_after(file: str, offset: int, delimiters: str) -> int:
-    """Where the first line after a place of a text begins; 0 where none does."""
+    """The place where the first line after a place of a text begins; 0 if there is none."""
     with closing(open_text(file)) as text:
         sample = text.peek(SAMPLE).tobytes() if text.size is not None else b""
         if not sample or holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
@@ -514,7 +514,7 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
 
 
 def count_line_ends(lines: np.ndarray) -> int:
-    """How many line ends there are, inside quotes and outside."""
+    """The numbers of line ends inside quotes and outside."""
     return sum(_counts_of_line_ends(lines))
 
 

@@ -1,4 +1,4 @@
-"""How much memory the parts of a model may take while it learns.
+"""Limits on the memory that the parts of a model take while it learns.
 
 Before a pool exceeds the limit, it puts to sleep the parts that predict least for their memory, and each is told. If
 nothing is left to give up, training ends with an error before the memory is taken. Memory of rows, the reader and the
@@ -101,7 +101,7 @@ class MemoryLimit:
         self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
-        """How many categories and words a model may know at a time; None if none is to be forgotten."""
+        """The number of categories and words that a model may know at a time; None if none is to be forgotten."""
         if not self.is_stated or model.predictor.bank is not None:
             return None
         sizes = [

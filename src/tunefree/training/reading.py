@@ -1,4 +1,4 @@
-"""From a source to batches of encoded rows: the first look at it, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: a look at its first rows, encoding in threads, and reading ahead."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Sample(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(map(len, self.usable))
 
 

@@ -1,4 +1,4 @@
-"""Drift: from which row on the loss rises along the stream, by how much, and which columns changed most there."""
+"""Drift: rises of the loss along the stream, their first rows and sizes, and the columns that changed most there."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:
-    """Note what the first rows tell of columns, before any is learned."""
+    """Note the roles that columns seem to have by the first rows, before any row is learned."""
     for finding in shortened(first_findings(reading)):
         bad.note(finding.evidence, reading.file, 0, finding.column, 0, finding.remedy)
 
@@ -228,7 +228,7 @@ def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str
 
 
 def likenesses(columns: dict[str, Values]) -> list[Finding]:
-    """Columns of one value, and those that tell the same as another one before them.
+    """Findings on columns of one value, and on columns that are copies of an earlier column.
 
     >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
     >>> [(finding.column, finding.evidence) for finding in likenesses({"age": ages, "name": names})]

@@ -1,4 +1,4 @@
-"""The target of a source: the task that it suggests, its values as labels or numbers, and which can be learned."""
+"""The target of a source: the task that it suggests, and its values as labels or numbers."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class ColumnsView:
     unusable: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
-        """All of it for JSON."""
+        """The view as a dict for JSON."""
         shown = [
             column._asdict() | {"findings": [one._asdict() for one in self.findings if one.column == column.name]}
             for column in self.columns
@@ -118,7 +118,7 @@ class ColumnsView:
 
 
 def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
-    """How a training would read each column of a table or of files, and why, from a sample of the rows.
+    """The types and roles that a training would give to the columns of a table or of files, by a sample of rows.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
 
 
 def why_of(plan: Plan, column: Any) -> str:
-    """Why a column is of its kind: what the plan says, or what its values are."""
+    """The reason why a column is of its kind: an option of the plan, or its values."""
     kind, described = kind_of(column), f", {column.description()}" if column.description() else ""
     said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):

@@ -35,7 +35,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> Costs:
-        """The costs in a text; a ModelError if it says anything else.
+        """The costs written in a text, such as fp=1,fn=5; a ModelError if it is not of this form.
 
         >>> Costs.parsed("fp=1,fn=5").threshold
         0.16666666666666666

@@ -1,4 +1,4 @@
-"""How well a trained model predicts a source with known targets, in all and by the values of a column."""
+"""Evaluation of a trained model on a source with known targets, in all and by the values of a column."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Slice(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """How a model does on data it has not seen."""
+    """The metrics of a model on data that it has not learned."""
 
     metrics: RunningMetrics
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
@@ -58,7 +58,7 @@ class Evaluation(NamedTuple):
 
     @property
     def calibration(self) -> Calibration:
-        """How far probabilities are from shares of rows; no distance for numbers."""
+        """The distance of probabilities from shares of rows; none for numbers."""
         scored = self.scored
         if scored.probability is None:
             return Calibration(0.0, 0.0)
@@ -184,7 +184,7 @@ def evaluate(
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
-    """Tell of files that have the name of one that the model has learned."""
+    """Print a note on files that have the name of a file that the model has learned."""
     for file in source.files:
         if (name := os.path.basename(file)) in trained.progress.data:
             problem = f"the model has learned a file named {name}; known rows are predicted better than new ones"

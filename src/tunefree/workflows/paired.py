@@ -232,14 +232,14 @@ def _contender(one: Judged, weight: np.ndarray) -> Contender:
 
 
 def side(difference: Measure | None) -> int:
-    """On which side of 0 an interval lies; 0 where it holds 0, or is unknown."""
+    """The side of 0 on which an interval lies, -1 or 1; 0 where it holds 0, or is unknown."""
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
 
 
 class _Words:
-    """How a comparison is told: by errors in per cent and points, by absolute errors, or by a loss."""
+    """The wording of a comparison: by errors in per cent and points, by absolute errors, or by a loss."""
 
     def __init__(self, comparison: PairedComparison) -> None:
         self.is_share, self.loss = comparison.task == "classification", comparison.loss

@@ -51,7 +51,7 @@ class Features(NamedTuple):
         return Features(self.numbers[rows], self.categories[rows], texts)
 
     def of(self, numbers: np.ndarray, categories: np.ndarray) -> Features:
-        """Some of the columns: those that are not missing in all rows to learn."""
+        """The features with only these columns of numbers and categories."""
         return Features(self.numbers[:, numbers], self.categories[:, categories], self.texts)
 
 
@@ -132,7 +132,7 @@ class Peer(NamedTuple):
 
 
 def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, and what holds of others."""
+    """The peers that learn the task with its loss, and remarks on peers left out."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     kind, linear = kind_of(truth.loss, truth.task), linear_name(truth.task, truth.loss)

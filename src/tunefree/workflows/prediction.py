@@ -168,7 +168,7 @@ def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, A
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
-    """Names of columns of a table, all different, and from those that are taken.
+    """Distinct names of columns of a table, which also differ from the names already taken.
 
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]

@@ -1,4 +1,4 @@
-"""Models that learn and are judged on the same rows of tables: by cross-validation, or on rows of their own.
+"""Models that learn and are judged on the same rows of tables: by cross-validation, or on test rows.
 
 Tables are read whole. All models of a part learn the same rows: the model as by `tunefree train`, in a random order
 unless rows are in the order of time or belong to groups, and the peers as :mod:`tunefree.workflows.peers` says.
