@@ -130,8 +130,8 @@ def _client(run: Run) -> Iterator[Any]:
     workers = str(run.workers)
     if workers.isdigit():
         # What fails in a worker is raised here, too.
-        how = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-        with local_cluster(int(workers), **how) as local, Client(local) as client:
+        options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        with local_cluster(int(workers), **options) as local, Client(local) as client:
             yield client
         return
     try:
@@ -165,11 +165,11 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
-        left = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
-        raise Interrupted(f"interrupted; {left}", end.number) from None
+        outcome = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
+        raise Interrupted(f"interrupted; {outcome}", end.number) from None
     except TunefreeError as error:
-        if stop.learns and (left := _left(checkpoint, plan, source, is_error=True)):
-            raise TunefreeError(f"{error}. {left}") from None
+        if stop.learns and (outcome := _left(checkpoint, plan, source, is_error=True)):
+            raise TunefreeError(f"{error}. {outcome}") from None
         raise
     finally:
         if display is not None:

@@ -150,9 +150,9 @@ class OnlineEstimator(Inspected, BaseEstimator):
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time, and cut after so many."""
         for place, block in validation.blocks(X, rounds, cuts):
-            here = rounds.at(place)
-            others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
-            yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
+            round_rows = rounds.at(place)
+            others: dict[str, Any] = {"counts": round_rows.counts, "groups": round_rows.group, "mass": round_rows.mass}
+            yield Batch(self._formed(block), self._targets(y, round_rows.row), round_rows.weight, **others)
 
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""

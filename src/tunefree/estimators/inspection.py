@@ -254,15 +254,15 @@ class Inspected(Saving):
         return self._html_repr()
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return bundle | ({"text/html": self._html_repr()} if "text/html" in bundle else {})
 
     def _learned_html(self) -> str:
         if not hasattr(self, "_learned"):
             return ""
-        model, seen = self._learned.model, self._learned.progress.progressive[0]
+        model, metrics = self._learned.model, self._learned.progress.progressive[0]
         shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
-        facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
+        facts = [("rows learned", f"{metrics.rows:,}"), ("progressive loss", f"{metrics.mean_loss():.6g}")]
         of = "the mean that is corrected" if model.pool is not None else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []

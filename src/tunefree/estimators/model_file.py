@@ -320,18 +320,18 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
 
 def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> dict[str, str]:
     """Names of the target, groups and exposures: the one asked for, else those that they had, apart from columns'."""
-    taken = [column.name for column in encoder.columns]
-    if target in taken:
+    column_names = [column.name for column in encoder.columns]
+    if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
     names = {"target": target or trained.plan.target or estimator._target_name or "target"}
     for role in ("group", "exposure"):
         if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
             names[role] = name
     for role, name in names.items():
-        while name in taken:
+        while name in column_names:
             name += "_"
         names[role] = name
-        taken.append(name)
+        column_names.append(name)
     return names
 
 

@@ -63,8 +63,8 @@ def class_labels(y: np.ndarray) -> None:
     if y.dtype.kind == "O":
         types = {type(label): place for place, label in reversed([*enumerate(y)])}
         if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
-            shown = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
-            raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
+            examples = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            raise ValueError(f"Unknown label type: {examples}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 

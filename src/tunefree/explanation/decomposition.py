@@ -227,9 +227,9 @@ class Line:
         unit = unit_of(self.changes)
         changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
-        rest = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
+        correction = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
         return [
-            derivative + rest[:, :, None] * change[:, None]
+            derivative + correction[:, :, None] * change[:, None]
             for derivative, change in zip(derivatives, changes, strict=True)
         ]
 

@@ -260,8 +260,8 @@ def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> st
     factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
     unit = np.where(view.distances > 0.0, view.distances, np.inf)
     away = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
-    seen = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
-    return graph.add("Add", graph.add("Mul", seen, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
+    clipped = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
+    return graph.add("Add", graph.add("Mul", clipped, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
 
 
 def _label_table(labels: list[Any]) -> tuple[int, np.ndarray]:

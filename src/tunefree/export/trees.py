@@ -58,14 +58,14 @@ class Tests:
             return self._met(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
         source, state_codes = -1 - key, codes[:, column]
         if source in self._numbers:
-            there, missing = goes_right(trees, state_codes[:2], test, place).tolist()
-            return self._met(self.missing, (self._numbers[source], there, missing))
+            present, missing = goes_right(trees, state_codes[:2], test, place).tolist()
+            return self._met(self.missing, (self._numbers[source], present, missing))
         category = self._categories[source]
         n_states = self.states.categories[category].n_states
         lookup = (category, number if n_states > FEW_STATES else None)
         self.codes[lookup] = state_codes[:n_states]
-        asked = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
-        answers = goes_right(trees, asked, test, place)
+        tested_codes = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
+        answers = goes_right(trees, tested_codes, test, place)
         return self._met(self.by_state.setdefault(lookup, {}), answers.tobytes())
 
     def _met(self, tests: dict[Any, int], key: Any) -> int:
@@ -202,21 +202,21 @@ class Forest:
         """Predictions (N, generations, K) of the trees as they were grown, and with each correction of their leaves."""
         reached = self.walk(graph)
         numbers = np.arange(len(self.models), dtype=np.int32)
-        which = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
-        grown = self._grown(graph, self._summed(graph, reached, which, *self._values()))
+        membership = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
+        grown = self._grown(graph, self._summed(graph, reached, membership, *self._values()))
         corrections = range(max(len(generation.living) for generation in self.generations))
-        sums = [self._summed(graph, reached, which, *self._corrections(version)) for version in corrections]
+        sums = [self._summed(graph, reached, membership, *self._corrections(version)) for version in corrections]
         return [grown, *(graph.add("Add", grown, correction) for correction in sums)]
 
     def _summed(
-        self, graph: Graph, reached: str, which: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
+        self, graph: Graph, reached: str, membership: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
     ) -> str:
         """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K).
 
-        ``which``: tensor (generations, trees), 1 where a tree is of a generation.
+        ``membership``: tensor (generations, trees), 1 where a tree is of a generation.
         """
         parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
-        scaled = graph.add("Mul", graph.add("MatMul", which, parts), scales[:, None])
+        scaled = graph.add("Mul", graph.add("MatMul", membership, parts), scales[:, None])
         return graph.add("Add", scaled, constants[None])
 
     def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -167,8 +167,8 @@ class Columns(Part):
         for start, stop, _ in self._bundles:
             features = features[(features < start) | (features >= stop)]
         room = max(MOST_FEATURES - self.fills.count(0.0), 0)
-        met, first = np.unique(features[features <= self.last], return_index=True)
-        self._add(met[np.argsort(first)].tolist(), room=room)
+        new_features, first = np.unique(features[features <= self.last], return_index=True)
+        self._add(new_features[np.argsort(first)].tolist(), room=room)
 
     def _write_words(self, X: Block, matrix: np.ndarray) -> None:
         """Write the words of a block to their columns; of a bundle, a row has its first feature."""

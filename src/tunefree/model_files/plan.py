@@ -89,8 +89,8 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     for name in parameters:
         if name not in (known := list(records_of(Plan))):
             known += others
-            meant = [other for other in known if option(other) == f"--{name}"]
-            remedy = f"did you mean {meant[0]!r}?" if meant else nearest(name, known, "parameters", len(known))
+            likely = [other for other in known if option(other) == f"--{name}"]
+            remedy = f"did you mean {likely[0]!r}?" if likely else nearest(name, known, "parameters", len(known))
             raise ModelError(f"there is no parameter {name!r}; {remedy}")
     return Plan(**parameters)
 

@@ -176,9 +176,9 @@ def describe(trained: Trained) -> str:
     """One line on the target, the loss and the learner."""
     model = trained.model
     averaged = ", averaged" if model.options.average else ""
-    how = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
+    options = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
     so_far = "" if trained.progress.complete else " so far"
-    return f"{goal_of(trained, so_far)}; {how}"
+    return f"{goal_of(trained, so_far)}; {options}"
 
 
 def without_weights(model: Any) -> str:

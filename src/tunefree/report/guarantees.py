@@ -39,8 +39,8 @@ def guarantees(trained: Trained) -> Section:
     blocks.insert(1 + len(_bounds(trained, certified)), _curve(trained, certified))
     facts = [block for block in blocks if isinstance(block, Facts)]
     notes = " ".join(block.note for block in facts if block.note)
-    whole = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
-    blocks = [whole, *(block for block in blocks if not isinstance(block, Facts))]
+    merged = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
+    blocks = [merged, *(block for block in blocks if not isinstance(block, Facts))]
     return Section("guarantees", "What is guaranteed", [*blocks, *_weights_at_the_end(trained, certified["loss"])])
 
 
@@ -121,8 +121,8 @@ def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Bounds on the loss of rows to come, or why there are none."""
     if doubts := order_findings(trained):
-        said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(str(doubts[0]))} {said}", "warning")]
+        problem = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
+        return [Note(f"{sentence(str(doubts[0]))} {problem}", "warning")]
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []

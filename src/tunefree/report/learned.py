@@ -185,11 +185,11 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """Facts about monotone columns, and the members that are left out for them."""
-    what = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
+    goal = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
     without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
-    return f"{what} {changes}; without {without} and learners on leaves"
+    return f"{goal} {changes}; without {without} and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:

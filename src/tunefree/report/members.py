@@ -129,14 +129,14 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     """
     frozen = pool.context.frozen
     losses, choice = frozen.losses, frozen.choice if pool.has_finished else FOLLOWING
-    said = f"Rows to come are predicted by {CANDIDATES[choice]}."
+    verdict = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
-        return said
+        return verdict
     following = losses[FOLLOWING]
     comparisons = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(frozen.squares) / following, strict=False)
     ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in comparisons)
     return (
-        f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
+        f"{verdict} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
         f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over if"
         f" they are better by more than {SURE:g} standard errors."
     )

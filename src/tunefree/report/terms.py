@@ -78,10 +78,10 @@ def _in_words(columns: Importance) -> list[Block]:
         return []
     n = columns.n_beyond
     named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
-    said = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    sentence = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
     if not n:
-        said = "No column matters beyond noise."
-    return [Note(f"{said} {SHARED}" if 0 < n < len(columns.names) else said)]
+        sentence = "No column matters beyond noise."
+    return [Note(f"{sentence} {SHARED}" if 0 < n < len(columns.names) else sentence)]
 
 
 def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:

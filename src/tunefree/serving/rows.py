@@ -186,9 +186,9 @@ class Reader:
             flat = rows[place - 1] = flattened(row)
             names = [] if is_open else self._unknown_names(flat, known, left_out)
             if names and unknown_columns == REFUSE:
-                meant = renamed([name for name in columns if name not in flat], names)
-                meant = meant or nearest(names[0], list(known), "columns")
-                raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
+                hint = renamed([name for name in columns if name not in flat], names)
+                hint = hint or nearest(names[0], list(known), "columns")
+                raise DataError(f"the model does not know it ({hint})", REQUEST, place, names[0], CLOSED)
             for name in names:
                 del flat[name]
             unknown.append(names)

@@ -101,8 +101,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header, row = csv_header(file, options), start.row
     if row == 0:
         _note_beginning(header, file, bad)
-    how: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
-    for lines in read_lines([file], start, options.block_size, **how):
+    line_options: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
+    for lines in read_lines([file], start, options.block_size, **line_options):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
         yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)

@@ -405,8 +405,8 @@ class TableEncoder:
     def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names, absent = unique_names(chunk), self._absent(chunk)
-        here = set(names)
-        present = [column.name for column in self.columns if column.name in here]
+        chunk_names = set(names)
+        present = [column.name for column in self.columns if column.name in chunk_names]
         if absent and not (chunk.optional and present):
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
@@ -416,12 +416,12 @@ class TableEncoder:
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
-        taken = [(column, arrays.get(column.name)) for column in self.columns]
-        for column, array in taken:
+        arrays_of_columns = [(column, arrays.get(column.name)) for column in self.columns]
+        for column, array in arrays_of_columns:
             if array is not None and family(array.type) not in column.families:
                 problem = f"{array.type} here, but the column was learned as {column.kind}"
                 raise DataError(problem, chunk.file, chunk.row, column.name, "give the column its type in training")
-        return taken
+        return arrays_of_columns
 
     def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""

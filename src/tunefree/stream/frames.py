@@ -176,8 +176,8 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         lengths = [len(column) for column in frame]
         n_rows = max(lengths, default=0)
         if lengths != [n_rows] * len(names):
-            shown = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-            raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
+            described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+            raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
         columns = zip(_part(frame, first, min(first + size, n_rows)), names, strict=True)

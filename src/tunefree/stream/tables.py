@@ -74,22 +74,22 @@ def read_tables(
     is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
     reader = reader_of(files, format)
-    how = Options(**options)
-    schema = first_schema = reader.schema(files[0], how)
+    settings = Options(**options)
+    schema = first_schema = reader.schema(files[0], settings)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
+            known = settings._replace(types=dict(zip(schema.names, schema.types, strict=True)) | settings.types)
             file_schema = reader.schema(file, known)
             columns = dict(zip(file_schema.names, file_schema.types, strict=True))
             _check_columns(first_schema, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
-        for chunk in reader.chunks(file, begin, schema, how, bad):
+        for chunk in reader.chunks(file, begin, schema, settings, bad):
             rows += chunk.data.num_rows
             schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
-            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, how, bad)
+            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")

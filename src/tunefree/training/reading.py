@@ -189,14 +189,14 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
     column_roles = {name: getattr(plan, name) for name in same}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
-    how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
-    how["ignored"] = tuple(plan.ignore)
-    sample = source.sample(Options(**how))
+    options: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
+    options["ignored"] = tuple(plan.ignore)
+    sample = source.sample(Options(**options))
     if sample is not None:
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, **how)
+    chunks = source.chunks(bad=bad, **options)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)

@@ -304,8 +304,8 @@ def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
 def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:
     if is_classes:
         alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
-        rest = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"alone predicts {alone} of {n:,} rows right, {rest}"
+        comparison = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
+        return f"alone predicts {alone} of {n:,} rows right, {comparison}"
     alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
     return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 

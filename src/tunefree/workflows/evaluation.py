@@ -287,15 +287,15 @@ def _numbers(values: Any) -> np.ndarray | None:
 
 
 def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
-    here = ~np.isnan(numbers)
-    edges = np.unique(np.quantile(numbers[here], np.linspace(0.0, 1.0, RANGES + 1)))
+    is_present = ~np.isnan(numbers)
+    edges = np.unique(np.quantile(numbers[is_present], np.linspace(0.0, 1.0, RANGES + 1)))
     places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
     slices: list[tuple[str | None, np.ndarray]] = []
     for k in range(max(len(edges) - 1, 1)):
-        rows = np.flatnonzero(here & (places == k))
+        rows = np.flatnonzero(is_present & (places == k))
         if len(rows):
             slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
-    return slices + _missing(~here)
+    return slices + _missing(~is_present)
 
 
 def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
