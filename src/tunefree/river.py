@@ -66,7 +66,7 @@ class _Columns:
         self.n_dense: int | None = None  # of the numbers; None before the first row
 
     def add(self, row: dict[Any, Any]) -> None:
-        """Know the columns and values of a row, whatever the order in which they come."""
+        """Add the columns and values of a row, in any order."""
         are_numbers = {name for name, value in row.items() if isinstance(value, float)}
         features = [(self.numbers, name) for name in sorted(are_numbers - self.numbers.keys(), key=str)]
         for name in sorted(row.keys() - are_numbers, key=str):

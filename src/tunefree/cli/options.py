@@ -64,7 +64,7 @@ ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` w
 
 @dataclass(frozen=True)
 class Files(Parameters):
-    """Where rows come from."""
+    """The source of rows: files and their format."""
 
     data: Annotated[
         list[str],
@@ -102,7 +102,7 @@ class Files(Parameters):
 
 @dataclass(frozen=True)
 class Run(Parameters):
-    """How a training goes, beside its plan: from where, on which machines, with what beside the model."""
+    """Options of a training beside its plan: where it continues, its machines, checkpoints and further outputs."""
 
     memory_limit: str | None = parameter(
         None,
@@ -160,7 +160,7 @@ class Run(Parameters):
 
 @dataclass(frozen=True)
 class EvaluationFiles(Files):
-    """Where rows on which a model is judged come from, if there are any."""
+    """The source of evaluation rows, if there are any."""
 
     data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
         default_factory=list
@@ -227,7 +227,7 @@ def _parsed(group: Any, name: str, value: Any) -> Any:
 
 
 def _place(argument: inspect.Parameter) -> int:
-    """Where an option stands in the help, by its panel; those without one stay where they were."""
+    """The position of an option in the help, by its panel; options without a panel keep their order."""
     panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 

@@ -29,7 +29,7 @@ EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class Beginning(NamedTuple):
-    """How all shards are to be read, as the first rows decide."""
+    """The options with which all shards are read, decided by the first rows."""
 
     plan: Plan
     kind: str  # of the encoder
@@ -78,7 +78,7 @@ class SparseBlock(NamedTuple):
         return Batch(rows, pa.array(self.y), np.ones(n), np.arange(1, n + 1), None, "the matrix", position)
 
     def beginning(self, plan: Plan) -> Beginning:
-        """How all blocks of the matrix are to be read."""
+        """The options with which all blocks of the matrix are read."""
         target = self.batch().target
         task = plan.task or task_of(target).task
         classes = sorted(labels_of(target).values) if task == "classification" else []

@@ -178,7 +178,7 @@ def _growths(model: Model) -> list[Growth]:
 
 
 def _learn(model: Model, rows: Batch, classes: Sequence[Any], metrics: RunningMetrics) -> None:
-    """Let a model learn rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
+    """Train a model on rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
     trained, n = blank(model), len(rows.weight)
     trained.progress.progressive = [metrics]
     blocks = (rows.part(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))

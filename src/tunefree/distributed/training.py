@@ -85,7 +85,7 @@ class Journal:
         self.rounds = header["rounds"]
 
     def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
-        """The handle of what a round learned: from the file, or learned now and then written to it.
+        """The handle of the result of a round: from the file, or learned now and then written to it.
 
         A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
         stays with the workers.

@@ -177,10 +177,10 @@ class OnlineEstimator(Inspected, BaseEstimator):
         self._end(self._learned.progress.number)
 
     def _know_rounds(self, rounds: int) -> None:
-        """How many rounds there will be, before the first; most learners do not ask."""
+        """Take note of the number of rounds, before the first; most learners do not use it."""
 
     def _end(self, passes: int) -> None:
-        """The training has come to its end, after so many passes."""
+        """End the training, after ``passes`` passes."""
         self.n_iter_ = passes
         self._learned = replace(self._learned, plan=self._plan())
         end(self._learned)

@@ -169,7 +169,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self._closed = self.classes_ if trained.plan.classes else None
 
     def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
-        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
+        """Set the classes, and the labels that they are closed to; add classes that the model does not know."""
         self.classes_, self._closed = classes, closed
         model = self._learned.model
         for label in [label for label in classes.tolist() if label not in model.classes]:

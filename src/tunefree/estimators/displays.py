@@ -181,7 +181,7 @@ class GenerationsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, figure: Any = None) -> GenerationsDisplay:
-        """Draw what a fitted estimator recorded while it learned.
+        """Draw the weights and losses that a fitted estimator recorded while it learned.
 
         Parameters
         ----------

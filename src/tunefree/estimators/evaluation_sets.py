@@ -80,7 +80,7 @@ class Evaluating(Callback):
             self.evaluate(trained)
 
     def evaluate(self, trained: Any) -> None:
-        """Write down the losses of the sets after so many rows, and say them."""
+        """Record the losses of the sets at this point of the pass, and print them."""
         if not self.sets:
             return
         model = published(trained.model)

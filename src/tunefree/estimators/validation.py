@@ -147,7 +147,7 @@ def labelled(
 
 
 def _check_known(y: Any, is_numeric: bool) -> None:
-    """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
+    """Raise a ValueError that names the row unless all targets are known."""
     labels = np.asarray(y)
     if is_numeric and labels.dtype.kind in "mM":
         raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")

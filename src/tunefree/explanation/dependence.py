@@ -290,7 +290,7 @@ def _places_of(labels: list[str]) -> list[float] | None:
 
 
 def _threshold(values: np.ndarray) -> float:
-    """From which size on numbers are drawn on a logarithmic scale; 0 unless some are far larger than most."""
+    """The absolute value from which on the scale is logarithmic; 0 unless some numbers are far larger than most."""
     sizes = np.abs(values[values != 0.0])
     if len(np.unique(values)) <= FEW:
         return 0.0

@@ -92,7 +92,7 @@ class Reference(NamedTuple):
 
 
 def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
-    """The places of at most so many of n rows.
+    """The places of at most ``most`` of n rows, evenly spaced.
 
     >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
     (array([0, 4, 8]), array([0, 1]))

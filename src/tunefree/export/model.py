@@ -229,7 +229,7 @@ def _log(graph: Graph, tensor: str) -> str:
 
 
 def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
-    """Add the label and the probabilities, of classes in this order, of what a pool or a linear learner predicts."""
+    """Add the label and the probabilities, of classes in this order, to the predictions of a pool or linear learner."""
     if model.pool is None:
         margins = _of_classes(graph, predicted, model.n_outputs)
         shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)

@@ -211,7 +211,7 @@ class Boosting:
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees on so many rows of a problem takes."""
+    """The approximate number of additions for growing trees on n rows of a problem."""
     sizes = sizes_of(n, problem.n_classes).times(settings)
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)

@@ -82,7 +82,7 @@ class Columns(Part):
         self._together = {}  # places of columns that came together, by their keys
 
     def forget(self, features: np.ndarray) -> None:
-        """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
+        """Forget features, whose numbers others may have from here on: trees and rows kept lose their columns."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
         self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
         self.turns[features] += 1
@@ -130,7 +130,7 @@ class Columns(Part):
         return matrix
 
     def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
-        """Where columns with these keys are, and which of them are known; None if all are."""
+        """The places of the columns with these keys, and the positions of known keys; None if all are known."""
         at = self._together.get(keys.tobytes())
         if at is not None:
             return at, None
@@ -156,7 +156,7 @@ class Columns(Part):
         return ids + TURN * self._turns_of(ids) if len(self.turns) else ids
 
     def _learn_words(self, X: Block, learned: np.ndarray) -> None:
-        """Know the columns that words bring: late numbers of tables, and features of sparse rows in no bundle yet."""
+        """Add the columns of words: late numbers of tables, and features of sparse rows in no bundle yet."""
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
         counts = learned[row] & (X.values != 0.0)
         row, features, values = row[counts], X.features[counts], X.values[counts]

@@ -119,7 +119,7 @@ class LivingLeaves(Part):
 
     @property
     def predicts_rest(self) -> bool:
-        """Whether numbers are learned as what the trees leave of them."""
+        """Whether targets that are numbers are replaced by the residuals of the trees."""
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -293,7 +293,7 @@ def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees on so many rows of a problem takes."""
+    """The approximate number of additions for growing trees on n rows of a problem."""
     rows = max(room_of(n, problem.n_outputs, None).rows, 2)
     tries = n_tried(len(problem.binned.codes), problem.n_classes, settings.columns)
     return TREES * rows * math.log2(rows) * (4.0 + 2.0 * tries)

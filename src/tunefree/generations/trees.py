@@ -113,7 +113,7 @@ class Trees(NamedTuple):
 
 
 class PackedTrees(NamedTuple):
-    """Trees as files have them: of a node only what does not follow from the nodes before it."""
+    """Trees as in files: of each node only the values that do not follow from the nodes before it."""
 
     bins: Bins
     roots: Annotated[np.ndarray, "int32[trees]"]
@@ -180,7 +180,7 @@ def child_of(nodes, sets, node, test, code):
 
 
 def step(nodes, sets, node, codes, i):
-    """Where row i goes from a node; a leaf keeps it."""
+    """The next node of row i; a leaf keeps the row."""
     test = nodes[node, 0]
     inner = np.uint32(max(test, np.int32(0)))
     child = child_of(nodes, sets, node, inner, codes[i, inner >> COLUMN])
@@ -409,5 +409,5 @@ def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.nd
 
 
 def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
-    """Add to ``terms`` (n, t, k) what rows (n, c) have beyond the roots, by the term (c,) of each column."""
+    """Add to ``terms`` (n, t, k) the changes of rows (n, c) from the roots on, by the term (c,) of each column."""
     _add_paths(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.sets, means, term_of, terms)

@@ -51,7 +51,7 @@ _EXPORTED = {
 
 
 def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = ()) -> None:
-    """Let a loss be chosen by a name: on the command line, in plans and in estimators.
+    """Register a loss by a name, for the command line, plans and estimators.
 
     Parameters
     ----------

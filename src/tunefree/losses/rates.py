@@ -108,7 +108,7 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
 
 
 def as_rates(loss: Any, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rates (n,) and their weights, which teach what targets with these exposures do.
+    """Rates (n,) and their weights, equivalent to targets with these exposures.
 
     >>> from tunefree.losses import gamma, poisson
     >>> y, ones, exposure = np.array([1.0, 0.0]), np.ones(2), np.array([0.5, 0.25])

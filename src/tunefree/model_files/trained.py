@@ -164,7 +164,7 @@ def _checked(
 
 @contextmanager
 def refused(path: Any) -> Iterator[None]:
-    """Where a file is refused for whatever lies raise."""
+    """A context in which any error refuses the file with a ModelError."""
     remedy = "train again or restore it from a backup"
     try:
         yield

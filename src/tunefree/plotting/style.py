@@ -141,7 +141,7 @@ def counts(side: Any) -> None:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters.
+    """A text, cut to at most ``most`` characters.
 
     >>> shortened("Adm-clerical", 19), shortened("Outlying-US(Guam-USVI-etc)", 19)
     ('Adm-clerical', 'Outlying-US(Guam-U…')

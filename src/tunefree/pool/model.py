@@ -47,7 +47,7 @@ OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
 
 
 def last_class(classes: Sequence[Any]) -> Any:
-    """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
+    """The class that is sorted last of two, whose probability rises with a monotone column; None for other models."""
     first, second = classes if len(classes) == 2 else (None, None)
     return first if type(first) is type(second) and first is not None and second < first else second
 

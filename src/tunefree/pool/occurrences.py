@@ -63,7 +63,7 @@ class Kept(NamedTuple):
 
     @classmethod
     def create(cls, n_kept: int) -> Self:
-        """None, with capacity for so many."""
+        """No occurrences, with capacity for ``n_kept``."""
         return cls(np.zeros((n_kept, 4), np.int32), np.zeros(2, np.int64))
 
 
@@ -104,7 +104,7 @@ def keep(known, kept, row, feature, entry, occurrences):
 
 
 def give_slot(known, limits, row, feature, occurrences):
-    """Give a feature a slot, and replay what occurred before the rows that are met."""
+    """Give a feature a slot, and replay its occurrences before the present rows."""
     known.slot_of[feature] = limits.first + known.counts[0]
     known.counts[0] += 1
     if known.serials[feature] < limits.begun:
@@ -468,7 +468,7 @@ class FirstMeetings:
         return feature_array
 
     def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
-        """Features without a slot whose occurrences are in the log, of so many occurrences."""
+        """Features without a slot whose occurrences are in the log."""
         features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
         ordinals = self.kept.links[self.known.latest[features] - 1, ORDINAL]
         return features[(fewest <= ordinals) & (ordinals <= most)]

@@ -49,7 +49,7 @@ def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray |
 
 
 def written(label: Any) -> Any:
-    """How a label is written, such that 1, "1" and "1.0" are the same, and True and "true".
+    """A label in a normal form, the same for 1, "1" and "1.0", and for True and "true".
 
     >>> written(1) == written("1.0"), written(True) == written("true"), written("a")
     (True, True, 'a')

@@ -71,7 +71,7 @@ class Window(Part):
         return Event(rows, rows + self.length // LATE)
 
     def wake(self, rows: int) -> None:
-        """Begin a trial as soon as half of the latest rows came after so many."""
+        """Begin a trial as soon as half of the latest rows came after ``rows``."""
         if not self.is_awake:
             self.birth = min(self.birth, rows + self.length // 2)
 

@@ -147,7 +147,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
 
 
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
-    """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
+    """The regret against the model's weights at the end, and its bound by the learner's theorem."""
     model = trained.model
     if not model.has_weights:
         return []

@@ -389,7 +389,7 @@ def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
 
 
 def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
-    """How many rows are of the class that is predicted, against its probability; none where that is not known."""
+    """A chart of the share of rows of the predicted class, against its probability; none where it is not known."""
     probability, parts = tested.scored.probability, [part for *_, part in by_sureness(tested.scored)]
     if probability is None:
         return []

@@ -126,7 +126,7 @@ class Journal:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written within is written, or nothing."""
+        """A transaction: either all changes in it are written, or none."""
         with self._lock, self._refusing():
             self._check_place()
             self._database.execute("BEGIN IMMEDIATE")

@@ -128,7 +128,7 @@ class Predictor:
         self._counts.predicted += len(rows)
 
     def _keep(self, group: list[Asked]) -> None:
-        """Let rows wait for their labels, or tell those who asked that they could not be written down."""
+        """Let rows wait for their labels, or put an error into answers to rows that could not be written."""
         waiting = [row for asked in group for row in asked.waiting]
         if not waiting:
             return

@@ -218,7 +218,7 @@ class Service:
 
 
 class Explainer:
-    """Explains what the model predicts that was published last, in a thread, one request after the other.
+    """Explains predictions of the latest published model, in a thread, one request after the other.
 
     Learning is asked for a copy of the model, as it is asked for those that predict: only where one of these is newer,
     so that explanations take no more of its time than predictions do.

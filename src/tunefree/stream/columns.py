@@ -209,7 +209,7 @@ class Faults(dict[int, Fault]):
 
 @dataclass(eq=False)
 class Column:
-    """A column of a table; subclasses are its kinds, whose fields are what model files have of it."""
+    """A column of a table; subclasses are its kinds, whose fields are written to model files."""
 
     kind: ClassVar[str]
     arrow_type: ClassVar[Any] = pa.string()  # as which to read the column from a text

@@ -494,7 +494,7 @@ class TableEncoder:
             self.further.rows += n if n_rows is None else n_rows
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
-        """Where a number is missing that never was in training, it is the median of what training saw."""
+        """Replace numbers that are missing, but never were in training, by the median of training."""
         first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
         for k, (place, part) in enumerate(codes):
             drawn = self.profile.drawn(place)

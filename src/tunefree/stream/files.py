@@ -1,4 +1,4 @@
-"""File names: what a path or pattern stands for, what must not be overwritten, extensions of compressed files."""
+"""File names: expansion of paths and patterns, protection of inputs, and extensions of compressed files."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def read_frame(
 
 
 def check_has_columns(frame: Any, name: str) -> None:
-    """Raise a DataError of what holds values, but has no rows and columns."""
+    """Raise a DataError if an object that holds values has no rows and columns."""
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")

@@ -152,7 +152,7 @@ def missing_words(strings: Any) -> tuple[str, ...]:
 
 
 def are_many(different: int, strings: int) -> bool:
-    """Whether so many different strings are too many to be codes: 20 at least, and a fifth of all."""
+    """Whether ``different`` strings are too many to be codes: 20 at least, and a fifth of all."""
     return different >= MANY_NUMBERS and 5 * different >= strings
 
 

@@ -97,7 +97,7 @@ class Column(NamedTuple):
 
 
 class PlainEncoder:
-    """Turns rows that are to be predicted into blocks; made by :meth:`restore` of what a model file holds.
+    """Turns rows that are to be predicted into blocks; restored from a model file by :meth:`restore`.
 
     Examples
     --------

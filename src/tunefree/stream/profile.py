@@ -77,7 +77,7 @@ class Profile:
             self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
-        """Add n rows, of what each column holds in them; None where a column is absent from all of them."""
+        """Add n rows, given by the values of each column; None where a column is absent from all of them."""
         self._widen(len(observed))
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
@@ -324,7 +324,7 @@ def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
 
 
 def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
-    """A bound on the probability that so many of some rows, or more, have what so many of all rows have.
+    """A bound on the probability that so many rows of a sample, or more, have a property of so many of all rows.
 
     Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
     """

@@ -17,7 +17,7 @@ QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 
 
 def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
-    """Whether what follows each byte of a text (uint8) lies inside quotes, by the delimiters of its fields.
+    """Whether the text behind each byte (uint8) lies inside quotes, by the delimiters of its fields.
 
     ``before`` is the byte before the text. Where the text begins inside quotes, so does what lies before it.
     """
@@ -36,7 +36,7 @@ def mark_quoted(
     begins_inside: bool,
     inside: Annotated[np.ndarray, "bool[bytes]"],
 ) -> None:
-    """Whether what follows each byte lies inside quotes."""
+    """Write whether the text behind each byte lies inside quotes."""
     is_inside, start, behind_closing = begins_inside, 0, -1
     for place in range(len(text)):
         if text[place] == QUOTE:

@@ -75,7 +75,7 @@ class Source:
         return "-" not in self.files and not hasattr(self.table, "__next__")
 
     def check_rewindable(self, otherwise: str) -> None:
-        """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
+        """Raise a DataError if it cannot be read more than once; ``otherwise`` names an alternative."""
         if not self.rewindable:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)

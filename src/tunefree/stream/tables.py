@@ -109,7 +109,7 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
 
 
 def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
-    """All files must have the columns of the first one, or some of them, of the same types."""
+    """Raise a DataError unless a file has columns of the first file, all or some, of the same types."""
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:

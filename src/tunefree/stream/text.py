@@ -145,7 +145,7 @@ def _end_of_lines(window: np.ndarray) -> int:
 
 
 def _comes(stream: Any, seconds: float) -> bool:
-    """Whether there are more bytes, or it has ended, within so many seconds."""
+    """Whether more bytes, or the end, come in the next ``seconds`` seconds."""
     with suppress(OSError, ValueError):  # what is read is in memory
         return bool(select.select([stream.fileno()], [], [], max(seconds, 0.0))[0])
     return True
@@ -264,7 +264,7 @@ def _decoded(text: ByteStream, file: str) -> ByteStream:
 
 
 class _LineEnds(NamedTuple):
-    """Where lines end in a window of text."""
+    """The line ends in a window of text."""
 
     first: int  # bytes up to and with the first line end, or 0
     last: int  # bytes up to and with the last line end, or 0
