@@ -158,7 +158,7 @@ def options_of(command: str) -> set[str]:
 
 
 def worded(message: str, words: list[str]) -> str:
-    """A message of a command with options for parameters; one of another command is named as such.
+    """A message in which names of parameters are replaced by the command's options; other commands' are named as such.
 
     ``words``: the first has the name of the command.
 

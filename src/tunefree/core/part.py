@@ -456,7 +456,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
 
 
 def zeros(kind: Any, **lengths: int) -> Any:
-    """A record of arrays of zeros, of a NamedTuple whose axes have these lengths."""
+    """A NamedTuple of this class with arrays of zeros, whose axes have these lengths."""
     shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
     return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
 

@@ -67,7 +67,7 @@ class FitDisplay(Callback):
             self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
     def step(self, trained: Any, step: Step) -> None:
-        """Further rows of the pass are learned."""
+        """Advance the progress bar by the rows of a step."""
         if self._progress is not None:
             self._progress.bar.advance(self._progress.task, len(step.row_losses))
 

@@ -168,7 +168,7 @@ class Terms:
         self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
-        """The term of the column that generations know under a key; for a bundle, of its first feature."""
+        """The term of the column with this key in generations; for a bundle, the term of its first feature."""
         if key > 0 or is_bundle(key):
             return int(self.feature_terms[features_of(key)[0]])
         return int(self.part_terms[self.layout.code_source(-1 - key)[1]])

@@ -245,7 +245,7 @@ class Columns(Part):
         return completed
 
     def words_of(self, matrix: np.ndarray) -> Block:
-        """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
+        """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles.
 
         >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
         >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features

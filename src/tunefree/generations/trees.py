@@ -66,7 +66,7 @@ class Trees(NamedTuple):
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The codes (n, c) of rows."""
+        """The codes (n, c) of rows, by the bins of the trees."""
         return codes_of(self.bins, columns)
 
     def apply_to(self, codes: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:

@@ -139,7 +139,7 @@ def draw_calibration(
     counts: Sequence[int],
     titles: tuple[str, str],
 ) -> None:
-    """Draw actual shares with their intervals against probabilities, and below how many rows have these.
+    """Draw actual shares with their intervals against probabilities, and below them the numbers of rows.
 
     ``ends``: actual shares, and the low and high ends of their intervals.
     """

@@ -167,7 +167,7 @@ class Model(ScoredModel):
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses."""
+        """The function of margins and targets that gives predictions and losses."""
         if self.task == "classification" and self.options.is_mixed:
             return objective_of_mixture(self.n_outputs)
         return self._online_members()[0].objective

@@ -78,7 +78,7 @@ class Occurrences(NamedTuple):
 
     @classmethod
     def create(cls, n_entries: int, n_leaving: int) -> Self:
-        """None, with capacity for those in so many entries, and for so many that may leave the log."""
+        """No occurrences, with capacity for ``n_entries`` entries and ``n_leaving`` that may leave the log."""
         entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
         return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
 
@@ -368,7 +368,7 @@ class FirstMeetings:
         self.values: dict[str, np.ndarray] = {}
 
     def n_slots(self, n_features: int) -> int:
-        """The largest number of slots that the first ``n_features`` features can have by now."""
+        """An upper bound on the number of slots given to the first ``n_features`` features so far."""
         return min(n_features, self.first or FIRST) + int(self.known.counts[0])
 
     def _begin(self, X: Block) -> None:
@@ -468,7 +468,7 @@ class FirstMeetings:
         return feature_array
 
     def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
-        """Features without a slot whose occurrences are in the log."""
+        """Features without a slot that occurred ``fewest`` to ``most`` times, their occurrences being in the log."""
         features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
         ordinals = self.kept.links[self.known.latest[features] - 1, ORDINAL]
         return features[(fewest <= ordinals) & (ordinals <= most)]

@@ -312,7 +312,7 @@ class SingleRows:
         return SingleRows()
 
     def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
-        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others."""
+        """The mixture's prediction (1, K) of a row, and its offset; None if it needs the general way."""
         row = self._taken(pool, X)
         if row is None:
             return None

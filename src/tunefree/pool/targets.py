@@ -205,7 +205,7 @@ class ScoredModel:
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses."""
+        """The function of margins and targets that gives predictions and losses."""
         raise NotImplementedError
 
     def _log_odds(self, margins: np.ndarray) -> np.ndarray:
@@ -214,7 +214,7 @@ class ScoredModel:
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row: one for regression and up to two classes, else one a class."""
+        """The number of margins of a row: one for regression and up to two classes, else one for each class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:

@@ -104,7 +104,7 @@ class Codes(NamedTuple):
     names: NamesOf  # of the features of the keys
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """A number for the code of each of some rows, that has nothing to do with the rows."""
+        """A number for the code of each row, derived from the code's key, so that it does not depend on the rows."""
         return as_number(self.keys[self.places[rows]])
 
     def without(self, key: int) -> Codes:
@@ -188,7 +188,7 @@ class Faults(dict[int, Fault]):
             self.setdefault(int(row), Fault(column, problem(int(row))))
 
     def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
-        """Report bad rows in their order; the chunk without them."""
+        """The chunk without its bad rows, which are reported in their order."""
         numbers = row_numbers(chunk)
         for row in sorted(self):
             report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report

@@ -132,7 +132,7 @@ def category_seed(column: str) -> int:
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
-    """The fraction of all keys below each, in single precision."""
+    """The fraction of all possible keys below each key, in single precision."""
     return (keys / 2.0**64).astype(np.float32)
 
 

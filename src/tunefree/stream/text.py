@@ -113,7 +113,7 @@ class ByteStream:
         return taken
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, as a file gives them (a decompressor reads from here)."""
+        """Up to ``size`` bytes from the present position on, as of a file; a decompressor reads them."""
         block = min(size, MOST_AT_ONCE) if size >= 0 else MOST_AT_ONCE
         self.peek(block)
         return self.take(block).tobytes()

@@ -114,7 +114,7 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """End the pass: compare columns, and forget the file of a rise, since models do not depend on names of files."""
+    """End the pass: compare columns, and forget the name of the last file, since models do not depend on such names."""
     if trained.rises is not None:
         compare(trained)
         row, *_, time = trained.rises.place

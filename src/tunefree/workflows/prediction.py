@@ -183,7 +183,7 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
 
 
 def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
-    """Columns that tell which row of its file a prediction is of; parameters as in :func:`columns`."""
+    """Columns with the row number and the tag of each prediction, as far as asked for and given in the file."""
     table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
     return table if batch.tags is None else table | {"tag": batch.tags}
 
