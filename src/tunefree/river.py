@@ -66,7 +66,7 @@ class _Columns:
         self.n_dense: int | None = None  # of the numbers; None before the first row
 
     def add(self, row: dict[Any, Any]) -> None:
-        """Know the columns and values of a row, whatever the order in which they come."""
+        """Add the columns and values of a row, in any order."""
         are_numbers = {name for name, value in row.items() if isinstance(value, float)}
         features = [(self.numbers, name) for name in sorted(are_numbers - self.numbers.keys(), key=str)]
         for name in sorted(row.keys() - are_numbers, key=str):
@@ -92,14 +92,14 @@ class _Columns:
             values += [row[name] for name in present]
             pointers.append(len(values))
         as_array, late_features = np.array(numbers, np.float64).reshape(len(rows), -1), [*self.numbers.values()]
-        columns, of_codes = np.arange(1, len(dense) + 1, dtype=np.int32), np.arange(codes.shape[1], dtype=np.int32)
+        columns, code_columns = np.arange(1, len(dense) + 1, dtype=np.int32), np.arange(codes.shape[1], dtype=np.int32)
         words = np.array(pointers), np.array(features, np.int32), np.array(values)
         as_late = np.array(late_features[len(dense) :], np.int32)  # ascending
-        return Block(as_array, columns, codes, of_codes, *words, 1.0, True, as_late)
+        return Block(as_array, columns, codes, code_columns, *words, 1.0, True, as_late)
 
 
 class _Learner:
-    """What all share: how rows are learned by river's interface."""
+    """Base class of all learners, with river's methods to learn rows."""
 
     _target: Callable[[Any], Any]
     _task: str
@@ -137,7 +137,7 @@ class _Learner:
 
 
 class _Pooled(_Learner):
-    """What the pool as a classifier and as a regressor share."""
+    """Base class of the pool as a classifier and as a regressor."""
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
@@ -166,7 +166,7 @@ class _Pooled(_Learner):
                 self._pool.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
 
     def _targets(self, targets: Sequence[Any]) -> Any:
-        """Targets as the pool takes them; labels stay what they are, of whatever types."""
+        """Targets in the form that the pool takes; labels keep their values and types."""
         if self._task == "regression":
             return np.array(targets, np.float64)
         places = {label: place for place, label in enumerate(dict.fromkeys(targets))}
@@ -184,7 +184,7 @@ class _Pooled(_Learner):
         return model.predict(self._columns.block(rows))
 
     def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
-        """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
+        """The model, a row as a block, its prediction, and the coverage asked for, (1,)."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
             raise ModelError(f"coverage must be one number, not {coverage!r}")
@@ -196,7 +196,7 @@ class _Pooled(_Learner):
 
 
 class _Linear(_Learner):
-    """What ScInOL2 as a classifier and as a regressor share."""
+    """Base class of ScInOL2 as a classifier and as a regressor."""
 
     epsilon: float
 

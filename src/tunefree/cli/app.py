@@ -95,7 +95,7 @@ class Command(TyperCommand):
 
 
 def _meant(name: str, options: list[str], command: str) -> str:
-    """What may be meant by an option that a command does not have."""
+    """A hint for an option that a command does not have, such as the nearest name."""
     plain = name.lstrip("-").replace("_", "-")
     if plain in USUAL:
         return worded(USUAL[plain], [command])
@@ -149,7 +149,7 @@ def options_of(command: str) -> set[str]:
 
 
 def worded(message: str, words: list[str]) -> str:
-    """A message of a command with options for parameters; one of another command is named as such.
+    """A message in which names of parameters are replaced by the command's options; other commands' are named as such.
 
     ``words``: the first has the name of the command.
 
@@ -207,7 +207,7 @@ def main() -> None:
 
 
 def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:
-    """What the user interrupted, of which typer makes an exit."""
+    """The interruption by the user that led to an error, such as an exit by typer; None if there was none."""
     while end is not None and not isinstance(end, KeyboardInterrupt):
         end = end.__cause__ or end.__context__
     return end

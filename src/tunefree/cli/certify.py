@@ -1,4 +1,4 @@
-"""`tunefree certify`: what one pass of a model proves."""
+"""`tunefree certify`: bounds on the loss of linear models, proved by one pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def certify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """What the one pass proves: how much better any linear model could have been on the rows learned."""
+    """Bound how much better any linear model could have been on the rows learned."""
     from tunefree.cli.display import show
     from tunefree.model_files.trained import Trained
     from tunefree.report.guarantees import certificates

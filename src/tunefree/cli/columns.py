@@ -1,4 +1,4 @@
-"""`tunefree columns`: how a training would read a file, before it does."""
+"""`tunefree columns`: the types and roles that a training would give to the columns of a file."""
 
 from __future__ import annotations
 

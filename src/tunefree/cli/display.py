@@ -1,4 +1,4 @@
-"""What commands print: progress on standard error, results on standard output."""
+"""Output of commands: progress on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TrainingDisplay(Callback):
 
 
 def _rises(trained: Trained) -> str:
-    """How often the loss rose so far, and where last."""
+    """A clause on the number of rises of the loss and the row of the last one; empty without rises."""
     if trained.rises is None or not trained.rises.count:
         return ""
     times = "once" if trained.rises.count == 1 else f"{trained.rises.count:,} times"

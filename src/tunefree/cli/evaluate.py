@@ -1,4 +1,4 @@
-"""`tunefree evaluate`: how well a model predicts data with known targets."""
+"""`tunefree evaluate`: metrics of a model on data with known targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tunefree explain`: what columns contribute to each prediction, as a file."""
+"""`tunefree explain`: contributions of columns to each prediction, as a file."""
 
 from __future__ import annotations
 

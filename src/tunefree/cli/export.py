@@ -14,7 +14,7 @@ def export(
     model: ModelFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write, such as people.onnx.")],
 ) -> None:
-    """Write what predicts as a file of ONNX, which other runtimes such as ONNX Runtime read.
+    """Write the prediction function to a file of ONNX, which other runtimes such as ONNX Runtime read.
 
     An input is a column: numbers, NaN where one is missing, or texts without white space around them, empty where one
     is missing. For instance:

@@ -1,4 +1,4 @@
-"""`tunefree inspect`: what a model has learned."""
+"""`tunefree inspect`: members of a model, importance of its columns, and weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def inspect(
     ] = False,
     json: Json = False,
 ) -> None:
-    """What a model has learned: its members, and its columns and features by importance.
+    """List the members of a model, and its columns and features by importance.
 
     Importance does not depend on the scale of a feature. For instance:
 

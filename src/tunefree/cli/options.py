@@ -64,7 +64,7 @@ ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` w
 
 @dataclass(frozen=True)
 class Files(Parameters):
-    """Where rows come from."""
+    """The source of rows: files and their format."""
 
     data: Annotated[
         list[str],
@@ -102,7 +102,7 @@ class Files(Parameters):
 
 @dataclass(frozen=True)
 class Run(Parameters):
-    """How a training goes, beside its plan: from where, on which machines, with what beside the model."""
+    """Options of a training beside its plan: where it continues, its machines, checkpoints and further outputs."""
 
     memory_limit: str | None = parameter(
         None,
@@ -160,7 +160,7 @@ class Run(Parameters):
 
 @dataclass(frozen=True)
 class EvaluationFiles(Files):
-    """Where rows on which a model is judged come from, if there are any."""
+    """The source of evaluation rows, if there are any."""
 
     data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
         default_factory=list
@@ -168,7 +168,7 @@ class EvaluationFiles(Files):
 
 
 def bad_rows_of(plan: Plan) -> BadRows:
-    """What happens to rows for a model that cannot be used, with a count of them."""
+    """A counter of the rows that a model cannot use, which the plan says to skip or to report as errors."""
     from tunefree.stream.batch import BadRows
 
     return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
@@ -227,7 +227,7 @@ def _parsed(group: Any, name: str, value: Any) -> Any:
 
 
 def _place(argument: inspect.Parameter) -> int:
-    """Where an option stands in the help, by its panel; those without one stay where they were."""
+    """The position of an option in the help, by its panel; options without a panel keep their order."""
     panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
@@ -308,7 +308,7 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
 
 
 def tell_of_rows(bad: BadRows) -> None:
-    """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
+    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
     from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:
@@ -332,7 +332,7 @@ def write_table(
     needs: str | None = None,
     live: bool = False,
 ) -> None:
-    """Write a table about rows and a model, and print how many rows it has and what is odd about them.
+    """Write a table about rows and a model, and print its number of rows and their oddities.
 
     ``write``: returns the number of rows, and the decomposition that contributions are of, or None.
     ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.

@@ -1,4 +1,4 @@
-"""`tunefree report`: what is known of a model, as a page."""
+"""`tunefree report`: performance, importance and guarantees of a model, as a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def report(
     cost: Cost = None,
     class_: Decided = None,
 ) -> None:
-    """What is known of a model, as one HTML file that opens without a network.
+    """Report on a model in one HTML file, which opens without a network.
 
     How well it predicts, in a sentence and in numbers; beside others, which is a constant, and with --train also a
     logistic or ridge regression, a random forest and gradient boosting; what matters, where it is unsure, what looks

@@ -65,7 +65,7 @@ def train(
 
 
 def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, Path]:
-    """Let the model of a store go on with rows. Returns also the file of the version."""
+    """Train the model of a store on further rows. Returns also the file of the version."""
     from tunefree.serving.service import Service
 
     earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
@@ -94,7 +94,7 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> Trained:
 
 
 def checkpoint_of(output: Path) -> Path:
-    """Where a model is saved on the way."""
+    """The file in which a model is saved during training."""
     return Path(f"{output}.checkpoint")
 
 
@@ -130,8 +130,8 @@ def _client(run: Run) -> Iterator[Any]:
     workers = str(run.workers)
     if workers.isdigit():
         # What fails in a worker is raised here, too.
-        how = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-        with local_cluster(int(workers), **how) as local, Client(local) as client:
+        options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        with local_cluster(int(workers), **options) as local, Client(local) as client:
             yield client
         return
     try:
@@ -165,11 +165,11 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
         learned = "what was learned is not saved" if stop.learns else "no row was learned"
-        left = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
-        raise Interrupted(f"interrupted; {left}", end.number) from None
+        outcome = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
+        raise Interrupted(f"interrupted; {outcome}", end.number) from None
     except TunefreeError as error:
-        if stop.learns and (left := _left(checkpoint, plan, source, is_error=True)):
-            raise TunefreeError(f"{error}. {left}") from None
+        if stop.learns and (outcome := _left(checkpoint, plan, source, is_error=True)):
+            raise TunefreeError(f"{error}. {outcome}") from None
         raise
     finally:
         if display is not None:
@@ -179,8 +179,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
 
 def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:
-    """What a training leaves that ended too soon, be it by an error of a row, and how to go on; empty if it leaves
-    nothing."""
+    """A message on the checkpoint of a training that ended too soon, and how to go on; empty without a checkpoint."""
     from tunefree.model_files.trained import Trained
 
     try:

@@ -214,7 +214,7 @@ def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def place_of_source(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Where the code of a function is, by the content of the file."""
+    """The place of a function's code, with a digest of its file."""
     code = function.__code__
     status = os.stat(code.co_filename)
     content = digest_of_file(code.co_filename, status.st_mtime_ns, status.st_size)
@@ -223,7 +223,7 @@ def place_of_source(function: Callable[..., Any]) -> tuple[str, ...]:
 
 @functools.cache
 def digest_of_file(path: str, time: int, size: int) -> str:
-    """A digest of a file that was last changed at a time."""
+    """A digest of the content of a file; ``time`` and ``size`` only tell its versions apart."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
@@ -250,7 +250,7 @@ def _bare(tree: ast.AST) -> ast.AST:
 
 
 def plain(value: Any) -> Any:
-    """The plain function of what wraps one."""
+    """The plain function inside a wrapper."""
     return getattr(value, "py_func", getattr(value, "function", value) if isinstance(value, Declaration) else value)
 
 

@@ -261,7 +261,7 @@ def packed_symbol_of(declaration: Declaration) -> str:
 
 
 def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
-    """Refuse code that calls what neither the C library nor the parts have: linking it would end the process."""
+    """Refuse code that calls functions missing in the C library and in the parts: linking it would end the process."""
     declared = {function.name for function in module.functions if function.is_declaration}
     declared |= {variable.name for variable in module.global_variables if variable.is_declaration}
     foreign = {name for name in declared if not name.startswith("llvm.")} - LIBRARY_FUNCTIONS

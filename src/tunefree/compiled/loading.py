@@ -61,7 +61,7 @@ def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
 
 
 def new_code(declaration: Declaration) -> bytes | None:
-    """Machine code of the bitcode in the package, or else of what Numba makes now; None where there is neither."""
+    """Machine code by the bitcode in the package, or else by Numba; None where neither is possible."""
     try:
         return machine_code(packaging.packaged(declaration), declaration.parts)
     except (ValueError, RuntimeError) as error:  # the second one of LLVM
@@ -76,7 +76,7 @@ def new_code(declaration: Declaration) -> bytes | None:
 
 
 def cache_folder() -> Path | None:
-    """Where machine code is kept: ``TUNEFREE_CACHE``, or the user's folder of such things; None without a home."""
+    """The folder of machine code: ``TUNEFREE_CACHE``, or a folder in the user's cache; None without a home."""
     if folder := os.environ.get("TUNEFREE_CACHE"):
         return Path(folder)
     with contextlib.suppress(RuntimeError):  # of a user without a home, as in some containers
@@ -85,7 +85,7 @@ def cache_folder() -> Path | None:
 
 
 def cache_path(declaration: Declaration, folder: Path) -> Path:
-    """Where the machine code of a compiled function is kept, for this processor and compiler."""
+    """The file of the machine code of a compiled function, for this processor and compiler."""
     key = hashlib.sha256(repr((declaration.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
     return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
@@ -113,7 +113,7 @@ def write_code(path: Path, code: bytes) -> None:
 
 
 def remove_old(folder: Path) -> None:
-    """Remove machine code that has not been used for long, and what crashes left."""
+    """Remove machine code that has not been used for long, and files left by crashes."""
     before = time.time() - MOST_AGE
     for path in [*folder.glob("*.code"), *folder.glob("*.part")]:
         with contextlib.suppress(OSError):

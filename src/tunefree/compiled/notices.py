@@ -1,4 +1,4 @@
-"""Whoever wants to know that code is about to be compiled, which takes seconds, is told once for each reason.
+"""Notices that code is about to be compiled, which takes seconds: one for each reason, to registered listeners.
 
 It stands apart from the compiler, so that the command line can ask to be told without loading it.
 """

@@ -1,4 +1,4 @@
-"""Memory that is needed soon: the processor is told to fetch it while it computes something else."""
+"""Prefetching: the processor fetches memory that is needed soon while it computes something else."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def plain_console(stderr: bool = False) -> Console:
 
 
 class ProgressLine:
-    """How far work has come: a bar on a terminal, and elsewhere a line from time to time."""
+    """The progress of work: a bar on a terminal, and elsewhere a line from time to time."""
 
     def __init__(self, console: Console) -> None:
         self.console, self.last = console, time.monotonic()

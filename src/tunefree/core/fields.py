@@ -245,7 +245,7 @@ class State:
         return other
 
     def forget(self, features: slice | np.ndarray) -> None:
-        """Know nothing of some features, as of those that were never seen, in place; sums over features stay."""
+        """Forget some features, in place, as if they had never been seen; sums over features stay."""
         for field in self.fields:
             if FEATURE in field.axes:
                 np.moveaxis(getattr(self, field.name), field.axes.index(FEATURE), 0)[features] = field.start
@@ -258,7 +258,7 @@ class State:
         return {field.name: self[field.name][tuple(slice(lengths[axis]) for axis in field.axes)] for field in saved}
 
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """This one with what :meth:`arrays` gave, or one with capacity for more features, if these ask for it."""
+        """This state with the values of :meth:`arrays`, or a state of more capacity if they have more features."""
         lengths = [len(arrays[field.name]) for field in self.fields if field.is_saved and field.axes[:1] == (FEATURE,)]
         state = self if max(lengths, default=0) <= self.n_features else self.grown(max(lengths), self.n_outputs)
         for name, values in arrays.items():

@@ -1,4 +1,4 @@
-"""Arithmetic that stays finite: what stands in for numbers that cannot be represented."""
+"""Arithmetic that stays finite: replacements of numbers that cannot be represented."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ class Part:
         return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
 
     def prepare(self) -> None:
-        """Bring what waits into the fields, before they are saved or copied."""
+        """Bring waiting values into the fields, before they are saved or copied."""
 
     def save_state(self) -> Saved:
         """Arrays and a header from which :meth:`take_over` makes the same."""
@@ -266,11 +266,11 @@ class Part:
         return arrays, _saved(self, "", arrays)
 
     def take_over(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Have what :meth:`save_state` gave."""
+        """Set the fields from the result of :meth:`save_state`."""
         restored(self, "", arrays, header)
 
     def complete(self) -> None:
-        """Compute what no file has, and copies do not take over."""
+        """Compute the fields that are neither in files nor copied."""
 
     def check(self) -> None:
         """Raise a ModelError unless the restored fields are consistent."""
@@ -298,7 +298,7 @@ class Part:
         return self.copied(memo=memo)
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
+        """Keep only the state that predictions need, not the state for learning."""
         for name, declared in self.fields_of_part.items():
             if declared.role == RECORD and declared.blank is not None:
                 setattr(self, name, declared.blank(self))
@@ -456,7 +456,7 @@ def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> 
 
 
 def zeros(kind: Any, **lengths: int) -> Any:
-    """A record of arrays of zeros, of a NamedTuple whose axes have these lengths."""
+    """A NamedTuple of this class with arrays of zeros, whose axes have these lengths."""
     shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
     return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
 

@@ -232,7 +232,7 @@ def copied(X: Block) -> Block:
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:
-    """A block as arrays, of which :func:`tunefree.core.part.restored` makes a block."""
+    """The arrays of a block, from which :func:`tunefree.core.part.restored` makes it again."""
     return {name: np.asarray(value) for name, value in X._asdict().items()}
 
 

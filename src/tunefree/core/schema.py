@@ -189,7 +189,7 @@ def _kind_of(hint: Any) -> Any:
 
 
 def restored(kind: Any, value: Any) -> Any:
-    """The value for which a header stands that :func:`check_header` let pass: records of what JSON gave.
+    """A value read from JSON, checked by :func:`check_header`, with its dicts and lists turned into records.
 
     >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]

@@ -44,7 +44,7 @@ DTYPES = {
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a header, of what JSON can hold, to a file; one already there is replaced whole, at the last
+    """Write arrays and a header, of values of JSON, to a file; one already there is replaced whole, at the last
     moment.
 
     The same arrays and header give the same bytes. If the file cannot be written, what was there before is untouched.
@@ -95,7 +95,7 @@ def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
 
 
 def _rows(shape: tuple[int, ...], itemsize: int) -> int:
-    """How many rows of an array are in a piece."""
+    """The number of rows of an array in a piece."""
     return max(_PIECE // max(math.prod(shape[1:]) * itemsize, 1), 1)
 
 

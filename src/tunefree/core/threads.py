@@ -1,4 +1,4 @@
-"""Threads that members learn in, and those in which generations are grown.
+"""Threads in which members learn, and threads in which generations are grown.
 
 Compiled passes let go of Python's lock, so threads are all that is needed. Nothing depends on their number or order:
 members do not know each other.
@@ -24,7 +24,7 @@ LOWER = 5  # than the priority before
 
 
 def count() -> int:
-    """How many threads may work for this one: one for each processor, or as :func:`at_most` says."""
+    """The number of threads that may work for this one: one for each processor, or the limit of :func:`at_most`."""
     most = getattr(_here, "most", None)
     if callable(most):
         most = _here.most = most()
@@ -116,7 +116,7 @@ def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 
 def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread of its own, side by side with what this one does; at once where there is but one."""
+    """Call a function in a thread of its own beside this one; at once, in this thread, if only one may be used."""
     if count() == 1:
         return now(function, *arguments)
     return _threads(2, "tunefree-grower", _is_lower()).submit(function, *arguments)

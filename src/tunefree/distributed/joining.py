@@ -1,4 +1,4 @@
-"""Learners of several shards as one: means of what those learned that began with the same learner.
+"""Learners of several shards as one: means of the states of learners that began with the same state.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
 weighted by its rows. ScInOL2 has sums over the rows: of gradients (G), of their squares (S^2), and of the gains of its
@@ -43,7 +43,7 @@ MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of ta
 
 
 class Statistics(NamedTuple):
-    """Sums over shards of what one learner, or a view, learned: the differences from what it began with."""
+    """Sums over shards of the changes that learning made to the state of one learner, or of one view."""
 
     shards: int
     weight: float  # of the shards: rows learned

@@ -1,4 +1,4 @@
-"""Rows of a shard: as it knows them alone, and as models take them, with the features and classes of all shards."""
+"""Rows of a shard: with its own features and classes, and then as models take them, with those of all shards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class Beginning(NamedTuple):
-    """How all shards are to be read, as the first rows decide."""
+    """The options with which all shards are read, decided by the first rows."""
 
     plan: Plan
     kind: str  # of the encoder
@@ -68,7 +68,7 @@ class SparseBlock(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.y)
 
     def batch(self) -> Batch:
@@ -78,7 +78,7 @@ class SparseBlock(NamedTuple):
         return Batch(rows, pa.array(self.y), np.ones(n), np.arange(1, n + 1), None, "the matrix", position)
 
     def beginning(self, plan: Plan) -> Beginning:
-        """How all blocks of the matrix are to be read."""
+        """The options with which all blocks of the matrix are read."""
         target = self.batch().target
         task = plan.task or task_of(target).task
         classes = sorted(labels_of(target).values) if task == "classification" else []
@@ -185,7 +185,7 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
 
 
 class Sizes(NamedTuple):
-    """How many rows there are of all shards."""
+    """Numbers of rows: of all shards, of the common start, and of the end."""
 
     rows: int
     sample: int  # that the common start learns
@@ -241,7 +241,7 @@ def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, 
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
-    """Which of ``n`` rows from number ``start`` on are in a sample of ``size`` of all rows.
+    """A mask of the ``n`` rows from number ``start`` on that are in a sample of ``size`` of all rows.
 
     One row is drawn from each of as many stretches of equal length, so a sample is in the order of the rows.
 

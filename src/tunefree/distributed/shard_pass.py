@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Sums over shards of what these learned."""
+    """Sums over shards of the statistics that they learned."""
 
     rows: int  # with a weight above 0
     mass: float  # their weights, in the unit of the pool
@@ -114,7 +114,7 @@ def following(start: Start) -> ModelState:
 
 
 def learned(shard: Prepared, state: ModelState) -> Passed:
-    """Let a shard learn from the state :func:`following` the common start."""
+    """The statistics of a shard that learns from the state :func:`following` the common start."""
     rows = shard.rest
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
@@ -178,7 +178,7 @@ def _growths(model: Model) -> list[Growth]:
 
 
 def _learn(model: Model, rows: Batch, classes: Sequence[Any], metrics: RunningMetrics) -> None:
-    """Let a model learn rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
+    """Train a model on rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
     trained, n = blank(model), len(rows.weight)
     trained.progress.progressive = [metrics]
     blocks = (rows.part(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))

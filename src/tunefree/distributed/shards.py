@@ -32,7 +32,7 @@ _ROW_BYTES = 128  # of a row of a file that only reading would count
 
 
 class Cut(NamedTuple):
-    """How large shards are."""
+    """The sizes of shards."""
 
     fewest_rows: int = FEWEST_ROWS
     range_bytes: int = RANGE
@@ -169,7 +169,7 @@ def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shar
 
 
 def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
-    """Which neighbouring parts, of so many rows, are joined so that each shard has enough; the rest joins the last one.
+    """Groups of neighbouring parts that together have ``fewest`` rows; parts left over join the last group.
 
     >>> joined([5, 0, 9, 20, 3], fewest=10)
     [[0, 1, 2], [3, 4]]

@@ -85,7 +85,7 @@ class Journal:
         self.rounds = header["rounds"]
 
     def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
-        """The handle of what a round learned: from the file, or learned now and then written to it.
+        """The handle of the result of a round: from the file, or learned now and then written to it.
 
         A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
         stays with the workers.
@@ -228,7 +228,7 @@ def learn(
 
 
 def rows_of_start(rows: int) -> int:
-    """How many of all rows the common start learns.
+    """The number of rows that the common start learns.
 
     >>> [rows_of_start(n) for n in (1000, 200_000, 500_000, 10**9)]
     [1000, 131072, 250000, 1048576]
@@ -237,7 +237,7 @@ def rows_of_start(rows: int) -> int:
 
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
-    """How rows were predicted before they were learned."""
+    """The metrics of predictions of rows before they were learned."""
     return RunningMetrics(**engine.value(engine.one("metrics", attrgetter("metrics"), handle)))
 
 
@@ -344,7 +344,7 @@ def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
 
 
 def count_rows(table: Any) -> int:
-    """How many rows a table has."""
+    """The number of rows of a table."""
     return int(table.num_rows if hasattr(table, "num_rows") else len(table))
 
 

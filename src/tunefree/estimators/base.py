@@ -104,7 +104,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         groups: Any = None,
         **roles: Any,
     ) -> Self:
-        """Check rows, and learn them: by a function of ``fit``, or without one in their order, as those of a stream."""
+        """Check rows, and learn them by ``learn``, or where it is None in their order, as the rows of a stream."""
         self._check_parameters()
         is_stream = learn is None
         with self._learning(callbacks, is_stream) as again:
@@ -150,9 +150,9 @@ class OnlineEstimator(Inspected, BaseEstimator):
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
         """The rounds' rows, some thousand at a time, and cut after so many."""
         for place, block in validation.blocks(X, rounds, cuts):
-            here = rounds.at(place)
-            others: dict[str, Any] = {"counts": here.counts, "groups": here.group, "mass": here.mass}
-            yield Batch(self._formed(block), self._targets(y, here.row), here.weight, **others)
+            round_rows = rounds.at(place)
+            others: dict[str, Any] = {"counts": round_rows.counts, "groups": round_rows.group, "mass": round_rows.mass}
+            yield Batch(self._formed(block), self._targets(y, round_rows.row), round_rows.weight, **others)
 
     def _formed(self, block: Block) -> Block:
         """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
@@ -177,10 +177,10 @@ class OnlineEstimator(Inspected, BaseEstimator):
         self._end(self._learned.progress.number)
 
     def _know_rounds(self, rounds: int) -> None:
-        """How many rounds there will be, before the first; most learners do not ask."""
+        """Take note of the number of rounds, before the first; most learners do not use it."""
 
     def _end(self, passes: int) -> None:
-        """The training has come to its end, after so many passes."""
+        """End the training, after ``passes`` passes."""
         self.n_iter_ = passes
         self._learned = replace(self._learned, plan=self._plan())
         end(self._learned)
@@ -236,7 +236,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         return hasattr(self, "_learned")
 
     def _begin(self, classes: list[Any]) -> None:
-        """Have a model that has seen no row."""
+        """Begin with a model that has seen no row."""
         learner, settings = self._learner()
         n_features, dimension = tables.n_features(self), special_about(learner).dimension
         if dimension is not None and self._encoder is None:  # else features are found along the stream

@@ -160,8 +160,8 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         try:
             super()._watched(*learning)
         finally:  # a pass that a signal ends has not met all classes
-            met = set(self._learned.model.classes)
-            self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
+            known_labels = set(self._learned.model.classes)
+            self.classes_ = self.classes_[[label in known_labels for label in self.classes_.tolist()]]
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)

@@ -166,7 +166,7 @@ def _is_fitted(estimator: Any) -> bool:
 
 
 def _options_of(model: Any) -> dict[str, Any]:
-    """What a model of this package says of columns and of its loss; peers learn the same."""
+    """Parameters of a tunefree model on columns and the loss, by name; its peers are fitted with the same."""
     if not hasattr(model, "_learner"):
         return {}
     names = {name: getattr(model, name, None) for name in ("categorical", "text", "loss")}

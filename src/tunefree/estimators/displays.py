@@ -1,4 +1,4 @@
-"""Pictures of a model: partial dependence, and how generations take over from each other along the rows."""
+"""Displays of a model: partial dependence, and the weights and losses of generations along the rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEGEND |= {"fontsize": OF_LABELS, "title_fontsize": OF_LABELS, "alignment": "lef
 
 
 class CurveDisplay:
-    """How the predictions of a model depend on single columns.
+    """Curves of the predictions of a model over single columns.
 
     Use :meth:`from_estimator`.
 
@@ -181,7 +181,7 @@ class GenerationsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, figure: Any = None) -> GenerationsDisplay:
-        """Draw what a fitted estimator recorded while it learned.
+        """Draw the weights and losses that a fitted estimator recorded while it learned.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ def evaluation_sets(
 
 
 def _by_set(name: str, values: Any, n: int, is_pair: bool) -> Sequence[Any]:
-    """An argument of each of n sets; that of a pair need not be in a list."""
+    """An argument for each of n evaluation sets; for one set, given as a pair, it need not be in a list."""
     if values is None:
         return [None] * n
     if is_pair and not (isinstance(values, list) and len(values) == 1 and np.ndim(values[0]) == 1):
@@ -80,7 +80,7 @@ class Evaluating(Callback):
             self.evaluate(trained)
 
     def evaluate(self, trained: Any) -> None:
-        """Write down the losses of the sets after so many rows, and say them."""
+        """Record the losses of the sets at this point of the pass, and print them."""
         if not self.sets:
             return
         model = published(trained.model)

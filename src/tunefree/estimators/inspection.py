@@ -1,4 +1,4 @@
-"""What estimators that learn row by row tell of their model: contributions of columns, weights, losses and reports."""
+"""Inspection of estimators that learn row by row: contributions of columns, weights, losses and reports."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MOST_NUMBERS = 2**28  # that are returned
 
 
 class Inspected(Saving):
-    """Estimators that tell what they learned; to be inherited before scikit-learn's classes.
+    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes.
 
-    Notebooks show scikit-learn's diagram of the parameters, and what was learned: the rows, the progressive loss, and
-    the members with the largest weights.
+    Notebooks show scikit-learn's diagram of the parameters, and a summary of the model: the rows, the progressive loss,
+    and the members with the largest weights.
     """
 
     @documented
@@ -136,9 +136,9 @@ class Inspected(Saving):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """How much each column contributes to predictions, (n_features_in_,); they add up to 1.
+        """The importance of each column, (n_features_in_,); importances add up to 1.
 
-        How much larger the mean loss is where the column is permuted, or 0 if it is not larger, divided by the sum: on
+        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on
         rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
         use, too; these rows they do not. A single linear learner keeps no rows: it
         has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
@@ -193,7 +193,7 @@ class Inspected(Saving):
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Where the loss rose along the stream, and which columns changed most there.
+        """Rises of the loss along the stream, and the columns that changed most there.
 
         These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
 
@@ -254,15 +254,15 @@ class Inspected(Saving):
         return self._html_repr()
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return bundle | ({"text/html": self._html_repr()} if "text/html" in bundle else {})
 
     def _learned_html(self) -> str:
         if not hasattr(self, "_learned"):
             return ""
-        model, seen = self._learned.model, self._learned.progress.progressive[0]
+        model, metrics = self._learned.model, self._learned.progress.progressive[0]
         shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
-        facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
+        facts = [("rows learned", f"{metrics.rows:,}"), ("progressive loss", f"{metrics.mean_loss():.6g}")]
         of = "the mean that is corrected" if model.pool is not None else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []

@@ -133,7 +133,7 @@ class Saving:
             warn(f"{problem}: the estimator that is loaded has the default")
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write what predicts to a file of ONNX, for other runtimes such as ONNX Runtime; it needs `tunefree[onnx]`.
+        """Write the prediction function to a file of ONNX, for runtimes such as ONNX Runtime; needs `tunefree[onnx]`.
 
         An input is a column, of shape (n, 1): numbers in double precision, NaN where missing, or texts without white
         space around them, empty where missing. A boolean is the text ``"true"`` or ``"false"``. The outputs are
@@ -199,7 +199,7 @@ class Saving:
         raise NotImplementedError
 
     def _restore(self, trained: Trained) -> None:
-        """Be fitted as a file says."""
+        """Restore the fitted state from a file."""
         described = trained.estimator or {}
         tables.restore(self, trained.encoder, described.get("fitted") or {})
 
@@ -320,18 +320,18 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
 
 def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> dict[str, str]:
     """Names of the target, groups and exposures: the one asked for, else those that they had, apart from columns'."""
-    taken = [column.name for column in encoder.columns]
-    if target in taken:
+    column_names = [column.name for column in encoder.columns]
+    if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
     names = {"target": target or trained.plan.target or estimator._target_name or "target"}
     for role in ("group", "exposure"):
         if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
             names[role] = name
     for role, name in names.items():
-        while name in taken:
+        while name in column_names:
             name += "_"
         names[role] = name
-        taken.append(name)
+        column_names.append(name)
     return names
 
 

@@ -67,7 +67,7 @@ class FitDisplay(Callback):
             self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
     def step(self, trained: Any, step: Step) -> None:
-        """Further rows of the pass are learned."""
+        """Advance the progress bar by the rows of a step."""
         if self._progress is not None:
             self._progress.bar.advance(self._progress.task, len(step.row_losses))
 
@@ -229,7 +229,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         eval_names: Any = None,
         eval_sample_weight: Any = None,
     ) -> Self:
-        """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
+        """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
         classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
@@ -337,7 +337,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         eval_sample_weight: Any = None,
         eval_exposure: Any = None,
     ) -> Self:
-        """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
+        """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.

@@ -86,7 +86,7 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def form(estimator: Any) -> dict[str, Any]:
-    """In which form a fitted estimator takes rows, for JSON."""
+    """The form in which a fitted estimator takes rows, for JSON."""
     rows = "matrix" if estimator._is_sparse else "array"
     return {
         "rows": rows if estimator._encoder is None else "encoded",
@@ -97,7 +97,7 @@ def form(estimator: Any) -> dict[str, Any]:
 
 
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Let an estimator take rows in a form that :func:`form` wrote down; that of a training by a plan is empty."""
+    """Prepare an estimator for rows in a form written by :func:`form`, which is empty after a training by a plan."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:
@@ -169,7 +169,7 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 @naming("tunefree.train", ROLES)
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
-    """Rows of a table, of which new categories and words become features if rows are learned (``learning``).
+    """The encoded rows of a table; new categories and words become features if rows are learned (``learning``).
 
     ``as_array``: whether an estimator that begins anew (``reset``) learns an array where there are only numbers.
     There is one warning, with a line for each oddity, if rows that are not learned differ from those that were.
@@ -331,7 +331,7 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
 
 
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
-    """Warn of what is odd about rows, in one warning with a line for each."""
+    """Issue one warning about the oddities of rows, with a line for each; none where there are no oddities."""
     bad.compare()
     oddities = [oddity for oddity in bad.tally.oddities if oddity.column != encoder.exposure]  # it is no column of X
     lines, named = [*map(str, oddities)], {oddity.column for oddity in oddities}

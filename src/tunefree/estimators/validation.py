@@ -1,4 +1,4 @@
-"""From what users pass to what learners take: checked rows, weights and parameters, and the order of a pass."""
+"""Validation of arguments: checked rows, weights and parameters, and the order of a pass."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def class_labels(y: np.ndarray) -> None:
     if y.dtype.kind == "O":
         types = {type(label): place for place, label in reversed([*enumerate(y)])}
         if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
-            shown = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
-            raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
+            examples = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            raise ValueError(f"Unknown label type: {examples}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 
@@ -147,7 +147,7 @@ def labelled(
 
 
 def _check_known(y: Any, is_numeric: bool) -> None:
-    """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
+    """Raise a ValueError that names the row unless all targets are known."""
     labels = np.asarray(y)
     if is_numeric and labels.dtype.kind in "mM":
         raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")
@@ -227,7 +227,7 @@ def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """What draws at random; a ValueError if the parameter cannot say it."""
+    """The random number generator for the parameter ``random_state``; a ValueError if it is not valid."""
     try:
         random: np.random.RandomState = check_random_state(random_state)
     except ValueError:
@@ -279,7 +279,7 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
 
 
 class Rounds(NamedTuple):
-    """Which row is learned in each round of a pass, with which weight."""
+    """The row that is learned in each round of a pass, and its weight."""
 
     row: np.ndarray  # (rounds,) row of X
     weight: np.ndarray  # (rounds,) weight with which it is learned

@@ -1,4 +1,4 @@
-"""A model's margins of rows as sums of terms: a constant, and what each column contributes.
+"""A model's margins of rows as sums of terms: a constant, and a contribution of each column.
 
 Margins are log-odds (of more than two classes log-probabilities, or other margins, minus their mean over the classes),
 or numbers. The constant is the margin where all members predict their mean over the rows of a reference
@@ -85,7 +85,7 @@ class Decomposition:
 
     @cached_property
     def _pool_terms(self) -> PoolTerms:
-        """Those of a pool, which importances need not."""
+        """Terms of the members of a pool; importances do without them."""
         places = sorted({place for rule in self._rules for place in rule.places})
         return PoolTerms(self.pool, places, self.terms, self.reference)
 
@@ -154,14 +154,14 @@ class Decomposition:
 
 
 class ContextRule(NamedTuple):
-    """How the rows of a context are predicted from members that are awake."""
+    """The rule that predicts rows of a context from the members that are awake."""
 
     places: list[int]  # of these members
     rule: Rule
 
     @classmethod
     def of(cls, pool: Any, number: int) -> ContextRule:
-        """Of the context of this number of a pool."""
+        """The rule of the context of this number in a pool."""
         context, is_over = pool.predicting(number), pool.has_finished
         is_base, context = context is None, pool.contexts[NEW] if context is None else context
         is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING
@@ -227,9 +227,9 @@ class Line:
         unit = unit_of(self.changes)
         changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
-        rest = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
+        correction = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
         return [
-            derivative + rest[:, :, None] * change[:, None]
+            derivative + correction[:, :, None] * change[:, None]
             for derivative, change in zip(derivatives, changes, strict=True)
         ]
 

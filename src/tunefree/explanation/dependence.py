@@ -170,7 +170,7 @@ def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axi
 def _parts_that_matter(
     decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
 ) -> list[tuple[int, Axis]]:
-    """Of columns with several parts, as those of dates, the parts that matter most; other columns whole.
+    """The axes to draw: of a column with several parts, such as a date, only the parts that matter most.
 
     Parts of a date hang together: where one is permuted alone, no row can be so, and the loss rises without its use.
     """
@@ -266,7 +266,7 @@ def _calendar_name(label: str, part: str) -> str:
 
 
 def _places_of(labels: list[str]) -> list[float] | None:
-    """Where labels stand in their order: that of months, of weekdays, or of the numbers they begin with, if all do.
+    """Positions of labels in the order of months, weekdays, or the numbers they begin with; None without an order.
 
     >>> _places_of(["Mar", "january"]), _places_of(["65+", "<18", MISSING]), _places_of(["1st", "Masters"])
     ([2.0, 0.0], [65.0, 17.999999999999996, inf], None)
@@ -290,7 +290,7 @@ def _places_of(labels: list[str]) -> list[float] | None:
 
 
 def _threshold(values: np.ndarray) -> float:
-    """From which size on numbers are drawn on a logarithmic scale; 0 unless some are far larger than most."""
+    """The absolute value from which on the scale is logarithmic; 0 unless some numbers are far larger than most."""
     sizes = np.abs(values[values != 0.0])
     if len(np.unique(values)) <= FEW:
         return 0.0

@@ -1,4 +1,4 @@
-"""How much each column matters to predictions: how much larger the loss is where it is permuted.
+"""Importance of columns: the increase of the loss where a column is permuted.
 
 Breiman: Random forests (Machine Learning 2001), section 10; Fisher, Rudin, Dominici: All models are wrong, but many are
 useful (JMLR 2019), eq. 3. With the loss l, the prediction f, and a permutation p of the rows, the importance of the
@@ -75,7 +75,7 @@ class Importance(NamedTuple):
 
 
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
-    """How much columns matter, to one margin or to all.
+    """The importance of columns, for one margin or for all.
 
     A pool that keeps rows tells how much larger the loss is where a column is permuted, on rows that its trees do not
     know. Other models have mean absolute contributions over the reference.
@@ -133,14 +133,14 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
 
 
 def describe_reference(decomposition: Decomposition) -> str:
-    """What contributions are to, and relative to, as a sentence."""
+    """A sentence on contributions: the prediction they add up to, and the rows they are relative to."""
     rows = decomposition.reference.matrix if decomposition.reference.rows is not None else ()
     relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row of which nothing is known"
     return f"Contributions add up to the {margin_name(decomposition)}, and are relative {relative}."
 
 
 def describe_importance(decomposition: Decomposition, columns: Importance) -> str:
-    """What importance is, as a sentence."""
+    """A sentence on importance: the quantity that is measured, and its standard error or noise."""
     if columns.judges is None:
         return (
             f"Importance: mean absolute contribution to the {margin_name(decomposition)}, over {columns.rows:,} rows;"
@@ -154,7 +154,7 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
 
 
 def margin_name(decomposition: Decomposition) -> str:
-    """What the model's margins are called."""
+    """The name of the model's margins, such as log-odds."""
     if decomposition.model.task == "regression":
         return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
     if not decomposition.model.loss_is_log_loss:
@@ -180,7 +180,7 @@ class NewRows(NamedTuple):
 
     @classmethod
     def of(cls, pool: Any) -> NewRows | None:
-        """Those that came after the previous generations were grown; where they are few, all in turn.
+        """The rows that came after the previous generations were grown; where they are few, all rows in turn.
 
         Of few rows each third judges trees that are grown on the others, of many one third does. None if there are no
         rows, or no trees.
@@ -216,7 +216,7 @@ class NewRows(NamedTuple):
         return max(generation.rows for part in self.parts for *_, generation in part.generations)
 
     def rises(self, columns: list[np.ndarray], output: int | None = None) -> Iterator[tuple[float, float]]:
-        """By how much the mean loss rises where columns under the keys in these places are permuted, and its error.
+        """Increases of the mean loss where columns under the keys at these places are permuted, and standard errors.
 
         ``output`` is a class: then the loss is that of this class against the others. Few rows are permuted several
         times. The standard error is over the rows.
@@ -231,7 +231,7 @@ class NewRows(NamedTuple):
             yield self.mean(risen)
 
     def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
-        """By how much the mean loss rises without the joint effect of each pair of columns, and its error."""
+        """Increases of the mean loss without the joint effect of each pair of columns, and standard errors."""
         permuted, draws = PermutedRows(self), np.random.default_rng(self.learned)
         margins = self._centred(permuted.margins())
         joint = np.zeros((len(pairs), *margins.shape))
@@ -254,7 +254,7 @@ class NewRows(NamedTuple):
         return margins if self.pool.members.loss is not None else log_softmax(margins, axis=1)
 
     def order(self, draws: np.random.Generator) -> np.ndarray:
-        """The rows (n,) in a random order; those of each part stay among themselves."""
+        """The rows (n,), in a random order within each part."""
         return np.concatenate([draws.permutation(part.rows) for part in self.parts])
 
     def mean(self, risen: np.ndarray) -> tuple[float, float]:
@@ -357,7 +357,7 @@ class PermutedRows:
         return not self.permutable.isdisjoint(places.tolist())
 
     def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
-        """What the base mixture predicts (n, K), where columns in these places are those of the rows in this order."""
+        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
         predictions = self.predictions.copy()
         for coded in self.coded:
             has_changed = (coded.columns[:, None] == places).any(axis=1)
@@ -385,7 +385,7 @@ class PermutedRows:
         return coded
 
     def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
-        """Write what a generation predicts to the places (n, M, K) of its members."""
+        """Write the predictions of a generation to the places (n, M, K) of its members."""
         clock, kind, age, generation = coded.named
         for version, margins in enumerate(born):
             place = self.members.slots.get(Slot(clock, kind, age, version))

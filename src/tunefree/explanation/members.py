@@ -92,7 +92,7 @@ class Reference(NamedTuple):
 
 
 def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
-    """The places of at most so many of n rows.
+    """The places of at most ``most`` of n rows, evenly spaced.
 
     >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
     (array([0, 4, 8]), array([0, 1]))
@@ -119,7 +119,7 @@ class Part(NamedTuple):
 
 
 class Member(NamedTuple):
-    """How a member's prediction follows from the values of its parts."""
+    """A member: its prediction as a function of the values of its parts."""
 
     place: int  # in the mixture
     parts: list[int]  # their places among all parts: what it was born with, and what leaves have learned
@@ -168,7 +168,7 @@ class Terms:
         self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_key(self, key: int) -> int:
-        """The term of the column that generations know under a key; for a bundle, of its first feature."""
+        """The term of the column with this key in generations; for a bundle, the term of its first feature."""
         if key > 0 or is_bundle(key):
             return int(self.feature_terms[features_of(key)[0]])
         return int(self.part_terms[self.layout.code_source(-1 - key)[1]])

@@ -74,7 +74,7 @@ def check_columns(encoder: Any) -> None:
 
 
 def add_columns(graph: Graph, encoder: Any) -> States:
-    """Add an input for each column, and what tells their states."""
+    """Add an input for each column, and the operators that compute the columns' states."""
     texts = {
         column.name: encoder.ids.names.categories(place, column.name)
         for place, column in enumerate(encoder.columns)

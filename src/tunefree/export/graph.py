@@ -16,7 +16,7 @@ TYPES = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kin
 
 
 class Graph:
-    """The operators so far, and the constants, each of which is stored once.
+    """An ONNX graph under construction: its operators, and its constants, each stored once.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ class Graph:
         return name
 
     def bits(self, table: np.ndarray) -> str:
-        """A tensor of booleans (a, b), of which the file has bits; b is rounded up to a multiple of eight."""
+        """A tensor of booleans (a, b), stored as bits in the file; b is rounded up to a multiple of eight."""
         packed = np.packbits(table, axis=1, bitorder="little")
         bits = self.add("BitwiseAnd", packed[:, :, None], (1 << np.arange(BYTE)).astype(np.uint8)[None, None])
         return self.add("Reshape", self.add("Cast", bits, to=TensorProto.BOOL), np.array([len(table), -1]))
 
     def flat_bits(self, array: np.ndarray) -> str:
-        """A tensor of booleans (n,), of which the file has bits."""
+        """A tensor of booleans (n,), stored as bits in the file."""
         return self.sliced(self.add("Reshape", self.bits(array[None]), np.array([-1])), 0, len(array), axis=0)
 
     def packed(self, array: np.ndarray) -> str:
-        """A tensor of rows, of which the file has those that are not 0, or different ones and their places, or all."""
+        """A tensor of rows, stored in the shortest form: the rows not 0, different rows and their places, or all."""
         rows = np.ascontiguousarray(array).view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).ravel()
         different, first, places = np.unique(rows, return_index=True, return_inverse=True)
         small = places.astype(np.uint16 if len(different) <= 2**16 else np.int32)
@@ -93,7 +93,7 @@ class Graph:
         return model
 
     def _name(self) -> str:
-        """A short one, as each node has those of what it takes."""
+        """A new name of a tensor, short because each node repeats the names of its inputs."""
         name = str(len(self.taken))
         while name in self.taken:
             name += "_"

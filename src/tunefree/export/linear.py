@@ -36,7 +36,7 @@ class Sums:
         self.width = 0
 
     def begin(self, constant: np.ndarray, by_state: list[np.ndarray], if_missing: np.ndarray) -> slice:
-        """The places of further predictions, of which features may be added."""
+        """Add predictions, and return their places, by which parts of features may be added to them later."""
         self.constants.append(constant)
         for parts, part in zip(self.by_state, by_state, strict=True):
             parts.append(part)
@@ -99,7 +99,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
         return sum((block.values[word] * by_feature[int(block.features[word])] for word in averaged), nothing)
 
     def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
-        """Likewise of the code of a column in some rows."""
+        """The parts of the codes of a column, for the rows from ``first`` to ``stop``."""
         codes = states.codes(source)[first:stop].tolist()
         return [part_of(source, row, code) for row, code in enumerate(codes, first)]
 
@@ -112,7 +112,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
 
 
 def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each feature that is 1 adds to predictions (features, M K), and these (M K,) where all numbers are 0."""
+    """Parts of predictions by features that are 1 (features, M K), and predictions (M K,) where all numbers are 0."""
 
     def predictions(codes: np.ndarray) -> np.ndarray:
         rows = table(np.zeros((len(codes), n_numbers)), np.arange(1, n_numbers + 1), codes[:, None])
@@ -126,23 +126,23 @@ def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarr
 
 def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
     """Add numbers as a view shows them, with the weights of the members that have it."""
-    n, n_outputs, shown = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
+    n, n_outputs, numbers = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
     origin, view, is_clipped = np.zeros(n), present.views.get(name), False
     if view is not None:
         origin = np.array([view.number(c, 0.0) for c in range(n)])
-        shown, is_clipped = graph.add("Sub", shown, view.centres[None]), not isinstance(view, Centred)
+        numbers, is_clipped = graph.add("Sub", numbers, view.centres[None]), not isinstance(view, Centred)
     if is_clipped:
         unit = np.full(n, view.unit[0]) if isinstance(view, Level) else view.distances
         bound = WIDEST_LEVEL if isinstance(view, Level) else WIDEST
-        shown = graph.add("Div", shown, np.where(unit > 0.0, unit, np.inf)[None])
-        shown = graph.add("Clip", shown, np.float64(-bound), np.float64(bound))
+        numbers = graph.add("Div", numbers, np.where(unit > 0.0, unit, np.inf)[None])
+        numbers = graph.add("Clip", numbers, np.float64(-bound), np.float64(bound))
     for m, member in enumerate(present.group.members):
         if member.setting.view == name:
             read, objective = present.reads[m], present.objectives[m]
             weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
             outputs = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
             sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
-            sums.add(str(shown) if is_clipped else _bounded(graph, str(shown), read, n), weights, outputs)
+            sums.add(str(numbers) if is_clipped else _bounded(graph, str(numbers), read, n), weights, outputs)
 
 
 def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
@@ -177,14 +177,14 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
 
     constant, if_missing = weights[0].copy(), np.zeros((states.n_numbers, weights.shape[1]))
     for j, source in enumerate(states.sources.tolist()):
-        there, missing = parts(source)[:2]
-        constant += there
-        if_missing[j] = missing - there
+        present_part, missing = parts(source)[:2]
+        constant += present_part
+        if_missing[j] = missing - present_part
     by_state = [parts(column.source)[: column.n_states] for column in states.categories]
     places = sums.begin(constant, by_state, if_missing)
     dense = np.flatnonzero(sources > 0)
     if len(dense):
         numbers = graph.add("Gather", states.numbers, sources[dense] - 1, axis=1)
         away = graph.add("Div", graph.add("Sub", numbers, model.means[dense][None]), model.scales[dense][None])
-        shown = graph.add("Clip", away, np.float64(-FARTHEST), np.float64(FARTHEST))
-        sums.add(shown, weights[1 + dense], places)
+        clipped = graph.add("Clip", away, np.float64(-FARTHEST), np.float64(FARTHEST))
+        sums.add(clipped, weights[1 + dense], places)

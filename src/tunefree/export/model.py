@@ -1,4 +1,4 @@
-"""A trained model as a file of ONNX: what predicts new rows, and nothing that learns.
+"""A trained model as a file of ONNX, which predicts new rows and does not learn.
 
 An input is a column, (N, 1): of numbers in double precision, NaN where one is missing, or of texts, empty where one is
 missing. The outputs are ``label`` and ``probabilities``, or ``prediction``.
@@ -108,14 +108,14 @@ def _notes(pool: Any) -> list[str]:
 
 
 def _linear(graph: Graph, model: Any, states: States) -> str:
-    """What the one linear learner predicts: margins (N, K), or numbers (N, 1)."""
+    """Predictions of a single linear learner: margins (N, K), or numbers (N, 1)."""
     sums = Sums(states)
     add_members(graph, sums, model.linear)
     return sums.tensor(graph)
 
 
 def _pool(graph: Graph, model: Any, states: States) -> str:
-    """What is proportional to probabilities (N, classes), or numbers or logarithms (N, 1), as a pool predicts them."""
+    """Predictions of a pool: probabilities (N, classes) up to a factor, or numbers or logarithms (N, 1)."""
     pool, members, n_outputs = model.pool, model.pool.members, model.n_outputs
     awake = [(Slot(clock, kind, age, 0), generation) for clock, kind, age, generation in members.generations()]
     linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
@@ -166,7 +166,7 @@ def _spread(rule: Rule, places: list[int | None]) -> Rule:
 
 
 def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
-    """What is proportional to the probabilities (N, classes), of log-probabilities (N, M, classes)."""
+    """Mixed probabilities (N, classes), up to a factor, from the members' log-probabilities (N, M, classes)."""
     n_members, weights = len(rule.base), rule.base / max(rule.base.sum(), LEAST)
     base = _log(graph, graph.add("MatMul", weights[None], graph.add("Exp", members)))
     if rule.top[0] == rule.top.sum():
@@ -186,7 +186,7 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
 
 
 def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
-    """Numbers, or logarithms, (N, 1) of those of members (N, M)."""
+    """Mixed numbers, or logarithms, (N, 1) from the predictions of members (N, M)."""
     known: Any = rule.known
     link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
     low, high = (np.float64(link.within(known, end)) for end in (-np.inf, np.inf))
@@ -211,7 +211,7 @@ def _features(graph: Graph, away: str, scale: np.float64, widest: float) -> str:
 
 
 def _mean(graph: Graph, rule: Rule, predictions: str, weights: np.ndarray) -> str:
-    """The mean (N, 1) of numbers (N, m), or the logarithm of that of their exponentials."""
+    """The mean (N, 1) of numbers (N, m), or the logarithm of the mean of their exponentials."""
     if not rule.is_log:
         return graph.add("MatMul", predictions, weights[:, None])
     peak = graph.add("ReduceMax", predictions, np.array([1]), keepdims=1)
@@ -224,7 +224,7 @@ def _log(graph: Graph, tensor: str) -> str:
 
 
 def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
-    """Add the label and the probabilities, of classes in this order, of what a pool or a linear learner predicts."""
+    """Add the label and the probabilities, of classes in this order, to the predictions of a pool or linear learner."""
     if model.pool is None:
         margins = _of_classes(graph, predicted, model.n_outputs)
         shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)
@@ -243,20 +243,20 @@ def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, na
 
 
 def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
-    """A margin for each class: the one margin of two classes is that of the second."""
+    """A margin for each class: with two classes the one margin belongs to the second."""
     return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
 
 
 def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> str:
-    """What margins of classes become by a calibration; see :mod:`tunefree.pool.calibration`."""
+    """The calibrated margins of classes; see :mod:`tunefree.pool.calibration`."""
     if calibration is None:
         return margins
     view, n = calibration.view, calibration.n_classes
     factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
     unit = np.where(view.distances > 0.0, view.distances, np.inf)
     away = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
-    seen = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
-    return graph.add("Add", graph.add("Mul", seen, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
+    clipped = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
+    return graph.add("Add", graph.add("Mul", clipped, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
 
 
 def _label_table(labels: list[Any]) -> tuple[int, np.ndarray]:

@@ -25,7 +25,7 @@ FEWER = 0.8  # part of the trees that go on, from which on the others are left o
 
 
 class Tests:
-    """The different tests of all trees, numbered as they are first met; 0 has the answer 0, and is that of leaves."""
+    """The different tests of all trees, numbered in order of first use; test 0, of leaves, has the answer 0."""
 
     def __init__(self, states: States) -> None:
         self.states = states
@@ -56,16 +56,16 @@ class Tests:
             points = trees.bins.points[trees.bins.starts[column] : trees.bins.starts[column + 1]]
             bound = (test >> CODE) & CODES
             return self._met(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
-        source, of_states = -1 - key, codes[:, column]
+        source, state_codes = -1 - key, codes[:, column]
         if source in self._numbers:
-            there, missing = goes_right(trees, of_states[:2], test, place).tolist()
-            return self._met(self.missing, (self._numbers[source], there, missing))
+            present, missing = goes_right(trees, state_codes[:2], test, place).tolist()
+            return self._met(self.missing, (self._numbers[source], present, missing))
         category = self._categories[source]
         n_states = self.states.categories[category].n_states
         lookup = (category, number if n_states > FEW_STATES else None)
-        self.codes[lookup] = of_states[:n_states]
-        asked = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else of_states[:n_states]
-        answers = goes_right(trees, asked, test, place)
+        self.codes[lookup] = state_codes[:n_states]
+        tested_codes = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
+        answers = goes_right(trees, tested_codes, test, place)
         return self._met(self.by_state.setdefault(lookup, {}), answers.tobytes())
 
     def _met(self, tests: dict[Any, int], key: Any) -> int:
@@ -202,21 +202,21 @@ class Forest:
         """Predictions (N, generations, K) of the trees as they were grown, and with each correction of their leaves."""
         reached = self.walk(graph)
         numbers = np.arange(len(self.models), dtype=np.int32)
-        which = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
-        grown = self._grown(graph, self._summed(graph, reached, which, *self._values()))
+        membership = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
+        grown = self._grown(graph, self._summed(graph, reached, membership, *self._values()))
         corrections = range(max(len(generation.living) for generation in self.generations))
-        sums = [self._summed(graph, reached, which, *self._corrections(version)) for version in corrections]
+        sums = [self._summed(graph, reached, membership, *self._corrections(version)) for version in corrections]
         return [grown, *(graph.add("Add", grown, correction) for correction in sums)]
 
     def _summed(
-        self, graph: Graph, reached: str, which: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
+        self, graph: Graph, reached: str, membership: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
     ) -> str:
         """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K).
 
-        ``which``: tensor (generations, trees), 1 where a tree is of a generation.
+        ``membership``: tensor (generations, trees), 1 where a tree is of a generation.
         """
         parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
-        scaled = graph.add("Mul", graph.add("MatMul", which, parts), scales[:, None])
+        scaled = graph.add("Mul", graph.add("MatMul", membership, parts), scales[:, None])
         return graph.add("Add", scaled, constants[None])
 
     def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -254,7 +254,7 @@ class Forest:
         return margins if n_boosted == 0 else graph.joined([graph.sliced(sums, 0, n_boosted), margins])
 
     def _corrections(self, version: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Likewise of a learner on the leaves; 0 where a generation has none."""
+        """Values, scales and constants of a learner on the leaves; 0 where a generation has no such learner."""
         values, scales, constants = [], [], []
         for generation, model in zip(self.generations, self.models, strict=True):
             levels, scale, constant = np.zeros((model.n_leaves, model.n_outputs), np.float16), 0.0, 0.0

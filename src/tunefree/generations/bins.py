@@ -20,7 +20,7 @@ PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 
 
 class Bins(NamedTuple):
-    """How columns become codes."""
+    """The bins by which columns become codes."""
 
     starts: Annotated[np.ndarray, "int64[starts]"]  # (c + 1,): column j has the points starts[j] .. starts[j + 1]
     points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of a number, ids of categories

@@ -52,14 +52,14 @@ PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
 
 
 class Sizes(NamedTuple):
-    """Of the trees of a problem."""
+    """Sizes of the trees of a problem, and their learning rate."""
 
     most_leaves: int
     least_rows: int  # of a leaf
     rate: float
 
     def times(self, settings: Settings) -> Sizes:
-        """These, multiplied."""
+        """The sizes multiplied by settings."""
         leaves = max(round(settings.leaves * self.most_leaves), 2)
         return Sizes(leaves, max(round(settings.least * self.least_rows), 1), settings.rate * self.rate)
 
@@ -87,7 +87,7 @@ def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
 
 
 def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
-    """How many columns a tree sees: all of a few.
+    """The number of columns that a tree sees; all if they are few.
 
     >>> [n_drawn(n) for n in (4, 8, 500)], [n_drawn(n, 2.0) for n in (8, 20, 500)]
     ([4, 6, 89], [8, 20, 178])
@@ -211,7 +211,7 @@ class Boosting:
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees on so many rows of a problem takes."""
+    """The approximate number of additions for growing trees on n rows of a problem."""
     sizes = sizes_of(n, problem.n_classes).times(settings)
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)
@@ -221,7 +221,7 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
 
 
 def most_trees(settings: Settings, problem: Problem) -> float:
-    """How many times the trees there is room for."""
+    """The largest number of trees, as a multiple of the usual number."""
     leaves = sizes_of(len(problem.targets), problem.n_classes).times(settings).most_leaves
     return max(min(MOST_TREES, MOST_VALUES / (TREES * leaves * problem.n_outputs)), 1.0)
 
@@ -253,7 +253,7 @@ def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Tre
 
 
 def coarseness(problem: Problem) -> float:
-    """How many times larger the rate is where settings are compared."""
+    """The factor by which the learning rate is larger where settings are compared."""
     return min(COARSE, COARSEST / sizes_of(len(problem.targets), problem.n_classes).rate)
 
 

@@ -107,7 +107,7 @@ class Bundles(Part):
         np.minimum.at(self.limits, numbers - 1, numbers)
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features."""
+        """Forget some features."""
         features = features[features < len(self.counts)]
         self.limits[features], self.counts[features] = UNLIMITED, 0
 

@@ -18,14 +18,14 @@ AGES = ("newest", "previous")
 
 
 class Event(NamedTuple):
-    """When generations are born, and when they take over."""
+    """The rows after which a generation is born, and after which it takes over."""
 
     birth: int  # rows learned
     takeover: int
 
 
 def births(after: int) -> Event:
-    """The first birth of the doubling clock after so many rows.
+    """The first birth of the doubling clock after ``after`` rows.
 
     >>> births(0), births(16).birth, births(4000)
     (Event(birth=16, takeover=16), 23, Event(birth=4096, takeover=4608))

@@ -76,13 +76,13 @@ class Columns(Part):
             raise ModelError("columns have not a key each")
 
     def complete(self) -> None:
-        """Know the place of each key."""
+        """Index the place of each key."""
         self._place = {key: place for place, key in enumerate(self.keys)}
         self._index()
         self._together = {}  # places of columns that came together, by their keys
 
     def forget(self, features: np.ndarray) -> None:
-        """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
+        """Forget features, whose numbers others may have from here on: trees and rows kept lose their columns."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
         self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
         self.turns[features] += 1
@@ -109,7 +109,7 @@ class Columns(Part):
         return np.where(ids < len(self.turns), turns, 0)
 
     def places(self, keys: np.ndarray) -> list[int]:
-        """Where the columns with these keys are among those so far."""
+        """The places of the columns with these keys."""
         return [self._place[key] for key in keys.tolist()]
 
     def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
@@ -130,7 +130,7 @@ class Columns(Part):
         return matrix
 
     def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
-        """Where columns with these keys are, and which of them are known; None if all are."""
+        """The places of the columns with these keys, and the positions of known keys; None if all are known."""
         at = self._together.get(keys.tobytes())
         if at is not None:
             return at, None
@@ -156,7 +156,7 @@ class Columns(Part):
         return ids + TURN * self._turns_of(ids) if len(self.turns) else ids
 
     def _learn_words(self, X: Block, learned: np.ndarray) -> None:
-        """Know the columns that words bring: late numbers of tables, and features of sparse rows in no bundle yet."""
+        """Add the columns of words: late numbers of tables, and features of sparse rows in no bundle yet."""
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
         counts = learned[row] & (X.values != 0.0)
         row, features, values = row[counts], X.features[counts], X.values[counts]
@@ -167,8 +167,8 @@ class Columns(Part):
         for start, stop, _ in self._bundles:
             features = features[(features < start) | (features >= stop)]
         room = max(MOST_FEATURES - self.fills.count(0.0), 0)
-        met, first = np.unique(features[features <= self.last], return_index=True)
-        self._add(met[np.argsort(first)].tolist(), room=room)
+        new_features, first = np.unique(features[features <= self.last], return_index=True)
+        self._add(new_features[np.argsort(first)].tolist(), room=room)
 
     def _write_words(self, X: Block, matrix: np.ndarray) -> None:
         """Write the words of a block to their columns; of a bundle, a row has its first feature."""
@@ -245,7 +245,7 @@ class Columns(Part):
         return completed
 
     def words_of(self, matrix: np.ndarray) -> Block:
-        """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
+        """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles.
 
         >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
         >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
@@ -263,7 +263,7 @@ class Columns(Part):
         return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
-        """Know columns, of too many some from all over; rows that lack them have the fill, or that of sparse rows."""
+        """Add columns, of too many a sample by their hash; rows that lack them have the fill, by default 0 or NaN."""
         new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
         room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:
@@ -285,7 +285,7 @@ class Columns(Part):
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
-    """Which columns hold ids of categories."""
+    """A mask of the columns that hold ids of categories."""
     return keys < 0
 
 

@@ -49,7 +49,7 @@ class Birth:
         loss: Any,
         signs: dict[int, int],
     ) -> Birth:
-        """A birth on rows kept, by the names of their arrays; ``signs`` are those of monotone columns, by features."""
+        """A birth on rows kept, as arrays by name; ``signs`` are the signs of monotone columns, by features."""
         column_signs = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
         kept = kept | {"weights": kept["weights"] / kept["weights"].max()}
         settled = {"n_classes": n_classes, "loss": loss, "signs": column_signs}
@@ -132,7 +132,7 @@ class Generation(Part):
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
+        """A mask (n,) of rows it may remember: their observation, or group, was among the rows it was grown on."""
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 
@@ -147,7 +147,7 @@ class Generation(Part):
         return leaves, born
 
     def know(self, n_classes: int) -> None:
-        """Know so many classes; those that came after the birth are learned on the leaves."""
+        """Have outputs for ``n_classes`` classes; classes that came after the birth are learned on the leaves."""
         for count in range(self.n_classes + 1, n_classes + 1):
             self.n_classes, self.n_late = count, self.n_late + 1
             for part in self.living:
@@ -160,7 +160,7 @@ class Generation(Part):
         return other
 
     def as_born(self) -> Generation:
-        """This generation without what its leaves have learned."""
+        """This generation without the corrections learned on its leaves."""
         other = copy.copy(self)
         other.living = []
         return other

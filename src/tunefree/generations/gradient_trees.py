@@ -105,7 +105,7 @@ def draw(
     n_best: int,
     state: Annotated[np.ndarray, "uint64[1]"],
 ) -> None:
-    """Draw the columns of a tree, of which so many are those that gained most, and about a share of the rows."""
+    """Draw the columns of a tree, first the ``n_best`` that gained most, and about a share of the rows."""
     for f in range(len(work.columns)):
         z = f + int(next_random(state) * (len(varying) - f))
         if f < n_best:
@@ -118,7 +118,7 @@ def draw(
 
 
 def sum_sizes(values, rows, sums):
-    """Sum the sizes of numbers of some rows, of one output in four chains, as each sum waits for the one before it."""
+    """Sum the absolute values of some rows, of one output in four chains, as each sum waits for the sum before it."""
     sums[:] = 0.0
     n_chained = len(rows) - len(rows) % 4 if len(sums) == 1 else 0
     a = b = c = d = 0.0
@@ -198,7 +198,7 @@ def fill_column(sums, of_column, rows, ordered):
 
 
 def fill_bundles(work, of_node, exclusive, rows):
-    """Fill the histograms of columns in bundles: of the rows that have one, and what is left of all rows."""
+    """Fill the histograms of columns in bundles: sums over the rows that have the column, and over all other rows."""
     sums, ordered, n_outputs = work.in_order, work.ordered, work.ordered.shape[1]
     for b in range(len(exclusive.codes)):
         is_filled = False
@@ -240,7 +240,7 @@ def fill(work, node, place, codes, n_codes, exclusive):
 
 
 def subtract(work, node, place, smaller, n_codes):
-    """Histograms of a node are those in a place, of its parent, minus those of its smaller sibling."""
+    """Turn the histograms of a parent, at ``place``, into a node's: subtract the histograms of its smaller sibling."""
     n_outputs = work.totals.shape[1]
     for f in range(len(work.columns)):
         of_node, of_sibling = work.histograms[place, f], work.histograms[smaller, f]
@@ -323,7 +323,7 @@ def list_codes(work, sums, n_codes):
 
 
 def write_variances(work, sums, n, low, high):
-    """Write the variance of the means of n codes in each output beyond that of noise, times n - 3.
+    """Write the variance of the means of n codes in each output in excess of the variance by noise, times n - 3.
 
     It is found by moments, such that codes of equal second derivatives are shrunk as by James and Stein. So up to three
     codes, among which hardly anything is chosen, are not. What lies between the codes counts as what noise is expected

@@ -53,7 +53,7 @@ class Inherited(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Settings, and what trees grown with them lose."""
+    """Settings, and the losses of trees grown with them."""
 
     settings: Settings
     work: float  # of growing with them
@@ -109,7 +109,7 @@ class Trial:
         )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another, by what more work has to gain; less work may cost as much."""
+        """Whether the new loss is surely smaller, by the gain that more work must bring; less work may lose as much."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * old.total
         error = SURE * math.sqrt(len(gains)) * gains.std()

@@ -1,4 +1,4 @@
-"""The kinds of generations, by name: what grows them, and what learns on their leaves."""
+"""The kinds of generations, by name: the functions that grow them, and the learners on their leaves."""
 
 from __future__ import annotations
 
@@ -43,6 +43,5 @@ class Kind(NamedTuple):
 
 
 def registered(are_monotone: bool = False) -> tuple[str, ...]:
-    """The kinds registered in this process beside those of this package; new pools have them, or those that
-    ``are_monotone``."""
+    """Names of the kinds registered in this process beside this package's, or of the monotone kinds among them."""
     return tuple(name for name in KINDS if name not in (*TREES, LINEAR) and KINDS[name].is_monotone >= are_monotone)

@@ -118,7 +118,7 @@ class LivingLeaves(Part):
 
     @property
     def predicts_rest(self) -> bool:
-        """Whether numbers are learned as what the trees leave of them."""
+        """Whether targets that are numbers are replaced by the residuals of the trees."""
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def values(self, n_leaves: int) -> np.ndarray:
@@ -137,7 +137,7 @@ class LivingLeaves(Part):
         return follow, self.state, *self.objective.arrays, is_large, codes, *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
-        """What the leaves have learned, which learns no more."""
+        """A copy of the leaves that learns no more."""
         weights, units = read(self.state)
         weights = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
         largest = float(np.abs(weights).max(initial=0.0))
@@ -147,7 +147,7 @@ class LivingLeaves(Part):
         return FrozenLeaves(self.objective.copied(), levels, largest)
 
     def add_class(self, n_classes: int) -> None:
-        """Have one more output, of which nothing is known."""
+        """Add an output, whose weights begin at 0."""
         n_before = self.state.n_outputs
         first = 1 if n_before == 1 else 0
         self.state = self.state.with_outputs(n_classes, first, mirrors=first == 1)
@@ -155,7 +155,7 @@ class LivingLeaves(Part):
 
 
 def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Sums of margins; the largest number of its sign in place of what is beyond it.
+    """Sums of margins, clipped to the range of finite numbers.
 
     >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
     [3.0, 1.7976931348623157e+308]
@@ -181,11 +181,11 @@ class FrozenLeaves(Part):
         return self.objective.predictions_of(sums * self.largest)
 
     def corrected(self, margins: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """What is predicted (n, K) where the trees do so, and these are the sums of the weights of leaves."""
+        """Predictions (n, K): the margins of the trees, corrected by the sums of the weights of leaves."""
         return finite_sum(margins, self.objective.predictions_of(sums * self.largest))
 
     def frozen(self) -> FrozenLeaves:
-        """The same."""
+        """These leaves, which are frozen already."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""Rows while any tree grows: some are drawn, sums are of whole numbers, and nodes are divided.
+"""Rows of a tree that grows: samples of rows, sums in whole numbers, and the partition of nodes.
 
 Whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS 2022) have several fields of
 bits side by side, so that one addition sums up all of them: the number of rows is in the lowest ones. Units are such
@@ -58,7 +58,7 @@ def fields_of(n):
 
 
 def unit_of(total, bits, n):
-    """The unit in which sizes, rounded up, have a sum below 2^bits; 1 where all are 0."""
+    """The unit in which n absolute values, rounded up, have a sum below 2^bits; 1 where the total is 0."""
     unit = total / (0.999 * np.float64(1 << bits) - n)
     return unit if unit > 0.0 else 1.0
 

@@ -23,14 +23,14 @@ ROW_FIELDS = ("columns", "targets", "weights", "digests")
 
 
 class Rates(NamedTuple):
-    """What targets of a loss with a logarithmic link are relative to."""
+    """The mean and the dispersion of targets, for a loss with a logarithmic link."""
 
     mean: float  # of the targets by weight; 1 if all are 0
     dispersion: float  # mean of the squared slope over the mean of the expected curvature, for targets over their mean
 
     @classmethod
     def of(cls, targets: np.ndarray, weights: np.ndarray) -> Rates:
-        """Of some targets, and weights of mean 1.
+        """The rates of targets with weights of mean 1.
 
         >>> Rates.of(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
         Rates(mean=0.25, dispersion=3.0)
@@ -80,7 +80,7 @@ class Problem(NamedTuple):
 
     @property
     def rates(self) -> Rates:
-        """What targets of a loss with a logarithmic link are relative to."""
+        """The mean and the dispersion of the targets, for a loss with a logarithmic link."""
         return Rates.of(self.targets, self.weights)
 
     def start(self) -> np.ndarray:
@@ -164,7 +164,7 @@ class ScaledTargets(NamedTuple):
 
 
 def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The targets of a problem; numbers of classes as they are, and those of robust losses cut at FAR spreads."""
+    """The scaled targets of a problem; codes of classes stay, and targets of robust losses are cut at FAR spreads."""
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:
@@ -184,7 +184,7 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
 
 
 class Settings(NamedTuple):
-    """How trees are grown: each is a multiple of what follows from the number of rows, columns and classes.
+    """Settings of tree growth: multiples of the values that follow from the number of rows, columns and classes.
 
     A generation inherits them from the one before it (:mod:`tunefree.generations.inheritance`).
 

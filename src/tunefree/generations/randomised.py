@@ -263,7 +263,7 @@ def grow_tree(
 
 
 class Room(NamedTuple):
-    """Of a tree."""
+    """The size of a tree: its rows and leaves, and the least rows of a node that is split."""
 
     rows: int
     leaves: int
@@ -271,7 +271,7 @@ class Room(NamedTuple):
 
 
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
+    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split.
 
     >>> room_of(32_000, 1, None), room_of(100, 3, None)
     (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
@@ -283,7 +283,7 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
 
 
 def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
-    """How many columns are tried at a node.
+    """The number of columns tried at a node.
 
     >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
     (4, 3, 10)
@@ -293,7 +293,7 @@ def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
-    """Additions, about, that growing trees on so many rows of a problem takes."""
+    """The approximate number of additions for growing trees on n rows of a problem."""
     rows = max(room_of(n, problem.n_outputs, None).rows, 2)
     tries = n_tried(len(problem.binned.codes), problem.n_classes, settings.columns)
     return TREES * rows * math.log2(rows) * (4.0 + 2.0 * tries)

@@ -125,7 +125,7 @@ class Reservoir(Part):
         self._change(packed(columns, SINGLE), self.most)
 
     def keep(self, n: int) -> None:
-        """Keep so many rows of a uniform sample at most from here on."""
+        """Limit the rows kept of a uniform sample from here on."""
         width = min(max(self.columns.shape[1], WIDE), WIDE * FEWEST_OF)
         self._change(self.columns, math.ceil(n * width / WIDE))
 

@@ -18,7 +18,7 @@ FEWEST = 2**6  # entries of a table
 
 
 def entry_of(digest, table):
-    """Where a table has the digest of the same place, or room for it: as long as it is small, behind its entry."""
+    """The place in a table of a digest, or of free space for it: as long as it is small, behind its entry."""
     entry = digest & np.uint64(len(table) - 1)
     while table[entry] != np.uint64(0) and (table[entry] ^ digest) & np.uint64(PLACES - 1) != np.uint64(0):
         entry = (entry + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -66,7 +66,7 @@ class Seen(Part):
         return is_known
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) to come have an observation that was learned."""
+        """A mask (n,) of rows with an observation that was learned."""
         is_known = np.empty(len(digests), bool)
         _add(digests, np.zeros(len(digests)), self.table, is_known)
         return is_known

@@ -1,4 +1,4 @@
-"""Trees as plain arrays, the walk of rows through them, and what the columns on its way contribute.
+"""Trees as plain arrays, the walk of rows through them, and the contributions of the columns on its way.
 
 The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
 those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that
@@ -66,7 +66,7 @@ class Trees(NamedTuple):
         return self.apply_to(self.entries(columns))
 
     def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The codes (n, c) of rows."""
+        """The codes (n, c) of rows, by the bins of the trees."""
         return codes_of(self.bins, columns)
 
     def apply_to(self, codes: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +113,7 @@ class Trees(NamedTuple):
 
 
 class PackedTrees(NamedTuple):
-    """Trees as files have them: of a node only what does not follow from the nodes before it."""
+    """Trees as in files: of each node only the values that do not follow from the nodes before it."""
 
     bins: Bins
     roots: Annotated[np.ndarray, "int32[trees]"]
@@ -131,7 +131,7 @@ class PackedTrees(NamedTuple):
 
     @classmethod
     def of(cls, trees: Trees) -> PackedTrees:
-        """What files have of trees."""
+        """Trees in the packed form of files."""
         test, is_leaf = trees.nodes[:, 0], trees.nodes[:, 0] < 0
         tests = test[~is_leaf]
         codes, goes_left = (tests >> CODE & CODES).astype(np.uint8), np.packbits(tests & 1)
@@ -180,7 +180,7 @@ def child_of(nodes, sets, node, test, code):
 
 
 def step(nodes, sets, node, codes, i):
-    """Where row i goes from a node; a leaf keeps it."""
+    """The next node of row i; a leaf keeps the row."""
     test = nodes[node, 0]
     inner = np.uint32(max(test, np.int32(0)))
     child = child_of(nodes, sets, node, inner, codes[i, inner >> COLUMN])
@@ -342,7 +342,7 @@ def joined(
     ``grown`` are their nodes, and ``sets`` those of their left children, at half their numbers; none if no tree has
     any. ``values`` are of the leaves of all trees.
     """
-    lengths = [len(of_tree) for of_tree in grown]
+    lengths = [len(nodes) for nodes in grown]
     starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
     before = np.repeat(starts[:-1], lengths)  # nodes of the trees before; half of them, rounded up, are leaves
     trees = np.repeat(np.arange(len(lengths)), lengths)
@@ -409,5 +409,5 @@ def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.nd
 
 
 def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
-    """Add to ``terms`` (n, t, k) what rows (n, c) have beyond the roots, by the term (c,) of each column."""
+    """Add to ``terms`` (n, t, k) the changes of rows (n, c) from the roots on, by the term (c,) of each column."""
     _add_paths(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.sets, means, term_of, terms)

@@ -68,7 +68,7 @@ class Adaptive(NamedTuple):
 
     @property
     def n_latest(self) -> int:
-        """How many of the latest scores there are."""
+        """The number of the latest scores that are kept."""
         return int(min(self.rows[0], LATEST))
 
     def quantile(self, target: float) -> float:
@@ -128,7 +128,7 @@ def rate_of(target):
 
 
 def place_of(ordered, n, score, is_behind):
-    """How many of n scores are smaller, or with ``is_behind`` not larger."""
+    """The number of scores, of n, that are smaller, or with ``is_behind`` not larger."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2

@@ -27,7 +27,7 @@ MORE = "learn more rows, or ask for less"
 
 
 def recency(numbers: np.ndarray) -> np.ndarray:
-    """How much scores (n,) count by the numbers of their rows, from 1, relative to the latest one.
+    """Weights of scores (n,) by the numbers of their rows, from 1, relative to the latest score.
 
     >>> recency(np.array([5, 10]))
     array([0.25, 1.  ])
@@ -98,7 +98,7 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
 
 
 def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Levels (c, 2) of the ends of intervals, moved as far as a score of 0, which is the prediction's, takes.
+    """Levels (c, 2) of the ends of intervals, moved so that these hold the prediction (score 0), if evidence allows.
 
     >>> scores = np.arange(-15.0, 4.0)
     >>> levels_around(np.array([[0.25, 0.75], [0.05, 0.95]]), scores, np.ones(19))

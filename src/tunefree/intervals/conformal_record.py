@@ -126,7 +126,7 @@ class ConformalRecord(Part):
                 self._grow(self.rows, keys)
 
     def _grow(self, rows: int, keys: list[int]) -> None:
-        """Grow widths after so many rows, and know when it is to happen again."""
+        """Grow widths after so many rows, and set the row after which they are grown again."""
         if self.is_of_numbers and self.power is None:
             self.widths = Widths.grown(self.residuals.kept(), keys, rows)
         while self.next <= rows:
@@ -152,7 +152,7 @@ class ConformalRecord(Part):
         return Units(self.widths, self.power)
 
     def curve(self) -> LearningCurve:
-        """How residuals change along the rows; flat for classes, counts, amounts, and quantiles but the median."""
+        """The learning curve of residuals; flat for classes, counts, amounts, and quantiles but the median."""
         kept = self.scores.kept()
         if self.widths is None or not len(kept["targets"]) or getattr(self.loss, "tau", 0.5) != 0.5:
             return LearningCurve(0.0, 0.0, self.rows, is_known=False)

@@ -1,4 +1,4 @@
-"""How far off predictions of rows to come will be, over how far off earlier ones were.
+"""The ratio of the expected error of predictions of rows to come to the error of earlier predictions.
 
 Row t is predicted by generations of trees that were grown on the b rows up to the last birth, and by online members and
 a mixture that learned all rows before; rows to come are predicted by generations that were grown on all n rows. So the

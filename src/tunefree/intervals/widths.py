@@ -1,4 +1,4 @@
-"""How far off predictions of a row are expected to be: residuals are measured in this unit.
+"""The expected error of the prediction of a row: residuals are measured in this unit.
 
 Papadopoulos, Gammerman, Vovk: Normalized nonconformity measures for regression conformal prediction (AIA 2008): the
 score of a row is (y - p) / (s(x) + beta), with s a model of the residuals, and beta a part of their mean, so that
@@ -51,7 +51,7 @@ class Widths(Part):
                 raise ModelError("widths are not of a number")
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """The widths (n,) of rows by their columns (n, c), the last of which may be new, and their predictions."""
+        """The widths (n,) of rows by their predictions and columns (n, c); later columns have no effect."""
         roots: Any = self.mean
         if self.trees is not None:
             columns = np.column_stack([predictions, matrix[:, : self.n_columns - 1]])

@@ -141,7 +141,7 @@ class Learner(State):
         return 0.0
 
     def fetch(state, j):
-        """Have memory of a feature fetched, which is in a row to come; by default none is."""
+        """Prefetch the memory of a feature in a row to come; by default nothing is fetched."""
 
     def replay(state, row, scale, past, margins, gradient, curvature):
         """Learn one entry of a new feature, which was left out of an earlier row.
@@ -175,7 +175,7 @@ class Learner(State):
 
 
 def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> None:
-    """Let outputs begin with what a learner of one output and the same settings knows of its constant, in place."""
+    """Let outputs begin with the constant of a learner of one output and the same settings, in place."""
     for field in state.fields:
         for k in outputs:
             if field.axes == (FEATURE, OUTPUT):
@@ -185,7 +185,7 @@ def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> N
 
 
 def mirror(state: Learner, features: np.ndarray | None = None) -> None:
-    """Let outputs 0 and 1 have what output 1 has learned of the margin between them, in place.
+    """Split the margin that output 1 has learned between outputs 0 and 1, in place.
 
     Slopes of class 0 were those of class 1 with the other sign, so output 0 takes over the statistics whose parity is
     declared. Where weights can be halved, each output has half of the margin, as if both had been learned from the

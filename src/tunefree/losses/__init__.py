@@ -51,7 +51,7 @@ _EXPORTED = {
 
 
 def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = ()) -> None:
-    """Let a loss be chosen by a name: on the command line, in plans and in estimators.
+    """Register a loss by a name, for the command line, plans and estimators.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def loss_of(task: str, name: str | None) -> Any:
     kind, *parameters = (name or known[0]).split(":")
     if kind not in known:
         plain = kind.lower().removesuffix("_loss").removesuffix("_deviance")
-        meant = _OTHERS.get(plain) or (plain if plain in LOSSES else alike(plain, known))
-        of_task = meant is None or meant.partition(":")[0] in known
-        remedy = "" if meant is None else f"did you mean {meant}{'' if of_task else ', which is of another `task`'}? "
+        hint = _OTHERS.get(plain) or (plain if plain in LOSSES else alike(plain, known))
+        fits_task = hint is None or hint.partition(":")[0] in known
+        remedy = "" if hint is None else f"did you mean {hint}{'' if fits_task else ', which is of another `task`'}? "
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; {remedy}choose one of {', '.join(known)}")
     if kind in _NEEDED and not parameters:
         raise ModelError(f"loss {name!r}: {_NEEDED[kind]}")

@@ -127,7 +127,7 @@ def growth_of(a, z):
 
 
 def target_in_domain(loss, y):
-    """The target, or what stands for one that the distribution does not have."""
+    """The target, clipped to the support of the distribution."""
     return max(y, LEAST if loss.power == 2.0 else 0.0)
 
 

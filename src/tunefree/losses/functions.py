@@ -154,7 +154,7 @@ def target_of(y, n_outputs, k):
 
 
 def respond(codes, numbers, n_outputs, margins, predictions):
-    """Write the predictions (K,) that margins (K,) stand for."""
+    """Write the predictions (K,) of margins (K,): numbers, or margins of classes."""
     for k in range(n_outputs):
         predictions[k] = prediction_of(numbers, margins[k]) if codes[IS_REGRESSION] else margins[k]
 

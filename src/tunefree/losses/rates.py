@@ -59,7 +59,7 @@ def check_has_rates(loss: Any, name: str | None) -> None:
 
 
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
-    """Which targets (n,) the distribution of a loss does not have.
+    """A mask (n,) of targets outside the support of the distribution of a loss.
 
     >>> from tunefree.losses import gamma, poisson
     >>> y = np.array([1.0, 0.0, -1.0])
@@ -108,7 +108,7 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
 
 
 def as_rates(loss: Any, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rates (n,) and their weights, which teach what targets with these exposures do.
+    """Rates (n,) and their weights, equivalent to targets with these exposures.
 
     >>> from tunefree.losses import gamma, poisson
     >>> y, ones, exposure = np.array([1.0, 0.0]), np.ones(2), np.array([0.5, 0.25])

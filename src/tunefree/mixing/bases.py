@@ -90,7 +90,7 @@ def write_mean(weights, members, mixed):
 
 
 def multiply(state, factors, kept):
-    """Multiply weights by factors (members,), NaN of those asleep; those awake keep what they have together.
+    """Multiply members' weights by factors (members,), NaN for members asleep; the others keep their total weight.
 
     Then a part 1 - kept of all weights is dealt out evenly. Returns the mean factor.
     """

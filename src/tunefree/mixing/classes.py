@@ -115,11 +115,11 @@ def mix(
     keeps_order: bool,
     mixed: Annotated[np.ndarray, "float64[rows, classes]"],
 ) -> None:
-    """Write mixed log-probabilities of rows, and learn those of a weight above 0, each after its prediction.
+    """Write mixed log-probabilities of rows, and learn the rows of a weight above 0, each after its prediction.
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
-    ``is_over``, means of the members' weights over the stream are used. What ``keeps_order`` rises with each member;
-    it is for two classes.
+    ``is_over``, means of the members' weights over the stream are used. A mixture that ``keeps_order``, of two
+    classes, rises with each member.
     """
     gradient = scratch.gradient
     for t in range(len(members)):

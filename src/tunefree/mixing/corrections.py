@@ -108,8 +108,8 @@ learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(
 
 
 def keep_order(weights, n_members):
-    """Change weights of a correction, that of the base behind those of members, so that what it predicts rises with
-    each member and with the base: no member's weight is below 0, and together they are at most what the base has."""
+    """Change the weights of a correction, of the members and then of the base, so that its prediction rises with each
+    member and with the base: no member's weight is below 0, and their sum is at most the weight of the base."""
     weights[n_members] = max(weights[n_members], -UNIT)
     total, room = 0.0, UNIT + min(weights[n_members], 0.0)
     for i in range(n_members):

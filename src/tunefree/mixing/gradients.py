@@ -54,7 +54,7 @@ class Rule(NamedTuple):
         return self.linearised(members)[0]
 
     def linearised(self, members: np.ndarray) -> Gradient:
-        """The margins (n, Q), and what computes their derivatives (n, Q, M, K) in the members' predictions.
+        """The margins (n, Q), and a function for their derivatives (n, Q, M, K) in the members' predictions.
 
         >>> rule = Rule.of(Mixture(1, 2), True)
         >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))

@@ -25,9 +25,9 @@ BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], n
 
 
 class Mixture(Part):
-    """A mixture of M members, any of which may sleep; there are 0 classes of numbers, which have a loss.
+    """A mixture of M members, each of which may sleep; ``n_classes`` is 0 for numbers, which have a loss.
 
-    What ``keeps_order`` rises with the prediction of each member.
+    A mixture that ``keeps_order`` rises with the prediction of each member.
     It has weights of the members, its ``base``, and of the candidates at the ``top``. The account holds losses of the
     mixture and of the base, and what a bound on their difference is computed from. Of two members one is right:
 
@@ -107,7 +107,7 @@ class Mixture(Part):
         return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
 
     def add_class(self) -> None:
-        """Know one more class, of which corrections know nothing; where classes become many, they lose the biases."""
+        """Add a class, for which corrections begin at 0; where classes become many, corrections lose their biases."""
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
             self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))

@@ -60,7 +60,7 @@ class Range(NamedTuple):
 
     @classmethod
     def create(cls) -> Self:
-        """Of no target."""
+        """The range before any target."""
         return cls(np.array([math.inf]), np.array([-math.inf]), np.zeros(1), np.zeros(1), np.zeros(2), np.ones(2))
 
 

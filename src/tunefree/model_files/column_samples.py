@@ -1,4 +1,4 @@
-"""Rows of a stream in bounded memory, from which it is seen what changed where the loss rises.
+"""Samples of the rows of a stream, in bounded memory, that show which columns changed where the loss rises.
 
 A row is known by its number. Of each rise, before is a sample of the rows since the rise before, spread evenly as that
 of :mod:`tunefree.stream.profile` is, without rows after the beginning; after are the rows from the beginning on, the

@@ -100,7 +100,7 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
 @described
 @dataclass(frozen=True)
 class Plan(Parameters):
-    """What is to be learned, and how. All of it has a default; only a table needs a target.
+    """How a source is read and learned. All fields have defaults; only a table needs a target.
 
     Examples
     --------
@@ -280,7 +280,7 @@ class Plan(Parameters):
 
     @property
     def scopes(self) -> set[Scope]:
-        """What holds of a training by this plan."""
+        """The scopes of parameters that apply to a training by this plan."""
         holding = {
             SINGLE: not self.is_pool,
             POOLED: self.is_pool,

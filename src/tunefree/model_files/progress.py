@@ -1,4 +1,4 @@
-"""How far a training has come, and how its losses went."""
+"""The progress of a training: rows and passes learned, and the course of its losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Occurrence(NamedTuple):
 
 @dataclass
 class Occurrences:
-    """How often a class came in the first pass, and its first rows while there are fewer than three."""
+    """The count of a class in the first pass, and its first rows while there are fewer than three."""
 
     rows: int = 0
     first: Annotated[list[Occurrence], Sequence(Record(Occurrence), 3)] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Evaluated(NamedTuple):
 
 @dataclass
 class Progress:
-    """How far training has come; saved with the model, so that it can be resumed."""
+    """The progress of a training, saved with the model so that it can be resumed."""
 
     complete: bool = False
     number: int = 0  # of the pass, from 0

@@ -1,6 +1,6 @@
-"""What model files hold: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
+"""Contents of model files: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-Parts of models declare what files have of them (:mod:`tunefree.core.part`). What is beside the model is declared here,
+Parts of models declare their arrays in files (:mod:`tunefree.core.part`). What is beside the model is declared here,
 and how parts fit together, where compiled code or predictions rely on it.
 """
 
@@ -157,7 +157,7 @@ class Kind(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those that the parts of a model declare."""
+    """Declarations of the arrays that the parts of a model have in its file, by name."""
     model, family = header["model"], family_of(header["model"]["learner"])
     if family is not None:
         check_header(model["config"], family.config_header, "model.config")
@@ -177,7 +177,7 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, and occurrences."""
+    """Lengths of axes: D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences."""
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -331,8 +331,7 @@ KINDS.register("linear", LINEAR)
 
 
 def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
-    """Headers of encoders, and of columns in them, have the parameters that make them again; formats of others check
-    what they read."""
+    """Check the parameters in the headers of an encoder and of its columns; encoders of other formats check theirs."""
     if encoder_class is not None:
         check_header(header, encoder_class.header, "encoder")
         return
@@ -353,7 +352,7 @@ def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
 
 
 def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any = None) -> None:
-    """Raise a ModelError unless a file holds what files of its kind do; ``encoder_class`` may be another one."""
+    """Raise a ModelError unless a file has the contents of its kind; ``encoder_class`` may be another class."""
     check_header(header, kind.header)
     _check_encoder(header["source"], header["encoder"], encoder_class)
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -1,4 +1,4 @@
-"""Trained models and their files: a model with the encoder of its rows, its plan, and how its training went."""
+"""Trained models and their files: a model with the encoder of its rows, its plan, and its progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError
 
 @dataclass
 class Trained:
-    """A model, the encoder of its features, and how far it has been trained: what a model file holds.
+    """The contents of a model file: a model, the encoder of its features, and the progress of its training.
 
     ``model``: it has a ``kind``, one of ``KINDS``.
     ``kind``: which encoder there is: ``"table"``, or a format of text such as ``"svmlight"``.
@@ -164,7 +164,7 @@ def _checked(
 
 @contextmanager
 def refused(path: Any) -> Iterator[None]:
-    """Where a file is refused for whatever lies raise."""
+    """A context in which any error refuses the file with a ModelError."""
     remedy = "train again or restore it from a backup"
     try:
         yield

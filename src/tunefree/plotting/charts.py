@@ -139,7 +139,7 @@ def draw_calibration(
     counts: Sequence[int],
     titles: tuple[str, str],
 ) -> None:
-    """Draw actual shares with their intervals against probabilities, and below how many rows have these.
+    """Draw actual shares with their intervals against probabilities, and below them the numbers of rows.
 
     ``ends``: actual shares, and the low and high ends of their intervals.
     """
@@ -186,8 +186,8 @@ def draw_bound(axes: Any, x: Any, bound: Any, loss: float, titles: tuple[str, st
     axes.set(xscale="log", xlim=(x[0], x[-1]), ylim=(0.0, 1.15 * max(loss, *bound)))
     axes.text(x[-1], 1.02 * loss, "this model ", ha="right", va="bottom", weight="bold")
     inside = {"facecolor": style.WHITE, "edgecolor": "none", "pad": 2.0}
-    said = "no linear model\nhas such a loss" if max(bound) > LOW * loss else "linear models may\nhave any loss"
-    axes.text(1.15 * x[0], 0.3 * loss, said, va="center", bbox=inside)
+    label = "no linear model\nhas such a loss" if max(bound) > LOW * loss else "linear models may\nhave any loss"
+    axes.text(1.15 * x[0], 0.3 * loss, label, va="center", bbox=inside)
     style.few_ticks(axes.yaxis, [0.0, loss], 5)
     style.plain_numbers(axes.xaxis, x)
     finish(axes, [], titles)

@@ -1,4 +1,4 @@
-"""How generations of trees take over from each other: weights in the mixture and losses, over the rows."""
+"""Charts of generations of trees: their weights in the mixture and their losses, over the rows."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _blocks(pool: Pool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best(pool: Pool, places: list[int]) -> int | None:
-    """Of the members at these places that with the least mean loss over the mixture's, where it was awake."""
+    """The member, of these places, with the least mean loss relative to the mixture where it was awake."""
     losses, means = pool.context.record.losses, pool.context.record.means()
     weights = losses[:, 1, places]
     excess = np.sum(losses[:, 0, places] - np.nan_to_num(means[:, -1:]) * weights, axis=0)

@@ -64,7 +64,7 @@ def pyplot(who: str) -> Any:
 
 
 def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
-    """Keep the axes at which values are read, and a pale grid in the background."""
+    """Hide the upper and right lines of axes, and draw a pale grid in the background."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=PALE, linewidth=width)
     axes.set_axisbelow(True)
@@ -141,7 +141,7 @@ def counts(side: Any) -> None:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters.
+    """A text, cut to at most ``most`` characters.
 
     >>> shortened("Adm-clerical", 19), shortened("Outlying-US(Guam-USVI-etc)", 19)
     ('Adm-clerical', 'Outlying-US(Guam-U…')

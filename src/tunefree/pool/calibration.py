@@ -39,7 +39,7 @@ def are_log_odds(learner: str, loss: str | None) -> bool:
 
 
 class Calibration(NamedTuple):
-    """From margins to log-odds, for K classes, at least two."""
+    """Calibration of margins to log-odds, for K classes, at least two."""
 
     view: Steady  # a column for each class
     learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant

@@ -83,7 +83,7 @@ class Context(Part):
         self.relative = RelativeWeights()
 
     def forget_trees(self, members: Members) -> None:
-        """Know nothing of generations as they were born."""
+        """Forget the records of generations as they were born."""
         self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss, bool(members.signs))
 
     def observe(self, rows: LearnedRows) -> None:
@@ -99,7 +99,7 @@ class Context(Part):
             self.record.observe(members.losses(predictions, y), rows.relative[judged], starts)
 
     def begun(self) -> Context:
-        """A context that begins with the weights of this one's members, and without its corrections."""
+        """A new context that begins with the members' weights of this context, and without its corrections."""
         other = copy.copy(self)
         other.mixture = self.mixture.copied()
         other.mixture.account, other.mixture.top = zeros(Account), CandidateWeights.create()
@@ -123,6 +123,6 @@ class Context(Part):
         return bool(self.mixture.range.highest[0] > 0.0)
 
     def add_class(self) -> None:
-        """Know one more class."""
+        """Add a class to the mixtures."""
         self.mixture.add_class()
         self.frozen.mixture.add_class()

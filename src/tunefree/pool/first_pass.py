@@ -70,7 +70,7 @@ class FirstPassRecord(Part):
 
     @property
     def evidence(self) -> Evidence:
-        """Of all rows so far."""
+        """The evidence for certificates, of all rows so far."""
         self.prepare()
         return self._evidence
 
@@ -80,7 +80,7 @@ class FirstPassRecord(Part):
 
     @property
     def risks(self) -> dict[str, Progressive]:
-        """Of all rows so far."""
+        """The progressive losses that bound risks, of all rows so far."""
         self.prepare()
         return self._risks
 

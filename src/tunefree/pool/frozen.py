@@ -94,7 +94,7 @@ class FrozenMixture(Part):
         return best if is_sure else FOLLOWING
 
     def reduce(self) -> None:
-        """Keep the scores of what predicts rows to come."""
+        """Keep only the scores of the mixture that predicts rows to come."""
         super().reduce()
         is_other = np.arange(self.scores.columns.shape[1]) % N_CHOICES != self.choice
         self.scores.columns = np.where(is_other, 0.0, self.scores.columns)

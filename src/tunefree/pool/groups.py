@@ -54,7 +54,7 @@ def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def chunks(groups: np.ndarray, weights: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Where rows are cut between runs, if so many were learned before; a chunk is longer than ``most`` if a run is.
+    """Chunks of rows, cut between runs, after so many rows; a chunk is longer than ``most`` if a run is.
 
     >>> groups, weights = np.array([7, 7, 5, 5, 6]), np.ones(5)
     >>> list(chunks(groups, weights, 0, 100)), list(chunks(groups, weights, 300, 100))

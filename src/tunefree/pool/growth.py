@@ -1,4 +1,4 @@
-"""Which generations are awake: they are born at fixed rows, grown beside the loop over rows, and take over later."""
+"""The generations that are awake: born at fixed rows, grown beside the loop over rows, and taking over later."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Growth(Part):
         return Window(length, self.clocks_of_places == length)
 
     def _wake(self, generations: list[Generation]) -> None:
-        """Let these be awake, the newest of each clock and kind first."""
+        """Wake these generations, the newest of each clock and kind first."""
         self.awake = {}
         for generation in generations:
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
@@ -140,7 +140,7 @@ class Growth(Part):
         return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
 
     def remembers(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) some generation awake may remember."""
+        """A mask (n,) of rows that some generation awake may remember."""
         known = np.zeros(len(digests), bool)
         births = {
             (clock, of.rows): of
@@ -183,7 +183,7 @@ class Growth(Part):
         return WHOLE in due
 
     def stop(self) -> None:
-        """Let no generation be born any more."""
+        """Stop the births of generations."""
         self.pending, self.next = [], Event(NEVER, NEVER)
         for window in self.windows:
             window.stop()
@@ -225,7 +225,7 @@ class Growth(Part):
         self._take_over(rows)
 
     def reduce(self) -> None:
-        """Keep what predicts: generations that learn no more, and digests of the rows that are known."""
+        """Keep only the state for predictions: frozen generations, and digests of the rows that are known."""
         observations = [generation.observations for *_, generation in self.generations()]
         super().reduce()
         self.awake = {key: [generation.frozen() for generation in same_kind] for key, same_kind in self.awake.items()}
@@ -259,7 +259,7 @@ class Growth(Part):
         self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:
-        """Let those predict from now on whose row has come."""
+        """Let generations predict from now on if the row of their takeover has come."""
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
             for kind, future in pending.grown.items():
                 generation = future.result()

@@ -15,7 +15,7 @@ TOGETHER = 64  # rows that are recorded at once
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """NamedTuples of rows as one; what are no rows or arrays is as in the first."""
+    """NamedTuples of rows, concatenated; other fields are taken from the first."""
     first = parts[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(parts)
@@ -75,7 +75,7 @@ class Ledger:
         self.waiting, self._n = list[Any](), 0
 
     def add(self, rows: Any, n: int) -> bool:
-        """Add so many rows, to whose memory nobody else writes; whether there are enough to be recorded."""
+        """Add rows, whose memory is not written to later; returns whether there are enough to be recorded."""
         self.waiting.append(rows)
         self._n += n
         return self._n >= TOGETHER

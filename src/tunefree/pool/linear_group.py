@@ -71,7 +71,7 @@ class LinearGroup(Part):
 
     @property
     def n_columns(self) -> int | None:
-        """How many dense columns rows have; None before the first row, and where no member has a view."""
+        """The number of dense columns; None before the first row, and where no member has a view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
@@ -86,7 +86,7 @@ class LinearGroup(Part):
             member.reserve(max(n_slots, self.n_features), self.n_outputs, exactly)
 
     def n_slots(self, n_features: int) -> int:
-        """Slots of the first so many features."""
+        """The number of slots of the first ``n_features`` features."""
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
     def settle(self) -> tuple[Past | None, Any]:
@@ -99,14 +99,14 @@ class LinearGroup(Part):
         return past, self.meetings.replayed(past, "raw")
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features, whose slots have the same numbers as they."""
+        """Forget some features, whose slots have the same numbers."""
         assert self.meetings is None
         self.complete()
         for member in self.members:
             member.state.forget(features[features < member.state.n_features])
 
     def reduce(self) -> None:
-        """Keep what predicts.
+        """Keep only the state for predictions.
 
         Features without a slot stay rows' slopes in the log: as weights they would take K numbers each.
         """
@@ -133,7 +133,7 @@ class LinearGroup(Part):
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
     def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
-        """The predictions (M, n, K) of members for rows with classes or numbers, each of which they learn then.
+        """Learn rows with classes or numbers; predictions (M, n, K) of members, for each row before it is learned.
 
         If they were learned before, ``again``, views learn nothing from them.
         """
@@ -196,7 +196,7 @@ class LinearGroup(Part):
         self.complete()
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class, of so many margins, by an objective.
+        """Add a class, from which on members have ``n_outputs`` outputs and this objective.
 
         A second class needs no further margin. A third one turns one into three, in which the old one is that of class
         1.

@@ -27,7 +27,7 @@ MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 
 
 class Setting(NamedTuple):
-    """Which learner a member is, with which parameters, on which view of the rows."""
+    """The learner of a member, its parameters, and its view of the rows."""
 
     learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
@@ -113,7 +113,7 @@ class Member(Part):
             self.state = self.state.grown(self.room, n_outputs)
 
     def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
-        """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
+        """Add outputs to the ``before`` so far; the margin of two classes becomes the margin of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
         begins as improbable as it was in them, and as one that was known to be absent from them.
@@ -207,7 +207,7 @@ class Member(Part):
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
     def fix(self, n_features: int, n_outputs: int) -> None:
-        """Keep what predicts, in single precision, and leave out all that learning needs."""
+        """Keep only the state for predictions, in single precision."""
         weights, units = self.weights(n_features, n_outputs)
         self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, n_outputs), None

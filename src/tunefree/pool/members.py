@@ -102,7 +102,7 @@ class Members(Part):
         return [*self.online_places, *slots]
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Know one more class, of so many outputs; ``objective`` is that of the online members from now on."""
+        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
         self.n_classes += 1
         self.linear.add_class(objective, n_outputs)
         if self.growth is not None:
@@ -111,7 +111,7 @@ class Members(Part):
                 generation.know(self.width)
 
     def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
-        """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
+        """Predict rows of groups (n,) after ``rows`` others, and remember the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
@@ -146,7 +146,7 @@ class Members(Part):
         return () if self.growth is None else self.growth.generations()
 
     def reduce(self) -> None:
-        """Keep what predicts; the newest generation has the digests of all rows that are known."""
+        """Keep only the state for predictions; the newest generation has the digests of all rows that are known."""
         super().reduce()
         for *_, newest in list(self.generations())[:1]:
             newest.observations = np.union1d(newest.observations, self.seen.digests)

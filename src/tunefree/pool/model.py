@@ -47,7 +47,7 @@ OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
 
 
 def last_class(classes: Sequence[Any]) -> Any:
-    """Of two classes the one that is sorted last, whose probability rises with a monotone column; else None."""
+    """The class that is sorted last of two, whose probability rises with a monotone column; None for other models."""
     first, second = classes if len(classes) == 2 else (None, None)
     return first if type(first) is type(second) and first is not None and second < first else second
 
@@ -167,13 +167,13 @@ class Model(ScoredModel):
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses."""
+        """The function of margins and targets that gives predictions and losses."""
         if self.task == "classification" and self.options.is_mixed:
             return objective_of_mixture(self.n_outputs)
         return self._online_members()[0].objective
 
     def _online_members(self) -> list[Any]:
-        """The linear members, or those of the family of a learner that is not linear."""
+        """The linear members, or the members of the learner's family where it is not linear."""
         return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
@@ -294,7 +294,7 @@ class Model(ScoredModel):
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
-        """Know one more class; a third one turns one margin into three, and the old margin becomes that of class 1."""
+        """Add a class; a third one turns one margin into three, and the old margin becomes the margin of class 1."""
         check_room(len(self.classes))
         self._check_monotone([*self.classes, label])
         before = self.n_outputs
@@ -326,7 +326,7 @@ class Model(ScoredModel):
         return self.linear.present().weights_by_feature(self.n_features)[0]
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning, certificates and what decided need."""
+        """Keep only the state for predictions, without the state for learning, certificates and decisions."""
         if self.pool is None:
             raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
         self.pool.reduce()

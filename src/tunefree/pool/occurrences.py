@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
     @classmethod
     def create(cls, n_features: int) -> Self:
-        """No feature occurred."""
+        """The state before any feature occurred."""
         slot_of, serials, latest = np.zeros((3, n_features), np.int32)
         return cls(slot_of, serials, latest, np.zeros(3, np.int64))
 
@@ -63,7 +63,7 @@ class Kept(NamedTuple):
 
     @classmethod
     def create(cls, n_kept: int) -> Self:
-        """None, with capacity for so many."""
+        """No occurrences, with capacity for ``n_kept``."""
         return cls(np.zeros((n_kept, 4), np.int32), np.zeros(2, np.int64))
 
 
@@ -78,13 +78,13 @@ class Occurrences(NamedTuple):
 
     @classmethod
     def create(cls, n_entries: int, n_leaving: int) -> Self:
-        """None, with capacity for those in so many entries, and for so many that may leave the log."""
+        """No occurrences, with capacity for ``n_entries`` entries and ``n_leaving`` that may leave the log."""
         entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
         return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
 
 
 class Limits(NamedTuple):
-    """When features get slots."""
+    """Limits that decide when features get slots."""
 
     first: int  # features from this number on have none from the start
     few: int  # occurrences after which they have one
@@ -104,7 +104,7 @@ def keep(known, kept, row, feature, entry, occurrences):
 
 
 def give_slot(known, limits, row, feature, occurrences):
-    """Give a feature a slot, and replay what occurred before the rows that are met."""
+    """Give a feature a slot, and replay its occurrences before the present rows."""
     known.slot_of[feature] = limits.first + known.counts[0]
     known.counts[0] += 1
     if known.serials[feature] < limits.begun:
@@ -147,7 +147,7 @@ def leave_log(known, kept, limits, row, occurrences):
 
 
 def n_without_slot(known, features, start, stop):
-    """How many of some features have no slot."""
+    """The number of features that have no slot."""
     n = 0
     for e in range(start, stop):
         n += 1 if known.slot_of[features[e]] <= 0 else 0
@@ -368,11 +368,11 @@ class FirstMeetings:
         self.values: dict[str, np.ndarray] = {}
 
     def n_slots(self, n_features: int) -> int:
-        """Slots that the first so many features can have by now."""
+        """An upper bound on the number of slots given to the first ``n_features`` features so far."""
         return min(n_features, self.first or FIRST) + int(self.known.counts[0])
 
     def _begin(self, X: Block) -> None:
-        """Know which features have slots from the start, by the first rows."""
+        """Decide by the first rows which features have slots from the start."""
         if self.first == 0:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 
@@ -468,7 +468,7 @@ class FirstMeetings:
         return feature_array
 
     def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
-        """Features without a slot whose occurrences are in the log, of so many occurrences."""
+        """Features without a slot that occurred ``fewest`` to ``most`` times, their occurrences being in the log."""
         features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
         ordinals = self.kept.links[self.known.latest[features] - 1, ORDINAL]
         return features[(fewest <= ordinals) & (ordinals <= most)]

@@ -35,7 +35,7 @@ def row_of(rows, i):
 
 
 def write_log(logged, scale, shared, gradient, n_outputs):
-    """Write down what replaying an entry of a row takes."""
+    """Write the log of a row, by which its entries can be replayed."""
     logged[0], logged[1], logged[2], logged[3] = scale.slope, scale.margin, scale.weight, shared
     for k in range(n_outputs):
         logged[OF_ROW + k] = gradient[k]
@@ -231,7 +231,7 @@ def learn_apart(
     offsets: np.ndarray,
     margins: np.ndarray,
 ) -> None:
-    """Learn margins of which each has a row, and features, of its own: there are K rows for each target.
+    """Learn rows that each belong to one margin: there are K rows, with different features, for each target.
 
     ``offsets`` (K,) are added to what the learner predicts.
     """
@@ -241,7 +241,7 @@ def learn_apart(
 
 
 def ratio_of(value, units, j):
-    """A value in the unit of its feature; 0 where the feature is not known, and counts nothing."""
+    """A value in the unit of its feature; 0 where the feature is unknown, so that it has no effect."""
     return bounded(value / units[j]) if value != 0.0 and j < len(units) and units[j] > 0.0 else 0.0
 
 
@@ -252,7 +252,7 @@ def score_rows(
     rows: Rows,
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Write the margins of rows; features beyond those of the weights are not known."""
+    """Write the margins of rows; features without weights have no effect."""
     for i in range(len(margins)):
         row = row_of(rows, i)
         margins[i] = 0.0

@@ -262,7 +262,7 @@ class Pool(Part):
         return Selection(*member_columns, record.rows, record.weights[:, places])
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        """Know one more class; ``objective`` is that of the online members from now on."""
+        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
         self.flush()
         self.members.add_class(objective, n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
@@ -272,7 +272,7 @@ class Pool(Part):
                 context.add_class()
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features, whose numbers others may have from here on."""
+        """Forget some features, whose numbers others may have from here on."""
         self.flush()
         self.copies.forget_features(features)
         if self.members.growth is not None:
@@ -280,7 +280,7 @@ class Pool(Part):
         self.members.linear.forget(features)
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
+        """Keep only the state for predictions."""
         self.only_predicts = True
         super().reduce()
 
@@ -400,7 +400,7 @@ class Pool(Part):
         return by_context(contexts, relative_weights)
 
     def _mix(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray, contexts: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) of rows by the mixtures of their contexts, each of which then learns its rows."""
+        """Predictions (n, K) of rows by the mixtures of their contexts, which then learn the rows."""
 
         def learn_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
@@ -411,7 +411,7 @@ class Pool(Part):
         return by_context(contexts, learn_context)
 
     def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
-        """Which rows (n,) were predicted before any target was known: numbers of any size may come, so they judge none.
+        """A mask (n,) of rows predicted before any target was known; since targets may have any size, they judge none.
 
         Logarithms begin at a rate that is expected of few rows.
         """
@@ -475,7 +475,7 @@ class Pool(Part):
 
     @property
     def kept_rows(self) -> tuple[int, int]:
-        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        """Numbers of the rows kept for growing trees, and of all rows learned, from which they are sampled."""
         growth = self.members.growth
         return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
 

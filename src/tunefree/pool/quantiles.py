@@ -63,7 +63,7 @@ def has_intervals(model: Any, coverage: float) -> bool:
 
 
 def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
-    """Which classes (n, c, K) are in the sets that a pool has for rows with these margins.
+    """A mask (n, c, K) of the classes in the prediction sets of a pool for rows with these margins.
 
     ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
     """

@@ -65,7 +65,7 @@ class Single(Part):
         return {self.linear.members[0].name: 1.0}
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        """Know one more class; ``objective`` is that of the members from now on."""
+        """Add a class, from which on members have ``n_outputs`` outputs and this objective."""
         self.linear.add_class(objective, n_outputs)
         self._calibrate_classes(n_classes)
 
@@ -75,7 +75,7 @@ class Single(Part):
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
     def forget(self, features: np.ndarray) -> None:
-        """Know nothing of some features."""
+        """Forget some features."""
         self.linear.forget(features)
 
     def begin_pass(self) -> None:

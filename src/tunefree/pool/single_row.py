@@ -1,4 +1,4 @@
-"""One row: what members and the mixture predict of it and learn from it, in arrays that are made once.
+"""Prediction and learning of one row by members and the mixture, in arrays that are made once.
 
 As :mod:`tunefree.pool.member_rows` does for generations, linear members and mixture have a few programs of compiled
 functions here. What is not foreseen is left to :class:`tunefree.pool.linear_group.LinearGroup`.
@@ -97,7 +97,7 @@ class LinearRow:
             self.values[1:, words] = self.shown[1:, :n_words]
 
     def predict(self, X: Block) -> None:
-        """Write what members predict of a row."""
+        """Write the predictions of members for a row."""
         self._know_weights()
         self._write(X)
         self.scoring.run()

@@ -28,7 +28,7 @@ class Slot(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words.
+        """The name of the slot in words.
 
         >>> Slot(2048, "boosted", 1, 2).name
         'boosted of 2048, previous, nag'
@@ -46,8 +46,7 @@ class Slot(NamedTuple):
 
 
 def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners: bool = True) -> list[Slot]:
-    """All slots, those of the clock of all rows first, of linear models and of some kinds of trees, whose leaves may
-    have learners."""
+    """Slots of linear models on all rows, and of kinds of trees on all rows and on windows, with learners or not."""
     if len({*kinds, LINEAR}) <= len(kinds):
         raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))
@@ -61,5 +60,5 @@ def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners
 
 
 def kinds_in(slots: Iterable[Slot]) -> tuple[str, ...]:
-    """The kinds of trees that slots are for."""
+    """The kinds of trees in slots."""
     return tuple(dict.fromkeys(slot.kind for slot in slots if slot.kind != LINEAR))

@@ -86,7 +86,7 @@ class Copies(Part):
         self.forget()
 
     def forget(self) -> None:
-        """Have no copy."""
+        """Drop the copy."""
         self.copy, self.ledger, self.predicted = None, Ledger(), []
 
     reduce = forget

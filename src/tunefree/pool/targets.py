@@ -30,7 +30,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def of(cls, y: Any) -> Labels:
-        """From an array of labels."""
+        """The labels of an array, with a code for each row."""
         if len(y) == 1:
             return cls(np.asarray(y).tolist(), np.zeros(1, np.int64))
         values, codes = np.unique(np.asarray(y), return_inverse=True)
@@ -49,7 +49,7 @@ def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray |
 
 
 def written(label: Any) -> Any:
-    """How a label is written, such that 1, "1" and "1.0" are the same, and True and "true".
+    """A label in a normal form, the same for 1, "1" and "1.0", and for True and "true".
 
     >>> written(1) == written("1.0"), written(True) == written("true"), written("a")
     (True, True, 'a')
@@ -205,7 +205,7 @@ class ScoredModel:
 
     @property
     def objective(self) -> Any:
-        """From predictions to losses."""
+        """The function of margins and targets that gives predictions and losses."""
         raise NotImplementedError
 
     def _log_odds(self, margins: np.ndarray) -> np.ndarray:
@@ -214,7 +214,7 @@ class ScoredModel:
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row: one for regression and up to two classes, else one a class."""
+        """The number of margins of a row: one for regression and up to two classes, else one for each class."""
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:

@@ -110,7 +110,7 @@ class Steady(NamedTuple):
         return max(self.size[0], size / WIDEST) if self.size[0] > 0.0 else 1.0
 
     def widened(self, n_columns: int) -> Self:
-        """The same with capacity for so many columns, of which the last are new."""
+        """A copy with capacity for ``n_columns`` columns, the last of which are new."""
         wider = self.create(n_columns)
         for old, new in zip(self, wider, strict=True):
             new[: len(old)] = old
@@ -202,7 +202,7 @@ def all_compiled() -> list[Compiled]:
 
 
 def transform_rows(view: Any, *arrays: np.ndarray) -> None:
-    """Write how a view shows numbers and entries; the arrays are those of its compiled function."""
+    """Write the numbers and entries of rows as a view transforms them; the arrays go to its compiled function."""
     COMPILED[type(view)](view, *arrays)
 
 

@@ -1,4 +1,4 @@
-"""How the weights of a pool's members went over the rows, and how they predicted; and so the loss of rows to come."""
+"""The course of the weights and losses of a pool's members over the rows, and the expected loss of rows to come."""
 
 from __future__ import annotations
 

@@ -71,12 +71,12 @@ class Window(Part):
         return Event(rows, rows + self.length // LATE)
 
     def wake(self, rows: int) -> None:
-        """Begin a trial as soon as half of the latest rows came after so many."""
+        """Begin a trial as soon as half of the latest rows came after ``rows``."""
         if not self.is_awake:
             self.birth = min(self.birth, rows + self.length // 2)
 
     def stop(self) -> None:
-        """Let no generation be born: rows in random order have no latest ones."""
+        """Stop the births of generations: rows in random order have no latest ones."""
         self.is_awake, self.birth = True, NEVER  # one that is awake is not woken
 
 
@@ -98,7 +98,7 @@ class Rises(Part):
         self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # of the blocks since the last rise
 
     def observe(self, rows: LearnedRows) -> None:
-        """Add the losses of the mixture to those of the present block; without generations nobody asks for it."""
+        """Add the losses of the mixture on rows to the sums of the present block, if the pool grows generations."""
         if rows.members.growth is None:
             return
         judged = np.flatnonzero(rows.relative > 0.0)

@@ -1,4 +1,4 @@
-"""How numbers and models are written: a fact keeps its number, and the format that makes a text of it."""
+"""Formats of numbers and models as text: a fact keeps its number, and the format that makes a text of it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def first(n: int) -> Any:
 
 
 def memory(size: float) -> str:
-    """A number of bytes.
+    """A number of bytes in the largest fitting unit, as text.
 
     >>> memory(512), memory(3 * 2**20)
     ('512 bytes', '3 MiB')
@@ -157,7 +157,7 @@ def loss_name(model: Any) -> str:
 
 
 def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
-    """By what rows are weighted; empty where they count equally.
+    """A phrase on the weights of rows; empty where they count equally.
 
     ``weight`` (n,): of the rows; by default there are weights where the plan names their column.
 
@@ -176,9 +176,9 @@ def describe(trained: Trained) -> str:
     """One line on the target, the loss and the learner."""
     model = trained.model
     averaged = ", averaged" if model.options.average else ""
-    how = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
+    options = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
     so_far = "" if trained.progress.complete else " so far"
-    return f"{goal_of(trained, so_far)}; {how}"
+    return f"{goal_of(trained, so_far)}; {options}"
 
 
 def without_weights(model: Any) -> str:

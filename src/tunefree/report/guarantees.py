@@ -39,8 +39,8 @@ def guarantees(trained: Trained) -> Section:
     blocks.insert(1 + len(_bounds(trained, certified)), _curve(trained, certified))
     facts = [block for block in blocks if isinstance(block, Facts)]
     notes = " ".join(block.note for block in facts if block.note)
-    whole = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
-    blocks = [whole, *(block for block in blocks if not isinstance(block, Facts))]
+    merged = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
+    blocks = [merged, *(block for block in blocks if not isinstance(block, Facts))]
     return Section("guarantees", "What is guaranteed", [*blocks, *_weights_at_the_end(trained, certified["loss"])])
 
 
@@ -67,7 +67,7 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Which losses no linear model can have, by radius, and up to which radius it cannot be better by much."""
+    """Losses that no linear model can have, by radius, and the radius up to which it cannot be better by much."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
@@ -86,7 +86,7 @@ def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """How often intervals or sets of the next row covered it, and at least."""
+    """The coverage of intervals or sets for the next row, and its lower bound."""
     if (coverage := certified.get("coverage")) is None:
         return []
     rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
@@ -150,7 +150,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
 
 
 def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
-    """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
+    """The regret against the model's weights at the end, and its bound by the learner's theorem."""
     model = trained.model
     if not model.has_weights:
         return []

@@ -113,7 +113,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
-    """How a training would read the columns of a source."""
+    """Blocks on how a training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
     facts += [Fact("task", view.task, lambda task: task or "no target is named"), *known(Fact("why", view.why))]
     columns = [
@@ -185,11 +185,11 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """Facts about monotone columns, and the members that are left out for them."""
-    what = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
+    goal = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
     changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
     without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
-    return f"{what} {changes}; without {without} and learners on leaves"
+    return f"{goal} {changes}; without {without} and learners on leaves"
 
 
 def _known_rows(trained: Trained) -> list[Fact]:
@@ -276,14 +276,14 @@ def tables_of_passes(trained: Trained) -> list[Table]:
 
 
 def facts_of_drifts(trained: Trained) -> list[Fact]:
-    """How often the loss rose; nothing where it is not known."""
+    """The number of rises of the loss; empty where it is not known."""
     if trained.rises is None:
         return []
     return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
-    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
+    """The rises of the loss; an empty list for programs if there are none, and nothing where they are not known."""
     rises = drifts_of(trained)
     if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []

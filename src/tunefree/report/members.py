@@ -1,4 +1,4 @@
-"""Who learned: the weights of the members, what these were judged by, and how they went over the stream."""
+"""The weights of the members, the losses they follow, and their course over the stream."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def members(trained: Trained) -> Section | None:
 
 
 def in_brief(model: Any) -> str:
-    """A sentence on the number of members and those of the largest weights."""
+    """A phrase on the number of members and on the members with the largest weights."""
     shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
     named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
     return (
@@ -56,7 +56,7 @@ def in_brief(model: Any) -> str:
 
 
 def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
-    """The ``top`` members (0: all) with their weights, what these were judged by, and what predicts rows to come."""
+    """The ``top`` members (0: all) with their weights and losses, and the mixture that predicts rows to come."""
     if (pool := model.pool) is not None:
         along = pool.selection()
         along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})
@@ -129,14 +129,14 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     """
     frozen = pool.context.frozen
     losses, choice = frozen.losses, frozen.choice if pool.has_finished else FOLLOWING
-    said = f"Rows to come are predicted by {CANDIDATES[choice]}."
+    verdict = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
-        return said
+        return verdict
     following = losses[FOLLOWING]
     comparisons = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(frozen.squares) / following, strict=False)
     ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in comparisons)
     return (
-        f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
+        f"{verdict} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"
         f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over if"
         f" they are better by more than {SURE:g} standard errors."
     )

@@ -120,20 +120,20 @@ def today() -> str:
 
 
 def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedComparison | None) -> str:
-    """How well a model predicts; without a comparison, by the rows that it learned."""
+    """A sentence on how well a model predicts; without a comparison, on the rows that it learned."""
     if comparison is not None:
-        held = None if tested is None else tested.measures.get("interval_coverage")
-        if held is None:
+        coverage = None if tested is None else tested.measures.get("interval_coverage")
+        if coverage is None:
             return comparison.sentence
-        said = comparison.sentence.removesuffix(".")
-        return f"{said}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(held)} of the rows."
+        sentence = comparison.sentence.removesuffix(".")
+        return f"{sentence}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(coverage)} of the rows."
     (loss, _), (_, error_format) = names_of_losses(trained.model)
     classes, metrics = trained.model.classes, trained.progress.progressive[0] if tested is None else tested.metrics
-    what = goal_in_words(trained.plan.target or "the label", classes)
-    told = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
-    told = f"{error_format(metrics.mean_error())} error" if classes else told
-    how = ", each row before it was learned; other data would tell more" if tested is None else ""
-    return f"Predicts {what} with {told}{how}."
+    goal = goal_in_words(trained.plan.target or "the label", classes)
+    error = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
+    error = f"{error_format(metrics.mean_error())} error" if classes else error
+    condition = ", each row before it was learned; other data would tell more" if tested is None else ""
+    return f"Predicts {goal} with {error}{condition}."
 
 
 def _beside(

@@ -1,4 +1,4 @@
-"""How well a model predicts, along the stream and on test data, and beside others on the same rows."""
+"""The performance of a model, along the stream and on test data, and beside others on the same rows."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """How well the model predicts: test data, where there are some, come first."""
+    """The section on performance: test data, where there are some, come first."""
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
     drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
     blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
@@ -140,13 +140,13 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 
 
 def unsure(trained: Trained, tested: Evaluation | None) -> Section | None:
-    """Where the model is unsure: which rows it predicts less well, and where along the stream it did."""
+    """The section on uncertainty: rows, and parts of the stream, that the model predicts less well."""
     blocks = [*([] if tested is None else sureness(tested)), *blocks_of_drifts(trained)]
     return Section("unsure", "Where it is unsure", blocks) if blocks else None
 
 
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> list[Block]:
-    """All that known targets tell of a model."""
+    """Blocks of all metrics of an evaluation on rows with targets."""
     return [*judged(trained, tested), *sureness(tested), *([] if by is None else [_slices(tested, by)])]
 
 
@@ -391,7 +391,7 @@ def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
 
 
 def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
-    """How many rows are of the class that is predicted, against its probability; none where that is not known."""
+    """A chart of the share of rows of the predicted class, against its probability; none where it is not known."""
     probability, parts = tested.scored.probability, [part for *_, part in by_sureness(tested.scored)]
     if probability is None:
         return []
@@ -402,12 +402,12 @@ def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
 
 
 def _units(tested: Evaluation) -> str:
-    """Of which intervals suppose that they are independent."""
+    """The units that intervals assume to be independent: rows, or groups if there are any."""
     return "rows" if tested.scored.groups is None else "groups"
 
 
 def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
-    """A chart of shares against what was expected; ``about`` is its caption."""
+    """A chart of observed shares against expected values; ``about`` is its caption."""
     expected = [part.mean for part in parts]
     ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
     described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)

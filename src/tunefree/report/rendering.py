@@ -87,7 +87,7 @@ LISTS = {"plain": "notes", "note": "notes", "warning": "warnings"}  # by tone; f
 
 
 def record(blocks: Iterable[Block]) -> dict[str, Any]:
-    """All values of blocks.
+    """All values of blocks by key, for JSON.
 
     Raises a ValueError if two blocks have the same key, and are no lists.
 

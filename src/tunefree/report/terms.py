@@ -34,7 +34,7 @@ OF_PAIRS = (
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
-    """A section on what matters."""
+    """The section on the importance of columns."""
     ranked = None if decomposition is None else importance(decomposition)
     blocks = blocks_of_terms(decomposition, TOP, ranked=ranked)
     blocks += [] if decomposition is None else _panels(trained, decomposition, ranked)
@@ -73,15 +73,15 @@ def blocks_of_terms(
 
 
 def _in_words(columns: Importance) -> list[Block]:
-    """Which columns are beyond noise; nothing where that is not known."""
+    """A sentence on the columns that matter beyond noise; empty where noise is not known."""
     if columns.judges is None:
         return []
     n = columns.n_beyond
     named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
-    said = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    sentence = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
     if not n:
-        said = "No column matters beyond noise."
-    return [Note(f"{said} {SHARED}" if 0 < n < len(columns.names) else said)]
+        sentence = "No column matters beyond noise."
+    return [Note(f"{sentence} {SHARED}" if 0 < n < len(columns.names) else sentence)]
 
 
 def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
@@ -117,7 +117,7 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
 
 
 def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list[Block]:
-    """How predictions depend on the columns that matter most."""
+    """Charts of how predictions depend on the most important columns."""
     try:
         picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
     except ModelError:  # words and hashed features alone, or noise
@@ -127,7 +127,7 @@ def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
 
 
 def _panel(picture: Picture, panel: Curve) -> Chart:
-    """How predictions depend on a column."""
+    """A chart of how predictions depend on a column."""
     values = panel.axis.labels or [f"{value:,.6g}" for value in panel.axis.values.tolist()]
     some = (
         np.unique(np.linspace(0, len(values) - 1, 7).astype(np.int64)) if panel.axis.is_numeric else range(len(values))

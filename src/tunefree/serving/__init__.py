@@ -1,1 +1,1 @@
-"""A model in operation: it predicts and learns as rows are sent, loses nothing, and says what happens."""
+"""A model in operation: it predicts and learns as rows are sent, keeps them in a journal, and logs events."""

@@ -48,7 +48,7 @@ class _JsonLines(logging.Formatter):
 
 
 def log_json() -> None:
-    """Let this package and uvicorn log JSON lines."""
+    """Set up logging of this package and of uvicorn as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     for name in (LOG.name, "uvicorn.error"):

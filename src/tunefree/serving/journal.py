@@ -106,7 +106,7 @@ class Journal:
         self._started, self._before = time.monotonic(), float(self.facts.get("clock", 0.0))
 
     def _read(self) -> None:
-        """Read what is known of the tables without asking them each time."""
+        """Load the facts, the versions and the numbers of rows into memory."""
         self.facts: dict[str, Any] = dict(self._all("SELECT name, value FROM facts"))
         columns = "number, sequence, n_rows, loss, created, reason"
         self.versions = [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
@@ -126,7 +126,7 @@ class Journal:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written within is written, or nothing."""
+        """A transaction: either all changes in it are written, or none."""
         with self._lock, self._refusing():
             self._check_place()
             self._database.execute("BEGIN IMMEDIATE")
@@ -199,7 +199,7 @@ class Journal:
         return max(excess, 0)
 
     def drop_old(self, seconds: float) -> int:
-        """Drop answers, and rows that wait for their labels, which are older; returns how many such rows."""
+        """Drop answers, and rows that wait for labels, older than ``seconds``; returns the number of these rows."""
         now, before = self._now(), self.n_rows["waiting"]
         for table in DROPPED:
             self.n_rows[table] -= len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))

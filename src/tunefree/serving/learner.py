@@ -149,7 +149,7 @@ class Learner:
         started.result()
 
     def submit(self, request: Request) -> Future[Row]:
-        """Let rows be learned."""
+        """Submit rows to be learned."""
         self._queue.put(request)
         return request.answer
 
@@ -166,7 +166,7 @@ class Learner:
 
     @property
     def n_rises(self) -> int:
-        """How often the loss rose along the stream."""
+        """The number of rises of the loss along the stream."""
         return 0 if self.trained.rises is None else self.trained.rises.count
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class Learner:
         return self.published.rows < self.trained.progress.rows
 
     def _keep_up(self) -> None:
-        """Publish, save and drop what is due."""
+        """Publish a version, save the model and drop old entries, as far as they are due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()

@@ -1,4 +1,4 @@
-"""Predictions of a model in operation, in the thread of those who ask.
+"""Predictions of a model in operation, in the thread of the request.
 
 An event loop predicts a few rows as soon as they have come: another thread would take longer to be reached than a row
 to be predicted. More rows are predicted in another thread, part by part, and other requests in between. Rows with an id
@@ -128,7 +128,7 @@ class Predictor:
         self._counts.predicted += len(rows)
 
     def _keep(self, group: list[Asked]) -> None:
-        """Let rows wait for their labels, or tell those who asked that they could not be written down."""
+        """Let rows wait for their labels, or put an error into answers to rows that could not be written."""
         waiting = [row for asked in group for row in asked.waiting]
         if not waiting:
             return

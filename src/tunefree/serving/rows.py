@@ -1,4 +1,4 @@
-"""Rows of requests: which columns and labels they may have, and how they become what a model takes.
+"""Rows of requests: the columns and labels they may have, and their encoding for a model.
 
 The columns and the classes of a model in operation are closed: a name or a label that it does not know is more often a
 mistake than news. Either can be opened.
@@ -186,9 +186,9 @@ class Reader:
             flat = rows[place - 1] = flattened(row)
             names = [] if is_open else self._unknown_names(flat, known, left_out)
             if names and unknown_columns == REFUSE:
-                meant = renamed([name for name in columns if name not in flat], names)
-                meant = meant or nearest(names[0], list(known), "columns")
-                raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
+                hint = renamed([name for name in columns if name not in flat], names)
+                hint = hint or nearest(names[0], list(known), "columns")
+                raise DataError(f"the model does not know it ({hint})", REQUEST, place, names[0], CLOSED)
             for name in names:
                 del flat[name]
             unknown.append(names)

@@ -140,7 +140,7 @@ class Service:
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
-        """The class, its margin, and what each column contributes to that, of each row.
+        """For each row the class, its margin, and the contributions of columns to the margin.
 
         The class is ``label``; by default the second of two, and of more the one that is predicted.
         """
@@ -218,7 +218,7 @@ class Service:
 
 
 class Explainer:
-    """Explains what the model predicts that was published last, in a thread, one request after the other.
+    """Explains predictions of the latest published model, in a thread, one request after the other.
 
     Learning is asked for a copy of the model, as it is asked for those that predict: only where one of these is newer,
     so that explanations take no more of its time than predictions do.
@@ -231,7 +231,7 @@ class Explainer:
         self._latest: tuple[weakref.ref[Any], Trained, Decomposition] | None = None
 
     def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
-        """Let rows be explained."""
+        """Submit rows to be explained."""
         return self._thread.submit(self._explain, rows, label)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ def is_store(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Admission(Parameters):
-    """Which rows are taken."""
+    """Settings on the rows that are accepted."""
 
     id: str = parameter("id", "The name under which rows have their id.", ROWS, metavar="COL")
     unknown_columns: str = parameter(

@@ -90,7 +90,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let others write it."""
+        """Release the lock, so that other processes can write."""
         self._open.close()
 
     def _tidy(self) -> None:
@@ -109,7 +109,7 @@ class Store:
             os.replace(beside, link)
 
     def file(self, number: int) -> Path:
-        """Where a version is."""
+        """The file of a version."""
         assert self.folder is not None
         return self.folder / VERSIONS / f"{number:06d}.model"
 

@@ -1,1 +1,1 @@
-"""From files, standard input and tables in memory to batches of rows of features."""
+"""Reading of files, standard input and tables in memory, as batches of rows of features."""

@@ -66,7 +66,7 @@ def buffer_numbers(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
 
 
 def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an Arrow array of strings, and between which places of them each string lies."""
+    """The bytes of an Arrow array of strings, and the offsets of each string in them."""
     _, offsets, data = strings.buffers()
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
@@ -81,7 +81,7 @@ def text_at(strings: Any, place: int) -> str:
 
 
 def is_missing(array: Any) -> np.ndarray:
-    """Where an Arrow array is null."""
+    """A mask of the nulls of an Arrow array."""
     if not array.null_count:
         return np.zeros(len(array), bool)
     if pa.types.is_null(array.type):

@@ -51,7 +51,7 @@ class Reason:
 
     @property
     def place(self) -> str:
-        """Where the first row is."""
+        """The file, row and column of the first row, as text."""
         column = f", column {self.column!r}" if self.column else ""
         return f"{self.file}, row {self.row}{column}"
 
@@ -112,7 +112,7 @@ class Tally:
             _merge(self.oddities, oddity)
 
     def with_columns(self, earlier: Tally) -> Tally:
-        """This tally with what an earlier pass over the same rows told of columns as a whole."""
+        """This tally with the oddities of whole columns in an earlier pass over the same rows."""
         known = {(oddity.problem, oddity.column) for oddity in self.oddities}
         for oddity in earlier.oddities:
             if not oddity.rows and (oddity.problem, oddity.column) not in known:
@@ -296,7 +296,7 @@ class BadRows:
     comparison: Any = None  # of rows that are predicted with those that were learned; begun by their encoder
 
     def compare(self) -> None:
-        """All rows are known: note how those that were predicted differ from those that were learned."""
+        """Note, after the last row, how predicted rows differ from learned rows."""
         if self.comparison is not None:
             self.comparison.note(self)
 

@@ -93,7 +93,7 @@ def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: st
     """The reader of files that a function opens."""
 
     def next_of(batches: Iterator[Any], file: str) -> Any:
-        """The next batch, of which nothing lies outside its buffers; None at the end."""
+        """The next batch, checked to lie within its buffers; None at the end."""
         with _arrow_errors(file, title):
             batch = next(batches, None)
             for column in [] if batch is None else batch.columns:

@@ -104,7 +104,7 @@ class Codes(NamedTuple):
     names: NamesOf  # of the features of the keys
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """A number for the code of each of some rows, that has nothing to do with the rows."""
+        """A number for the code of each row, derived from the code's key, so that it does not depend on the rows."""
         return as_number(self.keys[self.places[rows]])
 
     def without(self, key: int) -> Codes:
@@ -188,7 +188,7 @@ class Faults(dict[int, Fault]):
             self.setdefault(int(row), Fault(column, problem(int(row))))
 
     def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
-        """Report bad rows in their order; the chunk without them."""
+        """The chunk without its bad rows, which are reported in their order."""
         numbers = row_numbers(chunk)
         for row in sorted(self):
             report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
@@ -209,7 +209,7 @@ class Faults(dict[int, Fault]):
 
 @dataclass(eq=False)
 class Column:
-    """A column of a table; subclasses are its kinds, whose fields are what model files have of it."""
+    """A column of a table; subclasses are its kinds, whose fields are written to model files."""
 
     kind: ClassVar[str]
     arrow_type: ClassVar[Any] = pa.string()  # as which to read the column from a text
@@ -234,7 +234,7 @@ class Column:
         return [missing_name(self.name)]
 
     def description(self) -> str:
-        """How the values are written, where it is worth a word."""
+        """A phrase on the notation of the values, where it is unusual."""
         return ""
 
     def parts(self, values: Any, learning: bool) -> Parts:
@@ -265,7 +265,7 @@ class Column:
 
 
 def written_fields(record: Any) -> dict[str, Any]:
-    """Those fields of a dataclass that are not as they are by default, for the header of a file."""
+    """The fields of a dataclass that differ from their defaults, for the header of a file."""
     values = {field.name: (getattr(record, field.name), field.default) for field in fields(record)}
     changed = {name: value for name, (value, usual) in values.items() if value != usual}
     return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}
@@ -351,7 +351,7 @@ def as_numbers(array: Array, column: str, faults: Faults) -> Array:
 
 
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
-    """Which strings are missing values, as some words are too."""
+    """A mask of strings that are missing values, including the given words."""
     known = string_array((*MISSING, *words)) if words else _MISSING
     return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
 

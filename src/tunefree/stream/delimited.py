@@ -75,7 +75,7 @@ def is_delimited(line: str) -> bool:
 
 
 def csv_schema(file: str, options: Options) -> Any:
-    """Names of the columns, all of which are strings."""
+    """The schema of a file, by the names in its header; all columns are strings."""
     return pa.schema([(name, pa.string()) for name in csv_header(file, options).names])
 
 
@@ -101,8 +101,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header, row = csv_header(file, options), start.row
     if row == 0:
         _note_beginning(header, file, bad)
-    how: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
-    for lines in read_lines([file], start, options.block_size, **how):
+    line_options: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
+    for lines in read_lines([file], start, options.block_size, **line_options):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
         yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
@@ -114,7 +114,7 @@ def csv_header(file: str, options: Options) -> Header:
 
 
 def _beginning_of(file: str, options: Options) -> tuple[Beginning, Header]:
-    """How a file begins, and its header."""
+    """The beginning of a file, and its header."""
     beginning = read_beginning(file, options.delimiter or DELIMITERS)
     header = _header_of(beginning, file, options)
     if b'"' in beginning.header and header.delimiter != options.delimiter:  # after others a quote is a letter
@@ -250,7 +250,7 @@ def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = N
 
 
 def _repeats_header(table: Any, header: Header) -> np.ndarray:
-    """Which rows of a block are the header again, as where files were joined."""
+    """A mask of the rows of a block that repeat the header, as where files were joined."""
     same = np.full(table.num_rows, header.differs)
     named = [place for place, field in enumerate(header.fields) if field.strip()]
     for place in reversed(named):
@@ -282,7 +282,7 @@ def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, 
 
 
 def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
-    """Values each line of which looks like a row: the place of the row, the column, and how many line ends."""
+    """Values whose lines all look like rows: the place of the row, the column, and the number of line ends."""
     suspects, are_numbers = [], list[bool]()
     for place, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):
@@ -296,7 +296,7 @@ def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
 
 
 def _are_numbers(table: Any) -> list[bool]:
-    """Which columns hold numbers in most rows."""
+    """For each column, whether it holds numbers in most rows."""
     strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
     matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
     return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]

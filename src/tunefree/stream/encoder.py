@@ -61,7 +61,7 @@ _WRONG = {
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
-    """Which of some unknown columns may be those that are absent, as a question; empty where none may be."""
+    """A question on unknown columns that may be absent columns under other names; empty if there are none."""
     pairs = [(alike(name, unknown), name) for name in absent]
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
@@ -77,12 +77,12 @@ def check_name(role: str, name: str, names: Sequence[str], file: str, hint: str 
 
 
 def _delimiter_hint(names: Sequence[str]) -> str:
-    """What may be wrong where the only name looks like several; empty elsewhere."""
+    """A hint to check the delimiter if the only column name looks like several; else empty."""
     return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
 
 
 def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
-    """Those of some columns that an encoder does not know, was not told to leave out, and are not among others."""
+    """Names of columns that an encoder neither knows nor was told to leave out, and that are not among others."""
     known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
     left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
     return [name for name in names if name not in known and not is_among(name, left_out)]
@@ -121,7 +121,7 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
 
 
 def target_family_of(array: Any, target: str, file: str) -> str | None:
-    """number, string or boolean; None for a column of which all values in this chunk are missing."""
+    """The type of a target: number, string or boolean; None if all values in this chunk are missing."""
     arrow_type = array.type
     kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
     if kind == "null":
@@ -280,7 +280,7 @@ class TableEncoder:
         return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the columns and features of an encoder with this state, which learned rows that follow."""
+        """Add the columns and features of an encoder with this state, which learned the rows that follow."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
         for described in header["columns"]:
@@ -405,8 +405,8 @@ class TableEncoder:
     def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns with their arrays in a chunk, checked."""
         names, absent = unique_names(chunk), self._absent(chunk)
-        here = set(names)
-        present = [column.name for column in self.columns if column.name in here]
+        chunk_names = set(names)
+        present = [column.name for column in self.columns if column.name in chunk_names]
         if absent and not (chunk.optional and present):
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
@@ -416,12 +416,12 @@ class TableEncoder:
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
-        taken = [(column, arrays.get(column.name)) for column in self.columns]
-        for column, array in taken:
+        arrays_of_columns = [(column, arrays.get(column.name)) for column in self.columns]
+        for column, array in arrays_of_columns:
             if array is not None and family(array.type) not in column.families:
                 problem = f"{array.type} here, but the column was learned as {column.kind}"
                 raise DataError(problem, chunk.file, chunk.row, column.name, "give the column its type in training")
-        return taken
+        return arrays_of_columns
 
     def _roles(self) -> tuple[str | None, ...]:
         """The names of the columns that are no features, by their roles."""
@@ -488,14 +488,14 @@ class TableEncoder:
         )
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
-        """Take note of what the columns hold in n rows that are learned, of so many with those that cannot be used."""
+        """Add n learned rows to the profile; ``n_rows`` also counts rows that cannot be used."""
         if self.observes:
             self.profile.add(observed, n)
         if self.further is not None:
             self.further.rows += n if n_rows is None else n_rows
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
-        """Where a number is missing that never was in training, it is the median of what training saw."""
+        """Replace numbers that are missing, but never were in training, by the median of training."""
         first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
         for k, (place, part) in enumerate(codes):
             drawn = self.profile.drawn(place)

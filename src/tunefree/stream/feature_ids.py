@@ -57,7 +57,7 @@ class FeatureIds:
         return dictionary.n_features(self.keys)
 
     def limit(self, most: int | None) -> None:
-        """Know so many features at a time from here on; None for no limit."""
+        """Limit the number of features that are known at a time; None for no limit."""
         self.most = None if self.keys.bits else most
         if self.most is not None:
             self._track()
@@ -167,7 +167,7 @@ class FeatureIds:
         return ids
 
     def _add(self, unknown: _Unknown, sources: Sequence[Located | LocatedWords]) -> None:
-        """Know new keys; ids that are free are taken first."""
+        """Add new keys; ids that are free are taken first."""
         columns = np.array([column for column, _ in sources], np.int32)[unknown.sources]
         by_source = np.argsort(unknown.sources, kind="stable")
         parts = [part.names(unknown.members[unknown.sources == k]) for k, (_, part) in enumerate(sources)]
@@ -228,7 +228,7 @@ class FeatureIds:
         return arrays, {name: number for name, number in numbers.items() if number is not None}
 
     def load(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave; a ModelError if keys and names do not fit together."""
+        """Restore the result of :meth:`state`; a ModelError if keys and names do not fit together."""
         known, free = arrays["keys"], np.array(arrays.get("free", self._free), np.int64)
         if len(free) and not (free[0] >= 0 and (np.diff(free) > 0).all() and free[-1] < len(known)):
             raise ModelError("the encoder has free places where there are none")
@@ -353,7 +353,7 @@ class FeatureNames:
         return [one.removeprefix(stem) for one in names if one.startswith(stem)]
 
     def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
-        """Have other names at some places."""
+        """Replace the names at some places."""
         order, columns_by_place = np.arange(len(self)), self.columns()
         order[places], columns_by_place[places] = len(self) + np.arange(len(places)), columns
         changed = in_order([self._names(), names], order)

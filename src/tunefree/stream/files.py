@@ -1,4 +1,4 @@
-"""File names: what a path or pattern stands for, what must not be overwritten, extensions of compressed files."""
+"""File names: expansion of paths and patterns, protection of inputs, and extensions of compressed files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TextFile(str):
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """The same file with other options."""
+        """A copy of the file with other options."""
         return TextFile(str(self), **vars(self) | changes)
 
 

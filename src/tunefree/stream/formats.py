@@ -59,7 +59,7 @@ class Format(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Which encoder its rows need: "table", or the format's own name. Model files record it."""
+        """The encoder that its rows need: "table", or the format's own name. Model files record it."""
         return TABLE if self.encoder is None else self.name
 
 

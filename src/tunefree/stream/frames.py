@@ -98,7 +98,7 @@ def read_frame(
 
 
 def check_has_columns(frame: Any, name: str) -> None:
-    """Raise a DataError of what holds values, but has no rows and columns."""
+    """Raise a DataError if an object that holds values has no rows and columns."""
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
@@ -176,8 +176,8 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         lengths = [len(column) for column in frame]
         n_rows = max(lengths, default=0)
         if lengths != [n_rows] * len(names):
-            shown = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-            raise DataError(f"columns differ in length: {shown}", name, remedy="give all the same length")
+            described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+            raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
         columns = zip(_part(frame, first, min(first + size, n_rows)), names, strict=True)
@@ -185,7 +185,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
 
 
 def _part(frame: Any, first: int, stop: int) -> Iterable[Any]:
-    """The columns of the rows from one to before another."""
+    """The columns of the rows from ``first`` to before ``stop``."""
     if isinstance(frame, np.ndarray):
         return np.asfortranarray(frame[first:stop]).T
     if isinstance(frame, list):

@@ -66,7 +66,7 @@ def is_too_deep(data: Any) -> bool:
 
 
 def _deepest(data: np.ndarray) -> int:
-    """How deep values are nested, if brackets in texts are none."""
+    """The depth to which values are nested, without brackets in texts."""
     is_step = (data | _OTHER_BITS) == _BRACKETS  # a table of all 256 bytes would take four times as long
     is_step |= data == _LINE_END
     places = data[np.flatnonzero(is_step)]

@@ -132,7 +132,7 @@ def category_seed(column: str) -> int:
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
-    """The fraction of all keys below each, in single precision."""
+    """The fraction of all possible keys below each key, in single precision."""
     return (keys / 2.0**64).astype(np.float32)
 
 
@@ -155,7 +155,7 @@ def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarr
 
 
 def _enlarged(keys: Keys) -> Keys:
-    """The same dictionary with twice the capacity."""
+    """A copy of the dictionary with twice the capacity."""
     capacity = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
     if keys.count >= capacity:
         remedy = "hash the features with `hash_bits`, or ignore columns that are different in every row"

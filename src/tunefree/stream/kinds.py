@@ -286,7 +286,7 @@ class TimeOfDay(Column):
 
 
 def _by_24_hours(times: Array) -> Array:
-    """Times of day, some of which may be written with AM or PM."""
+    """Times of day in the 24-hour notation; times with AM or PM are converted."""
     if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
         return times
     formats = ("%I:%M:%S %p", "%I:%M %p")

@@ -70,14 +70,14 @@ def is_plain_number(text: str) -> bool:
 
 
 class Notation(NamedTuple):
-    """How numbers are written."""
+    """The notation of numbers in strings: decimal mark, thousands separator and unit."""
 
     decimal: DecimalMark = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
     unit: str = ""  # behind each number
 
     def fits(self, strings: Any) -> np.ndarray:
-        """Which strings without white space around them are numbers in this notation."""
+        """A mask of strings, without white space around them, that are numbers in this notation."""
         if len(strings) <= _FIRST:  # Arrow would compile the pattern anew
             pattern = re.compile(_pattern(*self), re.ASCII)
             return np.array([text is not None and bool(pattern.fullmatch(text)) for text in strings.to_pylist()], bool)
@@ -88,7 +88,7 @@ class Notation(NamedTuple):
         return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
-        """The numbers that strings are, all of which fit or are null."""
+        """The numbers that strings stand for; each string fits the notation or is null."""
         plain = pc.replace_substring_regex(strings, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
         plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
@@ -131,7 +131,7 @@ def _pattern(decimal: str, thousands: str, unit: str) -> str:
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` beside strings all of which hold digits; nothing if there are more.
+    """Up to three words such as ``unknown`` among strings that otherwise hold digits; empty if there are more.
 
     They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
     value may be as many as they are, and are among the words.
@@ -152,7 +152,7 @@ def missing_words(strings: Any) -> tuple[str, ...]:
 
 
 def are_many(different: int, strings: int) -> bool:
-    """Whether so many different strings are too many to be codes: 20 at least, and a fifth of all."""
+    """Whether ``different`` strings are too many to be codes: 20 at least, and a fifth of all."""
     return different >= MANY_NUMBERS and 5 * different >= strings
 
 

@@ -97,7 +97,7 @@ class Column(NamedTuple):
 
 
 class PlainEncoder:
-    """Turns rows that are to be predicted into blocks; made by :meth:`restore` of what a model file holds.
+    """Turns rows that are to be predicted into blocks; restored from a model file by :meth:`restore`.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class PlainEncoder:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
-        """The encoder of a model file; a DataError if only that of tables encodes its rows."""
+        """The encoder of a model file; a DataError if its rows need the encoder of tables."""
         columns = [_column(header, **column) for column in header.get("columns", ())]
         if not columns or header.get("hash_bits"):
             raise DataError("lines of text and hashed features need Arrow", remedy=BY_ARROW)

@@ -1,4 +1,4 @@
-"""Profiles of the columns of training data, in bounded memory, and how rows that are predicted differ from them.
+"""Profiles of the columns of training data, in bounded memory, and differences of predicted rows from them.
 
 Of a column there are kept how often it was present, its smallest and its largest number, and its values in a sample
 of the rows, the same for all columns: the rows whose numbers, times the golden ratio, have the smallest fractions. They
@@ -77,7 +77,7 @@ class Profile:
             self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
-        """Add n rows, of what each column holds in them; None where a column is absent from all of them."""
+        """Add n rows, given by the values of each column; None where a column is absent from all of them."""
         self._widen(len(observed))
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
@@ -147,7 +147,7 @@ class Profile:
 
 
 def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
-    """For each column the range beyond which a number is outside what training saw, by more than its width."""
+    """For each column the range of training widened by its width, beyond which a number is unusual."""
     return [
         (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
         for low, high in profile.ranges.tolist()
@@ -308,7 +308,7 @@ def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, 
 
 
 def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
-    """Columns that are missing more often than in training: number, missing rows here, and missing rows there.
+    """Columns that are missing more often than in training: number, missing rows, and missing rows in training.
 
     Given how many of all rows lack a column, those among them that are predicted are a draw without replacement, if
     rows are exchangeable. So the probability of at least so many is a tail of the hypergeometric distribution, and one
@@ -324,7 +324,7 @@ def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
 
 
 def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
-    """A bound on the probability that so many of some rows, or more, have what so many of all rows have.
+    """A bound on the probability that so many rows of a sample, or more, have a property of so many of all rows.
 
     Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
     """

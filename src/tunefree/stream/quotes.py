@@ -17,7 +17,7 @@ QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 
 
 def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
-    """Whether what follows each byte of a text (uint8) lies inside quotes, by the delimiters of its fields.
+    """Whether the text behind each byte (uint8) lies inside quotes, by the delimiters of its fields.
 
     ``before`` is the byte before the text. Where the text begins inside quotes, so does what lies before it.
     """
@@ -36,7 +36,7 @@ def mark_quoted(
     begins_inside: bool,
     inside: Annotated[np.ndarray, "bool[bytes]"],
 ) -> None:
-    """Whether what follows each byte lies inside quotes."""
+    """Write whether the text behind each byte lies inside quotes."""
     is_inside, start, behind_closing = begins_inside, 0, -1
     for place in range(len(text)):
         if text[place] == QUOTE:
@@ -61,7 +61,7 @@ def unescape(text: np.ndarray) -> None:
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
-    """How many lines of a text have another number of fields; blank ones are passed over."""
+    """The number of lines of a text with another number of fields; blank lines are not counted."""
     inside = inside_quotes(lines, delimiter)
     ends, signs = (np.flatnonzero((lines == byte) & ~inside) for byte in (LINE_END, ord(delimiter)))
     counts = np.bincount(np.searchsorted(ends, signs), minlength=len(ends) + 1)

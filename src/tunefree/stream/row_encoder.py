@@ -93,7 +93,7 @@ class RowEncoder:
         return other
 
     def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
-        """The block of rows, and what each column holds in each of them; None if something is not foreseen."""
+        """The block of rows, and the values of each column; None if rows need the encoder of tables."""
         encoded = list[list[_Features]]()
         for row in rows:
             encoded.append([])
@@ -174,7 +174,7 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
 
 
 def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
-    """The block of rows, of what the columns make of the values of each."""
+    """The block of rows, from the columns' features for the values of each row."""
     numbers = np.array([[number for features in row for number in features.numbers] for row in encoded])
     codes = [dict(code for features in row for code in features.codes) for row in encoded]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))

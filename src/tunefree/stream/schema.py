@@ -1,4 +1,4 @@
-"""Which kind of column each column of a table is, from a sample of its values and from what the user says.
+"""The kind of each column of a table, inferred from a sample of its values and from the user's options.
 
 A column that comes later is inferred from its first value alone, so that nothing depends on where a stream is cut.
 
@@ -96,7 +96,7 @@ _ISO = "YYYY-MM-DD"
 
 
 class Inference:
-    """Infers columns from their arrays in a first chunk, by name, and from what the user says.
+    """Infers columns from their arrays in a first chunk, by name, and from the user's options.
 
     ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
     ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are distinguished.
@@ -131,7 +131,7 @@ class Inference:
         self.notes = list[Note]()
 
     def column(self, name: str) -> Any:
-        """The column of a name; a DataError if its type has no features, or is not what the user says."""
+        """The column of a name; a DataError if its type has no features, or differs from the user's options."""
         array = self.arrays[name]
         kind = family(array.type)
         if name in self.column_types.categorical:
@@ -548,7 +548,7 @@ def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict
 
 
 def notations_of(encoder: Any) -> dict[str, Notation]:
-    """How an encoder reads numbers from strings: of those columns of numbers, targets and weights that are such."""
+    """The notations by which an encoder reads numbers from strings, of columns of numbers, targets and weights."""
     types = encoder.types()
     columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
     return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

@@ -169,7 +169,7 @@ def _read_origins(file: Path) -> np.ndarray:
 
 
 def _count(source: Source) -> int:
-    """How many buckets to make, so that each fits into memory."""
+    """The number of buckets with which each fits into memory."""
     if not source.files or not source.rewindable:
         return UNKNOWN
     plain = formats.named(str(source.format)).text

@@ -29,7 +29,7 @@ _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class for a kind of source; only that one is imported, because that of tables takes a while."""
+    """The encoder class for a kind of source; others are not imported, because the encoder of tables takes a while."""
     if kind == formats.TABLE:
         return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
@@ -39,7 +39,7 @@ def encoder_of(kind: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: files of one format ("-" is standard input), or a table in memory.
+    """A source of rows: files of one format ("-" is standard input), or a table in memory.
 
     ``column_types`` is what is said of how further files write what the model knows. Where rows were moved, ``origin``
     returns the file and number of a row that the user knows, and ``known`` is an encoder that knows the columns.
@@ -57,7 +57,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """Which encoder its chunks are for: "table", or the name of a format with an encoder of its own."""
+        """The encoder for its chunks: "table", or the name of a format with an encoder of its own."""
         return formats.TABLE if self.format is None else formats.named(self.format).kind
 
     @property
@@ -75,13 +75,13 @@ class Source:
         return "-" not in self.files and not hasattr(self.table, "__next__")
 
     def check_rewindable(self, otherwise: str) -> None:
-        """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
+        """Raise a DataError if it cannot be read more than once; ``otherwise`` names an alternative."""
         if not self.rewindable:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
 
     def names_in(self, files: Sequence[str]) -> list[str]:
-        """The names of the columns of some of its files, each once, of JSON those of the first lines."""
+        """The names of the columns of some of its files, each once; of JSON, the names in the first lines."""
         names = dict[str, None]()
         for file in files:
             schema = tables.reader_of(files, str(self.format)).schema(file, Options(self.delimiter))

@@ -119,7 +119,7 @@ class SvmlightEncoder(tokens.LineEncoder):
         return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the features that an encoder like this has learned from rows that follow; these are its state."""
+        """Add the features that an encoder like this has learned from rows that follow, given by its state."""
         self.zero_based = self.zero_based or header["zero_based"]
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"])
 

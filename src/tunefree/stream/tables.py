@@ -1,4 +1,4 @@
-"""Files of tables as chunks, whatever their format, and what a format of tables provides for that.
+"""Files of tables as chunks, whatever their format, and the functions that a format of tables provides.
 
 Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
 is the same in all files becomes a column only where a model or an option asks for it.
@@ -26,7 +26,7 @@ _CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float6
 
 
 class Options(NamedTuple):
-    """How to read a table."""
+    """Options of reading a table."""
 
     delimiter: str | None = None  # between the fields of a line; guessed from the header if None
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns that a model knows, for names of folders
@@ -74,22 +74,22 @@ def read_tables(
     is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
     reader = reader_of(files, format)
-    how = Options(**options)
-    schema = first_schema = reader.schema(files[0], how)
+    settings = Options(**options)
+    schema = first_schema = reader.schema(files[0], settings)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            known = how._replace(types=dict(zip(schema.names, schema.types, strict=True)) | how.types)
+            known = settings._replace(types=dict(zip(schema.names, schema.types, strict=True)) | settings.types)
             file_schema = reader.schema(file, known)
             columns = dict(zip(file_schema.names, file_schema.types, strict=True))
             _check_columns(first_schema, columns, reader.optional, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
-        for chunk in reader.chunks(file, begin, schema, how, bad):
+        for chunk in reader.chunks(file, begin, schema, settings, bad):
             rows += chunk.data.num_rows
             schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
-            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, how, bad)
+            chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
@@ -109,7 +109,7 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
 
 
 def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
-    """All files must have the columns of the first one, or some of them, of the same types."""
+    """Raise a DataError unless a file has columns of the first file, all or some, of the same types."""
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
@@ -163,7 +163,7 @@ def _value(partition: Partition, options: Options, file: str) -> Any:
 
 
 def _check_equal(chunk: Chunk, partition: Partition) -> None:
-    """Raise a DataError if a column of a chunk differs from what the path says."""
+    """Raise a DataError if a column of a chunk differs from its value in the path."""
     values = decoded(chunk.data.column(partition.name))
     different = values if pa.types.is_nested(values.type) else values.unique()
     unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]

@@ -114,7 +114,7 @@ class ByteStream:
         return taken
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, as a file gives them (a decompressor reads from here)."""
+        """Up to ``size`` bytes from the present position on, as of a file; a decompressor reads them."""
         block = min(size, MOST_AT_ONCE) if size >= 0 else MOST_AT_ONCE
         self.peek(block)
         return self.take(block).tobytes()
@@ -146,7 +146,7 @@ def _end_of_lines(window: np.ndarray) -> int:
 
 
 def _comes(stream: Any, seconds: float) -> bool:
-    """Whether there are more bytes, or it has ended, within so many seconds."""
+    """Whether more bytes, or the end, come in the next ``seconds`` seconds."""
     with suppress(OSError, ValueError):  # what is read is in memory
         return bool(select.select([stream.fileno()], [], [], max(seconds, 0.0))[0])
     return True
@@ -265,7 +265,7 @@ def _decoded(text: ByteStream, file: str) -> ByteStream:
 
 
 class _LineEnds(NamedTuple):
-    """Where lines end in a window of text."""
+    """The line ends in a window of text."""
 
     first: int  # bytes up to and with the first line end, or 0
     last: int  # bytes up to and with the last line end, or 0
@@ -295,7 +295,7 @@ def read_lines(
 
 
 class Beginning(NamedTuple):
-    """How a text begins."""
+    """The beginning of a text."""
 
     header: bytes  # the first line that is neither blank nor a comment nor names the delimiter, without its line end
     start: Start  # what comes before it
@@ -309,7 +309,7 @@ class Beginning(NamedTuple):
 
 
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
-    """How a text begins; standard input can still be read from its start afterwards."""
+    """The beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         if text.offset:
             return Beginning(b"", Start(), b"")
@@ -398,7 +398,7 @@ def _holds_names(comment: str, lines: list[str]) -> bool:
 
 
 def delimiter_counts(header: str) -> dict[str, int]:
-    """How often a line has each delimiter, outside quotes."""
+    """Counts of each delimiter in a line, outside quotes."""
     bare = _QUOTED.sub("", header)
     return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
 
@@ -423,7 +423,7 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
 
 
 def line_after(file: str, offset: int, delimiters: str) -> int:
-    """Where the first line after a place of a text begins; 0 where none does."""
+    """The place where the first line after a place of a text begins; 0 if there is none."""
     with closing(open_text(file)) as text:
         sample = text.peek(SAMPLE).tobytes() if text.size is not None else b""
         if not sample or holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
@@ -518,7 +518,7 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
 
 
 def count_line_ends(lines: np.ndarray) -> int:
-    """How many line ends there are, inside quotes and outside."""
+    """The numbers of line ends inside quotes and outside."""
     return sum(_counts_of_line_ends(lines))
 
 

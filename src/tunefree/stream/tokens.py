@@ -301,7 +301,7 @@ def read_digits(data, place, number):
 
 
 def bytes_before(marks):
-    """How many bytes of a word lie before the first one that is marked, at its highest bit: one is."""
+    """The number of bytes of a word before the first marked one; marks are at highest bits, and one is there."""
     lowest = marks & (~marks + np.uint64(1))
     return (lowest * _NUMBERS_OF_BYTES >> np.uint64(60)) - np.uint64(1)
 

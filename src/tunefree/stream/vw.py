@@ -106,7 +106,7 @@ class VWEncoder(tokens.LineEncoder):
         return name.tobytes().decode("utf-8", "backslashreplace")
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Know the features that an encoder like this has learned from rows that follow; these are its state."""
+        """Add the features that an encoder like this has learned from rows that follow, given by its state."""
         if self.keys.bits:
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)

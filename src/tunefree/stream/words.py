@@ -67,7 +67,7 @@ class Counts(NamedTuple):
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """The words and pairs of words of texts in UTF-8, in the layout of Arrow, counted; the seed is that of the keys."""
+    """Counts of the words and pairs of words of texts in UTF-8, in the layout of Arrow; ``seed`` is for the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them

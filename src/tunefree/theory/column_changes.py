@@ -1,4 +1,4 @@
-"""Which columns changed most between two samples of rows, and in which the relation to the target did.
+"""Tests for the columns, and their relations to the target, that changed most between two samples of rows.
 
 The values of a column are put into bins: numbers by quantiles of both samples together, categories by themselves, the
 rare ones together, and missing ones. With counts x_b of n rows before, y_b of m rows after, and shares p_b = x_b / n,
@@ -150,7 +150,7 @@ def _of_relation(codes: np.ndarray, target_codes: np.ndarray, n: int) -> _Test:
 
 
 def _counts(codes: np.ndarray, width: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often the first n rows, and the others, have each code below the width."""
+    """Counts of each code below the width, in the first n rows and in the others."""
     return np.bincount(codes[:n], minlength=width), np.bincount(codes[n:], minlength=width)
 
 

@@ -267,8 +267,7 @@ class Certificate:
         return f"Certificate(rows={self.rounds:,}, features={len(self.largest):,}, mean_loss={mean:.6g})"
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
-        """Upper bound on the total loss of the predictions minus that of a model that predicts the sum of weight * x /
-        unit.
+        """Upper bound on the predictions' total loss minus the loss of the linear model sum of weight * x / unit.
 
         The weights are (d, K), or (d,) for one output. If the bound is negative, the model has a larger loss.
         """
@@ -297,7 +296,7 @@ class Certificate:
         return min(self._least(linear) / self.weight, LARGEST)
 
     def largest_radius(self, gap: float) -> float | None:
-        """Largest radius up to which no linear model has a mean loss more than ``gap`` below that of the predictions.
+        """Largest radius up to which the mean loss of no linear model is more than ``gap`` below the predictions'.
 
         There is none if no radius can be certified.
 

@@ -39,7 +39,7 @@ SORTED = 0.1  # neighbours differ less than so many times as often as in a rando
 
 
 class Finding(NamedTuple):
-    """How the targets depend on the order of the rows."""
+    """The dependence of the targets on the order of the rows."""
 
     log_evidence: float  # natural logarithm of the average fortune
     changes: int  # neighbours that differ, of those that were looked at

@@ -72,12 +72,12 @@ class Rise:
 
     @property
     def size(self) -> float:
-        """By how much the mean loss rose."""
+        """The increase of the mean loss."""
         return self.loss - self.loss_before
 
 
 class Place(NamedTuple):
-    """Where a row is."""
+    """The file and number of a row."""
 
     row: int = 0  # of the stream
     file: str = ""

@@ -1,1 +1,1 @@
-"""From a source of rows to a trained model: :mod:`tunefree.training.training` is the whole of it."""
+"""Training of a model on a source of rows; begin to read at :mod:`tunefree.training.training`."""

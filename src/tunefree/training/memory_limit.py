@@ -1,4 +1,4 @@
-"""How much memory the parts of a model may take while it learns.
+"""Limits on the memory that the parts of a model take while it learns.
 
 Before a pool exceeds the limit, it puts to sleep the parts that predict least for their memory, and each is told. If
 nothing is left to give up, training ends with an error before the memory is taken. Memory of rows, the reader and the
@@ -70,7 +70,7 @@ def _feature_bytes(model: Model, room: int = 0) -> int:
 
 
 def _states(model: Model) -> list[Any]:
-    """What the online members learned."""
+    """The states of the online members."""
     members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
     return [member.state for member in members]
 
@@ -101,7 +101,7 @@ class MemoryLimit:
         self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
-        """How many categories and words a model may know at a time; None if none is to be forgotten."""
+        """The number of categories and words that a model may know at a time; None if none is to be forgotten."""
         if not self.is_stated or model.predictor.bank is not None:
             return None
         sizes = [

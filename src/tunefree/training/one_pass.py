@@ -40,7 +40,7 @@ def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), 
 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
-    """Learn the batches of a pass, which begins or goes on; whether a callback ended it.
+    """Learn the batches of a pass, which begins or goes on; returns whether a callback ended it.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.model import Model
@@ -89,7 +89,7 @@ def learn(trained: Trained, batch: Batch) -> Step:
 
 
 def _forget(model: Model, features: np.ndarray) -> None:
-    """Know nothing of some features (f,), whose numbers others may have from here on.
+    """Forget some features (f,), whose numbers others may have from here on.
 
     Certificates are then of linear models in the features as they are known: in the rows before, those that were
     forgotten had the value 0.
@@ -171,7 +171,7 @@ def as_learned(trained: Trained, batch: Batch) -> Batch:
 
 
 def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:
-    """How many of some rows, which are cut at ``edges``, can be learned, whatever rows follow.
+    """The number of rows, cut at ``edges``, that can be learned whatever rows follow.
 
     >>> from tunefree.pool.model import Model
     >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])

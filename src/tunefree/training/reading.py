@@ -1,4 +1,4 @@
-"""From a source to batches of encoded rows: the first look at it, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: a look at its first rows, encoding in threads, and reading ahead."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Sample(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(map(len, self.usable))
 
 
@@ -166,7 +166,7 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
 
 def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
-    """Note what is said of how values are written, and fits none of the first rows, or of a sample of them."""
+    """Note options on the notation of values that fit none of the first rows, or of a sample of the rows."""
     columns, unused = rows.data.columns, list[str]()
     if source.format != "json":  # there they were read as null
         unused = [
@@ -189,14 +189,14 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
     column_roles = {name: getattr(plan, name) for name in same}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
-    how: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
-    how["ignored"] = tuple(plan.ignore)
-    sample = source.sample(Options(**how))
+    options: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
+    options["ignored"] = tuple(plan.ignore)
+    sample = source.sample(Options(**options))
     if sample is not None:
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, **how)
+    chunks = source.chunks(bad=bad, **options)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
@@ -324,7 +324,7 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(
     items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
-    """The same items; a thread reads ``depth`` items in advance, so that reading and learning overlap.
+    """Iterate over items that a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
     ``stop``: through which items come; once it was asked, and no item waits, Stopped is raised.
     ``idle``: called now and then, as long as the thread waits for rows, and all items were taken.

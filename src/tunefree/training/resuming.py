@@ -1,4 +1,4 @@
-"""Whether a training can be gone on with: what has changed since its checkpoint was made."""
+"""Resuming a training from a checkpoint: whether its plan and data have changed since then."""
 
 from __future__ import annotations
 

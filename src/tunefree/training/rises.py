@@ -1,4 +1,4 @@
-"""Drift: from which row on the loss rises along the stream, by how much, and which columns changed most there."""
+"""Drift: rises of the loss along the stream, their first rows and sizes, and the columns that changed most there."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def compare(trained: Any) -> None:
-    """Compare columns at the rises that wait for it, and after which no row is missing."""
+    """Compare columns before and after rises of the loss, for waiting rises whose rows are complete."""
     samples, rises = trained.samples, trained.rises
     complete = [one for one in samples.waiting if one.stop <= samples.rows]
     if complete:
@@ -114,7 +114,7 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """End the pass: compare columns, and forget the file of a rise, since models do not depend on names of files."""
+    """End the pass: compare columns, and forget the name of the last file, since models do not depend on such names."""
     if trained.rises is not None:
         compare(trained)
         row, *_, time = trained.rises.place

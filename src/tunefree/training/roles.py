@@ -86,7 +86,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:
-    """Note what the first rows tell of columns, before any is learned."""
+    """Note the roles that columns seem to have by the first rows, before any row is learned."""
     for finding in shortened(first_findings(reading)):
         bad.note(finding.evidence, reading.file, 0, finding.column, 0, finding.remedy)
 
@@ -114,7 +114,7 @@ def nearly_numbers(encoder: Any) -> set[str]:
 
 
 def shortened(findings: list[Finding]) -> list[Finding]:
-    """Findings, of which further ones of a kind are combined into one."""
+    """Findings, with further ones of a kind combined into one."""
     shown: list[Finding] = []
     for kind in dict.fromkeys(finding.kind for finding in findings):
         alike = [finding for finding in findings if finding.kind == kind]
@@ -228,7 +228,7 @@ def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str
 
 
 def likenesses(columns: dict[str, Values]) -> list[Finding]:
-    """Columns of one value, and those that tell the same as another one before them.
+    """Findings on columns of one value, and on columns that are copies of an earlier column.
 
     >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
     >>> [(finding.column, finding.evidence) for finding in likenesses({"age": ages, "name": names})]
@@ -296,7 +296,7 @@ def ignore(name: str) -> str:
 
 
 def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
-    """What is said of a column of categories that may name the rows, or groups of these if values repeat."""
+    """The finding for a column of categories that may name the rows, or groups of rows if values repeat."""
     remedy = ignore(name) + (f", or `groups={name!r}` if rows of a value belong together" if repeats else "")
     return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
 
@@ -304,8 +304,8 @@ def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
 def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:
     if is_classes:
         alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
-        rest = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"alone predicts {alone} of {n:,} rows right, {rest}"
+        comparison = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
+        return f"alone predicts {alone} of {n:,} rows right, {comparison}"
     alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
     return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
 

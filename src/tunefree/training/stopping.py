@@ -50,7 +50,7 @@ class Stop(Callback):
         self._ends = False  # whether a signal other than Ctrl-C came, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
-        """Let the training end; a handler of signals may call it at any time."""
+        """Ask the training to end; a handler of signals may call it at any time."""
         if not self.number:
             self.number, self.asked = number, time.monotonic()
 

@@ -1,4 +1,4 @@
-"""The target of a source: the task that it suggests, its values as labels or numbers, and which can be learned."""
+"""The target of a source: the task that it suggests, and its values as labels or numbers."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def target_of(task: str, batch: Batch) -> Any:
 
 
 def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
-    """The labels that are named, sorted, each of the type that a target has; a ModelError if one is no such label.
+    """The named labels, sorted and converted to the type of the target; a ModelError if one cannot be converted.
 
     >>> closed_classes(["2", "1.0"], "classification", pa.array([1, 2]))
     [1, 2]

@@ -1,4 +1,4 @@
-"""From a source to a model: batches are learned in order, in one or several passes, with checkpoints on the way."""
+"""Training: batches of a source are learned in order, in one or several passes, with checkpoints on the way."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _end(trained: Trained, source: Source) -> None:
 
 
 def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
-    """Let a model, which is changed, go on with further rows, as if they had followed those that it has learned.
+    """Train a model, in place, on further rows, as if they had followed the rows it has learned.
 
     A single learner is then, to the byte, the one that one pass over all rows makes, if its first rows were enough to
     fix its view. A pool grew generations where its pass had ended, and goes on from these. A checkpoint of a first pass
@@ -296,7 +296,7 @@ class _Reader:
 
 
 def n_forgotten(encoder: Any) -> int:
-    """How many features the encoder of a source has forgotten; only the encoder of tables forgets."""
+    """The number of features that the encoder of a source has forgotten; only the encoder of tables forgets."""
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 

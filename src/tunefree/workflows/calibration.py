@@ -1,4 +1,4 @@
-"""Whether intervals hold as many targets, and classes have as many rows, as was said.
+"""Calibration: the coverage of intervals, and the shares of classes, compared with their probabilities.
 
 Intervals have a coverage, a width, and a score, which weighs both. Gneiting, Raftery: Strictly proper scoring rules,
 prediction, and estimation (JASA 2007), eq. 43: the score of an interval (l, u) of coverage c = 1 - a for the target y
@@ -151,13 +151,13 @@ def by_sureness(scored: Scored) -> list[tuple[float, float, Tenth]]:
 
 
 def counts_of(probability: np.ndarray, weight: np.ndarray) -> list[int]:
-    """How many rows that count have a probability, by its twentieths."""
+    """The number of rows that count, by twentieth of the probability."""
     counts: list[int] = np.histogram(probability[weight > 0.0], TWENTIETHS, (0.0, 1.0))[0].tolist()
     return counts
 
 
 class ClassReliability(NamedTuple):
-    """The probabilities of a class, and how many rows were of it."""
+    """The probabilities of a class, and the number of its rows."""
 
     label: Any
     rows: int
@@ -170,7 +170,7 @@ class ClassReliability(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Actual rows over expected ones."""
+        """The ratio of actual to expected rows."""
         return self.share / max(self.probability, 1e-300)
 
     @property
@@ -224,7 +224,7 @@ def _tenths(scored: Scored, probability: np.ndarray, is_of_class: np.ndarray) ->
 
 
 class Calibration(NamedTuple):
-    """How far probabilities are from the shares of rows that are right."""
+    """The distance of probabilities from the shares of rows that are right."""
 
     error: float  # expected calibration error
     by_chance: float  # what that of calibrated probabilities exceeds in 1 % of samples of so many rows
@@ -236,7 +236,7 @@ class Calibration(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What this says of probabilities."""
+        """A phrase on whether probabilities are calibrated, and by how much they are off if not."""
         if self.is_calibrated and self.by_chance > UNRESOLVED:
             return "too few rows to tell whether probabilities are calibrated"
         if self.is_calibrated:

@@ -30,7 +30,7 @@ DELTA = 0.05  # probability that the bound on the risk fails
 
 
 def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """All that the sums kept during the pass prove.
+    """All guarantees that the sums kept during the pass prove.
 
     Parameters
     ----------

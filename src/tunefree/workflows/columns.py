@@ -1,4 +1,4 @@
-"""A look at a source before training: how each column would be read and why, what is in it, and what it may be."""
+"""Columns of a source before training: how each would be read and why, its values, and its possible role."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ColumnsView:
     unusable: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
-        """All of it for JSON."""
+        """The view as a dict for JSON."""
         shown = [
             column._asdict() | {"findings": [one._asdict() for one in self.findings if one.column == column.name]}
             for column in self.columns
@@ -118,7 +118,7 @@ class ColumnsView:
 
 
 def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
-    """How a training would read each column of a table or of files, and why, from a sample of the rows.
+    """The types and roles that a training would give to the columns of a table or of files, by a sample of rows.
 
     Parameters
     ----------
@@ -187,13 +187,13 @@ def _sample_of(source: Source, reading: Reading, plan: Plan) -> tuple[Sample, st
         return None
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
-    how = {"types": reading.encoder.types(), "na_values": reading.encoder.na_values, "ignored": plan.ignore}
+    options = {"types": reading.encoder.types(), "na_values": reading.encoder.na_values, "ignored": plan.ignore}
     problems: list[str] = []
 
     def read(sample: Sample, place: Position, n_rows: int, n_chunks: int) -> bool:
         """Add so many rows from a place on to a sample; whether these are all that there are."""
         try:
-            for number, chunk in enumerate(source.chunks(place, bad, **how)):
+            for number, chunk in enumerate(source.chunks(place, bad, **options)):
                 if n_rows <= 0 or number == n_chunks:
                     return False
                 numbers, n = row_numbers(chunk)[:n_rows], chunk.data.num_rows
@@ -245,12 +245,12 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     # Python has no dates after the year 9999.
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
-    shown = list(dict.fromkeys(_as_written(value) for value in values))
-    if why == KINDS["category"].why and shown and all(map(is_plain_number, shown)):  # of a table with types
+    distinct = list(dict.fromkeys(_as_written(value) for value in values))
+    if why == KINDS["category"].why and distinct and all(map(is_plain_number, distinct)):  # of a table with types
         why = "digits, stored as strings or categories"
     missing = 1.0 - len(values) / max(sample.n_rows, 1)
     range = _range_of(column, read, values)
-    return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
+    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES], options)
 
 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
@@ -266,10 +266,10 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
 
 
 def why_of(plan: Plan, column: Any) -> str:
-    """Why a column is of its kind: what the plan says, or what its values are."""
+    """The reason why a column is of its kind: an option of the plan, or its values."""
     kind, described = kind_of(column), f", {column.description()}" if column.description() else ""
-    said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
-    if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
+    named_columns = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
+    if any(name == column.name or name.startswith(f"{column.name}=%") for name in named_columns):
         return f"named by {kind.option}{described}"
     return kind.why + described + (f", from row {column.since:,} on" if column.since else "")
 

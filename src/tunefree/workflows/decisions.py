@@ -1,4 +1,4 @@
-"""Decisions by the probability of a class: what they hit and miss at a threshold, what they cost, and their benefit.
+"""Decisions by the probability of a class: hits and misses at a threshold, their costs, and their net benefit.
 
 A row is acted on where the probability p of the class is at least the threshold t. If a false alarm costs c1 and a miss
 c0, acting is cheaper where p >= c1 / (c1 + c0). Vickers and Elkin (Decision curve analysis, Medical Decision Making
@@ -28,7 +28,7 @@ EVEN = 0.5  # the threshold of decisions for the more probable of two classes
 
 
 class Costs(NamedTuple):
-    """What a false alarm and a miss cost, in any unit."""
+    """The costs of a false alarm and of a miss, in any unit."""
 
     fp: float
     fn: float
@@ -54,7 +54,7 @@ class Costs(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """From which probability on acting is cheaper, if probabilities are calibrated."""
+        """The probability from which on acting costs less, if probabilities are calibrated."""
         return 1.0 / (1.0 + self.fn / self.fp)
 
 
@@ -69,7 +69,7 @@ class Point(NamedTuple):
 
 
 class Benefit(NamedTuple):
-    """Net benefits of acting from a threshold on; that of acting on none is 0."""
+    """Net benefits of acting from a threshold on; acting on no row has the benefit 0."""
 
     threshold: float
     model: float
@@ -77,7 +77,7 @@ class Benefit(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What acting from a threshold on hits and misses; shares have 95 % intervals."""
+    """Hits and misses of acting from a threshold on; shares have 95 % intervals."""
 
     name: str  # of the threshold
     threshold: float
@@ -117,7 +117,7 @@ class _Rows(NamedTuple):
         return share_of(flags[among], self.weight[among], groups)
 
     def costs(self, threshold: float, costs: Costs) -> np.ndarray:
-        """What each row costs."""
+        """The cost of each row."""
         acted_on = self.probability >= threshold
         return np.where(acted_on, costs.fp * ~self.is_of_class, costs.fn * self.is_of_class)
 
@@ -180,7 +180,7 @@ def decisions(
 
 
 def _curve(rows: _Rows, costs: Costs | None) -> list[Point]:
-    """What each different probability hits as the threshold, from that above all on."""
+    """Points of all thresholds: first a threshold above all probabilities, then each different probability."""
     order = np.argsort(-rows.probability, kind="stable")
     ranked, weight, is_of_class = rows.probability[order], rows.weight[order], rows.is_of_class[order]
     last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
@@ -202,7 +202,7 @@ def _curve(rows: _Rows, costs: Costs | None) -> list[Point]:
 
 
 def _cheapest(curve: list[Point], costs: Costs) -> float:
-    """The middle between the probabilities where the cost is least; of several the one next to that of the costs."""
+    """The middle between the probabilities where the cost is least; of several, the nearest to ``costs.threshold``."""
     least = min(point.cost for point in curve if point.cost is not None)
     ends = [min(curve[0].threshold, 1.0), *(point.threshold for point in curve[1:]), 0.0]
     middles = [(ends[i] + ends[i + 1]) / 2.0 for i, point in enumerate(curve) if point.cost == least]

@@ -1,4 +1,4 @@
-"""How well a trained model predicts a source with known targets, in all and by the values of a column."""
+"""Evaluation of a trained model on a source with known targets, in all and by the values of a column."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Slice(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """How a model does on data it has not seen."""
+    """The metrics of a model on data that it has not learned."""
 
     metrics: RunningMetrics
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
@@ -60,7 +60,7 @@ class Evaluation(NamedTuple):
 
     @property
     def calibration(self) -> Calibration:
-        """How far probabilities are from shares of rows; no distance for numbers."""
+        """The distance of probabilities from shares of rows; none for numbers."""
         scored = self.scored
         if scored.probability is None:
             return Calibration(0.0, 0.0)
@@ -68,13 +68,13 @@ class Evaluation(NamedTuple):
 
     @property
     def lift(self) -> list[Decile]:
-        """What was predicted and what happened, by decile of the predicted rate; none but of counts."""
+        """Predictions and outcomes by decile of the predicted rate; empty unless the model predicts counts."""
         scored = self.scored
         return [] if scored.exposure is None else lift(scored.exposure, scored.targets, scored.predictions)
 
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
-    """What rows of classes with these losses add to metrics, by the names of fields of Scored and of means."""
+    """Values of rows from which metrics of classes are computed, by the names of fields of Scored and of means."""
     n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
     probabilities, picked = model.probabilities(predictions), chosen(predictions)
     squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
@@ -89,7 +89,7 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
 def _number_columns(
     model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-    """What rows of numbers add to metrics, and to further ones that are means."""
+    """Values of rows from which metrics of numbers are computed; ``further`` metrics are means."""
     means = {"loss": losses, "mean_absolute_error": model.errors(y, predictions), **further}
     if getattr(loss, "tau", None) is not None:
         means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
@@ -216,7 +216,7 @@ def _note_unseen(
 
 
 def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
-    """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
+    """Predictions of two models of counts for the same rows, and outcomes, by decile of the ratio of the two.
 
     Raises a ModelError if a model is of another loss, or the rows are not the same.
     """
@@ -259,10 +259,10 @@ OTHERS = "(other)"
 
 
 def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
-    """The slices of rows that a column makes, those of most rows first, ranges in their order.
+    """Slices of rows by the values of a column, the largest first, or by ranges of its numbers, in their order.
 
     ``values``: texts that are all numbers count as numbers.
-    Returns: what the rows have in common, None for a missing value, and the rows.
+    Returns: the name of each slice, None for missing values, and its rows.
 
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
@@ -294,15 +294,15 @@ def _numbers(values: Any) -> np.ndarray | None:
 
 
 def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
-    here = ~np.isnan(numbers)
-    edges = np.unique(np.quantile(numbers[here], np.linspace(0.0, 1.0, RANGES + 1)))
+    is_present = ~np.isnan(numbers)
+    edges = np.unique(np.quantile(numbers[is_present], np.linspace(0.0, 1.0, RANGES + 1)))
     places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
     slices: list[tuple[str | None, np.ndarray]] = []
     for k in range(max(len(edges) - 1, 1)):
-        rows = np.flatnonzero(here & (places == k))
+        rows = np.flatnonzero(is_present & (places == k))
         if len(rows):
             slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
-    return slices + _missing(~here)
+    return slices + _missing(~is_present)
 
 
 def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:

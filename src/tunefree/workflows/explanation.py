@@ -59,7 +59,7 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
 
 
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None, **options: Any) -> Picture:
-    """The curves of a model to draw; ``options`` are those of :func:`tunefree.explanation.dependence.picture`."""
+    """The curves of a model to draw; ``options`` go to :func:`tunefree.explanation.dependence.picture`."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")

@@ -1,4 +1,4 @@
-"""Findings about data that seems wrong: one list for `columns`, `train`, `predict`, `inspect` and reports.
+"""Findings about data that seem wrong: one list for `columns`, `train`, `predict`, `inspect` and reports.
 
 What single columns seem to be is found in their first rows (:mod:`tunefree.training.roles`), and by the same functions
 in rows all over a source (:mod:`tunefree.workflows.columns`) and here, in the rows that a pool keeps for growing: these
@@ -73,7 +73,7 @@ DRIFTS = (
 
 
 def findings(trained: Trained) -> list[Finding]:
-    """All that seems to be wrong with the rows that a model has learned.
+    """Findings about all rows that a model has learned.
 
     Findings about rows and classes come first; those about columns have their names.
 

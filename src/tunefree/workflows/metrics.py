@@ -124,8 +124,8 @@ class Scored:
         if ranked and self.rankings:
             known = np.where(self.codes < self.n_classes, weight, 0.0)
             areas = np.array([ranking.areas(known) for ranking in self.rankings])
-            there = areas[~np.isnan(areas[:, 0])]
-            metrics["auc"], metrics["average_precision"] = there.mean(axis=0) if len(there) else (math.nan, math.nan)
+            valid = areas[~np.isnan(areas[:, 0])]
+            metrics["auc"], metrics["average_precision"] = valid.mean(axis=0) if len(valid) else (math.nan, math.nan)
         return {name: float(value) for name, value in metrics.items()}
 
     def _number_metrics(self, weight: np.ndarray) -> dict[str, float]:
@@ -216,13 +216,13 @@ def _finite(number: float) -> float:
 def _confusion_metrics(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
     """The balanced error, and F1: of the second of two classes, else the mean over classes that rows have."""
     rows, hits = confusion.sum(axis=1), np.append(np.diagonal(confusion), 0.0)
-    there = rows > 0.0
-    if not there.any():
+    has_rows = rows > 0.0
+    if not has_rows.any():
         return {"balanced_error": math.nan, "f1": math.nan}
-    recall = hits[there] / rows[there]
-    both = rows + np.append(confusion.sum(axis=0), 0.0)
-    f1 = 2.0 * hits / np.where(both > 0.0, both, 1.0)
-    return {"balanced_error": 1.0 - recall.mean(), "f1": f1[1] if n_classes == 2 else f1[both > 0.0].mean()}
+    recall = hits[has_rows] / rows[has_rows]
+    totals = rows + np.append(confusion.sum(axis=0), 0.0)
+    f1 = 2.0 * hits / np.where(totals > 0.0, totals, 1.0)
+    return {"balanced_error": 1.0 - recall.mean(), "f1": f1[1] if n_classes == 2 else f1[totals > 0.0].mean()}
 
 
 def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[float | None, float | None]:
@@ -268,17 +268,17 @@ def share_of(flags: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = 
 
 
 def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | None, float | None]:
-    left = np.array([value, *without])
-    if len(left) == 1 or np.isnan(left).any():
+    estimates = np.array([value, *without])
+    if len(estimates) == 1 or np.isnan(estimates).any():
         return None, None
     unit = name in UNIT
     if left.min() == left.max() or (unit and (left.min() <= 0.0 or left.max() >= 1.0)):
         return None, None
-    left = np.log(left / (1.0 - left)) if unit else left
-    left_unit = _unit(left)
-    left = left / left_unit
-    error = math.sqrt((GROUPS - 1) / GROUPS * ((left[1:] - left[1:].mean()) ** 2).sum())
-    ends = [_finite(float(end) * left_unit) for end in (left[0] - STUDENT * error, left[0] + STUDENT * error)]
+    estimates = np.log(estimates / (1.0 - estimates)) if unit else estimates
+    scale = _unit(estimates)
+    estimates = estimates / scale
+    error = math.sqrt((GROUPS - 1) / GROUPS * ((estimates[1:] - estimates[1:].mean()) ** 2).sum())
+    ends = [_finite(float(end) * scale) for end in (estimates[0] - STUDENT * error, estimates[0] + STUDENT * error)]
     low, high = (1.0 / (1.0 + math.exp(-end)) for end in ends) if unit else ends
     return float(low if name in SIGNED else max(low, 0.0)), float(high)
 

@@ -1,8 +1,8 @@
-"""A model beside others on the same rows: paired differences of their losses and errors, and what they say in words.
+"""A model beside others on the same rows: paired differences of their losses and errors, in numbers and in words.
 
-The difference of two models on a row is that of their losses there, so what makes a row hard for both falls out. The
-interval of the mean is that of :func:`tunefree.workflows.metrics.mean_interval`: for independent rows or groups, and of
-95 % for all models beside the first together. One is better where the interval of the loss leaves 0 out.
+The difference of two models on a row is the difference of their losses, in which the difficulty of the row cancels. The
+interval of its mean is by :func:`tunefree.workflows.metrics.mean_interval`, for independent rows or groups. It has 95 %
+for all models beside the first together. One is better where the interval of the loss leaves 0 out.
 
 In cross-validation each row is predicted by models of the other parts. The interval is then for the mean loss of these
 models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020);
@@ -35,7 +35,7 @@ LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
 
 
 def linear_name(task: str, loss: str | None) -> str:
-    """What the linear model of a loss is called.
+    """The name of the linear model with this loss.
 
     >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
     ('quantile regression', 'ridge regression')
@@ -102,7 +102,7 @@ class Judged(NamedTuple):
 
 
 class Contender(NamedTuple):
-    """A model in a comparison. Differences are its mean minus that of the first model, which has none."""
+    """A model in a comparison. Differences are its mean minus the first model's mean; the first model has none."""
 
     name: str
     loss: float
@@ -232,14 +232,14 @@ def _contender(one: Judged, weight: np.ndarray) -> Contender:
 
 
 def side(difference: Measure | None) -> int:
-    """On which side of 0 an interval lies; 0 where it holds 0, or is unknown."""
+    """The side of 0 on which an interval lies, -1 or 1; 0 where it holds 0, or is unknown."""
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
 
 
 class _Words:
-    """How a comparison is told: by errors in per cent and points, by absolute errors, or by a loss."""
+    """The wording of a comparison: by errors in per cent and points, by absolute errors, or by a loss."""
 
     def __init__(self, comparison: PairedComparison) -> None:
         self.is_share, self.loss = comparison.task == "classification", comparison.loss
@@ -252,7 +252,7 @@ class _Words:
         return f"{100.0 * value:.1f} %" if self.is_share else _figures(value, 4)
 
     def mean(self, contender: Contender) -> str:
-        """The mean error, or loss, and what it is."""
+        """The mean error, or loss, with its name."""
         if self.is_share:
             return f"{self.number(contender)} error"
         return f"a mean {'absolute error' if self.is_error else self.loss} of {self.number(contender)}"
@@ -265,7 +265,7 @@ class _Words:
         return " to ".join(_figures(end, 3) for end in ends)
 
     def beside(self, other: Contender, model: Contender) -> list[str]:
-        """Another model, and the interval of the difference; that of the loss, too, where only this is clear."""
+        """Clauses on another model and the interval of the difference, also of the loss where only this is clear."""
         ends, by_loss = other.loss_difference, {model.name: 1, other.name: -1}.get(other.better, 0)
         ends = other.error_difference if self.is_error else ends
         clear = side(ends)

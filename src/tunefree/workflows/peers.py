@@ -1,4 +1,4 @@
-"""What people compare a model with: a constant, a linear model, a random forest and gradient boosting of scikit-learn.
+"""Usual models to compare with: a constant, and scikit-learn's linear model, random forest and gradient boosting.
 
 They see the columns that the model's encoder finds, as users of scikit-learn prepare them. Missing numbers become the
 median, beside a column that says so; numbers are standardised and categories one-hot for the linear model; trees get
@@ -51,7 +51,7 @@ class Features(NamedTuple):
         return Features(self.numbers[rows], self.categories[rows], texts)
 
     def of(self, numbers: np.ndarray, categories: np.ndarray) -> Features:
-        """Some of the columns: those that are not missing in all rows to learn."""
+        """The features with only these columns of numbers and categories."""
         return Features(self.numbers[:, numbers], self.categories[:, categories], self.texts)
 
 
@@ -132,7 +132,7 @@ class Peer(NamedTuple):
 
 
 def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, and what holds of others."""
+    """The peers that learn the task with its loss, and remarks on peers left out."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     kind, linear = kind_of(truth.loss, truth.task), linear_name(truth.task, truth.loss)
@@ -278,7 +278,7 @@ def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:
 
 
 def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers beside categories by their frequency, the rarest beyond so many as one; NaN of what is new."""
+    """Numbers beside categories as ranks of frequency, the rarest beyond ``most`` as one; NaN for new values."""
     X, X_test = [train.numbers], [test.numbers]
     for column, further in zip(train.categories.T, test.categories.T, strict=True):
         known, counts = np.unique(column[~np.isnan(column)], return_counts=True)

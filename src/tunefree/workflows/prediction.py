@@ -168,7 +168,7 @@ def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, A
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
-    """Names of columns of a table, all different, and from those that are taken.
+    """Distinct names of columns of a table, which also differ from the names already taken.
 
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]
@@ -183,7 +183,7 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
 
 
 def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
-    """Columns that tell which row of its file a prediction is of; parameters as in :func:`columns`."""
+    """Columns with the row number and the tag of each prediction, as far as asked for and given in the file."""
     table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
     return table if batch.tags is None else table | {"tag": batch.tags}
 

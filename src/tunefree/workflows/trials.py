@@ -1,4 +1,4 @@
-"""Models that learn and are judged on the same rows of tables: by cross-validation, or on rows of their own.
+"""Models that learn and are judged on the same rows of tables: by cross-validation, or on test rows.
 
 Tables are read whole. All models of a part learn the same rows: the model as by `tunefree train`, in a random order
 unless rows are in the order of time or belong to groups, and the peers as :mod:`tunefree.workflows.peers` says.
@@ -108,9 +108,9 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
 
 
 def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None = None) -> Truth:
-    """The targets of the rows of several tables, one after the other; those of the last have the groups.
+    """The targets of the rows of several tables, one after the other, with groups for the last table.
 
-    ``classes``: that models may know.
+    ``classes``: the labels that models may know.
     """
     task, plan, last = parts[0].task, parts[0].plan, parts[-1]
     places = {label: k for k, label in enumerate(classes)}
@@ -126,10 +126,10 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None =
     if task == "classification" and (targets == len(classes)).all():
         problem, remedy = "no row has a label that a model knows", "pass the target of the models"
         raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
-    of_last = last.groups(groups)
-    if of_last is not None and len(of_last) < len(weight):
-        of_last = np.append(np.zeros(len(weight) - len(of_last), np.int64), of_last)
-    return Truth(task, plan.loss, list(classes), targets, weight, of_last)
+    group_codes = last.groups(groups)
+    if group_codes is not None and len(group_codes) < len(weight):
+        group_codes = np.append(np.zeros(len(weight) - len(group_codes), np.int64), group_codes)
+    return Truth(task, plan.loss, list(classes), targets, weight, group_codes)
 
 
 def parts_of(
@@ -254,7 +254,7 @@ def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
 
 
 def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
-    """Probabilities (n, C) of classes, from those of labels in another order; 0 of classes without one.
+    """Probabilities (n, C) of classes, from probabilities of labels in another order; 0 for classes without a label.
 
     >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
     array([[0.  , 0.75, 0.25]])
