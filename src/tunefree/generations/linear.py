@@ -71,7 +71,7 @@ class Linear(NamedTuple):
         return design(columns, *self[:4])
 
     def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`apply`, of rows by their features; what was before is of no use."""
+        """The result of :meth:`apply` for rows given by their features; ``before`` has no effect."""
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)
