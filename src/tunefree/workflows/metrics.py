@@ -272,7 +272,7 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
     if len(estimates) == 1 or np.isnan(estimates).any():
         return None, None
     unit = name in UNIT
-    if left.min() == left.max() or (unit and (left.min() <= 0.0 or left.max() >= 1.0)):
+    if estimates.min() == estimates.max() or (unit and (estimates.min() <= 0.0 or estimates.max() >= 1.0)):
         return None, None
     estimates = np.log(estimates / (1.0 - estimates)) if unit else estimates
     scale = _unit(estimates)
