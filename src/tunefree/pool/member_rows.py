@@ -1,6 +1,6 @@
-"""What members predict of some rows, in arrays that are made once.
+"""Predictions of all members for some rows, in arrays that are made once.
 
-Of one row compiled functions compute little: most of the time would go to making arrays, and to checking them in some
+For one row compiled functions compute little: most of the time would go to making arrays, and to checking them in some
 thirty calls. So these calls are a few programs (:mod:`tunefree.compiled.functions`) on arrays for n rows, with
 functions of arrays between them. One row and many go the same way. Where rows are enough to pay for threads, each
 generation has a program of its own.
@@ -24,7 +24,7 @@ from tunefree.pool.slots import Slot
 
 
 class MemberRows:
-    """Arrays for n rows, which generations see under so many columns, and for what members predict of them.
+    """Arrays for the values of n rows in the columns that generations use, and for the predictions of members.
 
     Online members write their predictions to ``online`` (m, n, K); one that is no finite number is none. Generations
     predict as they were born, trees ``margins`` and linear models ``scores``; ``added`` are predictions by what learns
