@@ -27,7 +27,7 @@ class MemberRows:
     """Arrays for the values of n rows in the columns that generations use, and for the predictions of members.
 
     Online members write their predictions to ``online`` (m, n, K); one that is no finite number is none. Generations
-    predict as they were born, trees ``margins`` and linear models ``scores``; ``added`` are predictions by what learns
+    predict as they were born, trees ``margins`` and linear models ``scores``; ``added`` are predictions by learners
     on leaves. ``written`` (n, M, classes) has all of them at their places in the mixture.
     """
 
@@ -64,7 +64,7 @@ class MemberRows:
         self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
 
     def _begin(self, grown: list[Generation]) -> None:
-        """Know where trees begin, of which means are taken, and what learns on their leaves."""
+        """Note where trees begin, which of them are averaged, and the learners on their leaves."""
         self.starts = np.zeros((len(grown), 1, self.margins.shape[2]))
         for start, of in zip(self.starts, grown, strict=True):
             start[:] = 0.0 if of.n_late else of.model.start
@@ -106,7 +106,7 @@ class MemberRows:
                 yield [bins.call_on(of.model.bins, columns, codes), *walk]
 
     def _following(self) -> Iterator[list[Call]]:
-        """The calls in which what learns on leaves predicts and learns."""
+        """The calls in which learners on leaves predict and learn."""
         rest = np.zeros(self.margins.shape[1:])
         for (part, tree), targets, written in zip(self.living, self.targets, self.added, strict=True):
             if isinstance(part, LivingLeaves):
@@ -136,7 +136,7 @@ class MemberRows:
                     tree_leaves[:] = leaves
 
     def follow(self, y: Any = None, weight: Any = 0.0) -> None:
-        """Let what learns on leaves predict rows that walked, and learn each of a weight above 0 after that.
+        """Let learners on leaves predict rows that walked, and learn each of a weight above 0 after that.
 
         ``y`` are their classes or numbers, if some are to be learned.
         """
