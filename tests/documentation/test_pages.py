@@ -139,10 +139,9 @@ def test_every_block_of_the_page_on_clusters_runs(tmp_path):
     for number in range(2):
         parquet.write_table(census.slice(1000 * number, 1000), tmp_path / f"part-{number}.parquet")
     people = frame.from_pandas(census.slice(0, 2000).to_pandas(), npartitions=2)
-    X, y = people.drop(columns="income"), people["income"]
-    names = {"X": X, "y": y, "X_new": X, "rows": X.compute()[:5]}
+    names = {"frame": people, "new_frame": people.drop(columns="income"), "rows": census.slice(0, 5).to_pandas()}
     page = (DOCS / "guide" / "cluster.md").read_text().replace("n_workers=8", "n_workers=2")
-    page = page.replace("--workers 8", "--workers 2")
+    page = page.replace("--workers 8", "--workers 2").replace("local_cluster(8)", "local_cluster(2)")
     executed(page, tmp_path, names=names, skipped=("pip ", "tunefree train 'data/"))
     assert (tmp_path / "people.model").exists()
 
