@@ -59,6 +59,7 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, done, data, tmp_path, monkeyp
     (tmp_path / "m").unlink()
     done(*command, "--resume")
     assert (tmp_path / "m").read_bytes() == whole
+    assert not (tmp_path / "m.checkpoint").exists()
 
 
 def is_told_of_a_full_device(status, err):

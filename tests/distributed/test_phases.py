@@ -61,6 +61,7 @@ def trained(data):
 def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, tmp_path):
     one = train(open_source(data[0]), Plan(target="rich"))
     assert loss_of(trained, data[1]) < 1.04 * loss_of(one, data[1])
+    assert all(member.mass == member.rows for member in trained.model.linear.members)  # all weights are 1
     trained.save(tmp_path / "people.model")
     loaded = Trained.load(tmp_path / "people.model")
     assert loss_of(loaded, data[1]) == loss_of(trained, data[1])

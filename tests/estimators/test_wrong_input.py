@@ -29,6 +29,7 @@ INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
     [
         (lambda: NUMERIC.fit(X, LABELS), "y: could not convert string to float: 'no'; pass numbers, or use a class"),
         (lambda: NUMERIC.fit(X, INFINITE), r"Input y contains infinity: y\[4\] is inf; correct it, or leave the row"),
+        (lambda: OnlineRegressor().fit(X[["age"]].to_numpy(), INFINITE.astype(object)), "Input y contains infinity"),
         (lambda: NUMERIC.fit(X, NUMBERS[1:]), "X has 40 rows, and y has 39; give one target for each row"),
         (lambda: CLASSES.fit(X, "job"), r"not 'job'; pass the column, such as X\['job'\], and X without it"),
         (lambda: CLASSES.fit(X, LABELS, classes="no"), "classes must be a list of labels, not 'no'"),

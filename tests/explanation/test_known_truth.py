@@ -45,11 +45,13 @@ def test_only_what_is_beyond_noise_is_drawn_and_months_in_their_order():
     table["sales"] = 3.0 * (month > 5) + 4.0 * (day == 2) + 5.0 * (table["size"] == "50+") + 6.0 * (weekday == 5)
     table["sales"] += 4.0 * (table["shop"] == "A") + rng.normal(size=n)
     trained_ = train(open_source(pd.DataFrame(table)), Plan(target="sales")).trained_
-    drawn = {curve.axis.name: curve.axis for curve in picture_of(trained_, terms_of(trained_)).curves}
+    curves = {curve.axis.name: curve for curve in picture_of(trained_, terms_of(trained_)).curves}
+    drawn = {name: curve.axis for name, curve in curves.items()}
     assert set(drawn) == {"month", "size", "shop", "day", "when[weekday]"}
     assert drawn["month"].labels == MONTHS.split()
     assert drawn["size"].labels == ["<10", "10-49", "50+"]
     assert drawn["day"].labels == drawn["when[weekday]"].labels == [name[:3] for name in WEEKDAYS.split()]
+    assert drawn["when[weekday]"].labels[int(curves["when[weekday]"].mean[:, 0].argmax())] == "Sat"
     assert [name for name, axis in drawn.items() if not axis.is_ordered] == ["shop"]
 
 

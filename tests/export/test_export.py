@@ -172,9 +172,10 @@ def test_batches_of_any_size(session_of):
 def test_texts_of_a_file_stand_for_missing_values_as_in_training(session_of, tmp_path):
     rows = X.assign(income=YES, flag=np.where(X["flag"], "Yes", "no"), letter=X["letter"].fillna("n/a"))
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    model = tunefree.train(tmp_path / "rows.csv", target="income")
-    new = NEW.assign(flag=np.where(NEW["flag"], "YES", "no"), letter=NEW["letter"].fillna("NULL"))
-    check_same(session_of(model), model, new)
+    model = tunefree.train(tmp_path / "rows.csv", target="income", na_values=("gone",))
+    for missing in ("NULL", "gone"):
+        new = NEW.assign(flag=np.where(NEW["flag"], "YES", "no"), letter=NEW["letter"].fillna(missing))
+        check_same(session_of(model), model, new)
 
 
 def test_rows_that_were_learned_are_told(tmp_path):

@@ -78,3 +78,14 @@ def test_numbers_of_any_size_leave_statistics_finite(learner, settings, size):
 def test_they_take_half_of_the_memory():
     n_bytes = [sum(living(*named, n_classes).state.nbytes for named in LEARNERS) for n_classes in (2, 5)]
     assert n_bytes[0] < LEAVES * (12 + 5 * 4) + 100 and n_bytes[1] < LEAVES * (12 + 5 * 8 * 4) + 100
+
+
+@pytest.mark.parametrize(("learner", "settings"), LEARNERS)
+def test_a_third_class_leaves_the_margins_of_two_as_they_were(learner, settings):
+    part = living(learner, settings, 2)
+    follow(part, *rows(2))
+    before = part.values(LEAVES)[:, 0]
+    part.add_class(3)
+    after = part.values(LEAVES)
+    np.testing.assert_allclose(after[:, 1] - after[:, 0], before, rtol=1e-6)
+    assert before.any() and not after[:, 2].any()

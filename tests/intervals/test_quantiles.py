@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.core.rows import dense
+from tunefree.core.rows import dense, sparse
 from tunefree.intervals.adaptive import BUDGET, FINEST, LATEST, N_STEPS, Adaptive, follow, most_missed
 from tunefree.intervals.conformal import quantile, recency, wider
 from tunefree.intervals.conformal_record import COVERAGES, TAILS
@@ -142,6 +142,7 @@ def test_scores_of_classes_are_uniform_where_probabilities_are_right():
     adaptive = (scores - PENALTY * (1.0 - probabilities)) / (1.0 - PENALTY)
     of_rows = np.sort(adaptive[np.arange(20_000), y])
     assert np.abs(of_rows - np.arange(20_000) / 20_000).max() < 0.02  # Kolmogorov and Smirnov: .0096 at 5 %
+    assert len(set(draws_of(sparse([0, 1, 2, 3], [1, 2, 2], [1.0, 1.0, 2.0])).tolist())) == 3
 
 
 def test_a_learning_curve_is_the_power_law_of_its_rows_less_a_standard_error():

@@ -65,6 +65,17 @@ def test_without_a_mirror_the_margin_stays_as_it_is(name):
     np.testing.assert_array_equal(margins_of(state.with_outputs(3, first=1)), [0.0, *margins_of(state), 0.0])
 
 
+def test_first_bets_are_in_units_of_the_margin():
+    bets = []
+    for margin in (1.0, 3.0):
+        state, row = learners.ALL["cocob"](4), row_of(0.5, -1.0, 2.0)
+        state.predict(row, Scale(1.0, margin, 1.0), np.zeros(padded(1)))
+        state.update(row, np.full(padded(1), 0.5), np.full(padded(1), 0.2))
+        bets.append(margins_of(state))
+    np.testing.assert_allclose(bets[1], 3.0 * bets[0], rtol=1e-12)
+    assert bets[0] != 0.0
+
+
 @pytest.mark.parametrize("name", CAN_BE_HALVED)
 def test_chosen_features_are_mirrored_and_no_others(name):
     state = learned(ALL[name]).with_outputs(3, first=1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.mixing.streams import KINDS, N_MEMBERS, late_class, log_softmax, of_kind, stream
 from tests.mixing.twin import run, twin_of
 from tunefree.compiled import functions
+from tunefree.mixing.classes import MOST_BIASED
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -116,6 +117,12 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
         assert np.array_equal(each(mixture, members), each(other, members))
     rest = members[150:], y[150:], weight[150:]
     assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
+
+
+def test_where_classes_become_many_corrections_lose_their_biases():
+    mixture = Mixture(2, MOST_BIASED)
+    mixture.add_class()
+    assert {state.n_features for state in mixture.corrections} == {mixture.n_features} == {3}
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 63, 64, 65])

@@ -103,6 +103,8 @@ class Parameter:
 
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
+        >>> Parameter("Width.", above=0).problem(float, 0.0), Parameter("Width.", low=0).problem(float, 0.0)
+        ('must be above 0, not 0.0', '')
         """
         alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         kinds = [get_origin(alternative) or alternative for alternative in alternatives if alternative is not NoneType]
