@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from tests.explanation.models import trained
 from tunefree import CurveDisplay
@@ -97,14 +96,14 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     boosted.inherited = Inherited(Settings(leaves=2.0))
     assert [group.name.split("\n")[1:] for group in groups_of(model.pool)[:2]] == [["2 times the leaves"], []]
     assert "the whole mixture" in files.svg(losses.draw, losses.inches, "Losses", "of blocks", "b")
-    axes = Figure().subplots()
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
     generations.draw_losses(axes, model.pool, "loss")
     (line,) = (line for line in axes.lines if line.get_label() == "the whole mixture")
     np.testing.assert_array_equal(line.get_ydata(), generations._blocks(model.pool)[1][:, -1])
 
 
 def test_coverage_is_drawn_less_what_is_asked_for():
-    axes = Figure().subplots()
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
     charts.draw_coverage(axes, [0.5, 0.9], [0.625, 0.875], [0.4, 0.8], [0.6, 1.0])
     assert axes.lines[1].get_ydata() == pytest.approx([0.125, -0.025])
 

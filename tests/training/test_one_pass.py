@@ -155,8 +155,9 @@ def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
 def test_late_losses_are_of_rows_that_were_counted_when_they_came():
     progress = Progress(progressive=[RunningMetrics()])
     progress.add(np.ones(100), np.full(100, np.nan), np.zeros(100))
-    progress.add_late(LateLosses(np.ones(70), np.ones(70), np.zeros(70)))
+    progress.add_late(LateLosses(np.full(70, 2.0), np.ones(70), np.ones(70)))
     assert progress.history().column("rows").to_pylist() == [*POINTS[:6], 100]
-    assert (progress.progressive[0].weight, progress.progressive[0].mean_loss()) == (70.0, 1.0)
+    metrics = progress.progressive[0]
+    assert (metrics.weight, metrics.mean_loss(), metrics.mean_error()) == (140.0, 1.0, 1.0)
     progress.end_pass()
-    assert (progress.number, progress.rows, progress.progressive[0].rows) == (1, 0, 100)
+    assert (progress.number, progress.rows, metrics.rows) == (1, 0, 100)
