@@ -89,6 +89,8 @@ def test_a_threshold_moves_the_prediction_only(run, data, model):
     assert [own == "yes" for own in moved["prediction"].to_pylist()] == (p >= 0.2).tolist()
     assert moved["probability[yes]"] == plain["probability[yes]"]
     assert moved["prediction"] != plain["prediction"]
+    highest = predicted(run, model, data, "--threshold", p.max())["prediction"].to_pylist()
+    assert highest.count("yes") == (p == p.max()).sum()
     for wrong in (("--threshold", 1.5), ("--top", 0)):
         assert run("predict", model, data, *wrong)[0] == 2
 

@@ -132,3 +132,10 @@ def test_what_is_extreme_is_borne():
         for kinds in ([True, True], [False, False]):
             assert compared(values, values, [0, 1], kinds).changes == []
             compared(values, np.zeros((100, 2)), [0, 1], kinds)
+
+
+def test_where_the_target_changed_relations_do_not_count_for_it():
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(size=(2, 2000, 3))
+    after[:, 0] += 1.0
+    assert [change.key for change in compared(before, after, [TARGET, 1, 2], [False] * 3).changes] == [TARGET]

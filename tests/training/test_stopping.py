@@ -125,3 +125,13 @@ def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
     learned = Trained.load(tmp_path / "m.checkpoint").progress.rows
     assert f"the model after {learned:,} rows. Go on with the rows from number {learned + 1:,} on" in last
     process.stdin.close()
+
+
+def test_signals_that_are_ignored_stay_so():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with Stop().on_signals():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -12,7 +12,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
 from tunefree.stream.source import open_source
-from tunefree.training.class_weights import class_factors, weights_by_label
+from tunefree.training.class_weights import class_factors, weights_by_label, with_weights
 from tunefree.training.training import train
 from tunefree.workflows.findings import rare_classes
 
@@ -181,3 +181,10 @@ def test_labels_of_an_evaluation_that_the_model_does_not_know(run, done, tmp_pat
     (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
     status, _, err = run("evaluate", model, tmp_path / "all.csv")
     assert status == 2 and "no row has a label that the model knows" in err
+
+
+def test_balancing_weights_are_of_all_files(tmp_path):
+    for name, labels in (("a", "no no no"), ("b", "yes no")):
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"1,{label}\n" for label in labels.split()))
+    plan = Plan(target="y", class_weight=("balanced",))
+    assert with_weights(plan, open_source(tmp_path)).class_weight == ("no=0.625", "yes=2.5")
